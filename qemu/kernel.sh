@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# kernel.sh NAME - fetch a stock kernel for the guest; print its folder, which
+# holds vmlinuz, build (the tree to build modules against), release, modules/.
+#
+#	6.1	Debian 12's kernel
+#	6.12	Debian 12 backports' kernel
+#
+# KERNEL=vmlinuz KDIR=tree kernel.sh given - the same for files of your own.
+
+. "$(dirname "$0")/lib.sh"
+
+# Relocate what Debian's header packages say of /usr/src
+fix_headers()
+{
+	local root=$1
+	sed -i "s|^include /usr/src/|include $root/usr/src/|" \
+		"$root"/usr/src/linux-headers-*-amd64/Makefile
+	# Module builds need no BTF; without vmlinux beside the headers it only warns
+	rm -f "$root"/usr/src/linux-headers-*-amd64/vmlinux
+}
+
+# debian NAME DIR PATTERN SUITE KBUILD - image and headers of one release
+debian()
+{
+	local name=$1 dir=$2 pattern=$3 suite=$4 rel img
+	apt_setup
+	img=$(apt_newest "linux-image-$pattern-amd64-unsigned" "$suite")
+	[ -n "$img" ] || die "Debian has no kernel like $pattern in $suite now; give KERNEL= and KDIR="
+	rel=${img#linux-image-}; rel=${rel%-unsigned}
+	say "fetching kernel $rel"
+	local tmp="$dir.tmp" kbuild=linux-kbuild-${rel%-amd64}
+	[ "$name" = 6.1 ] && kbuild=linux-kbuild-6.1
+	rm -rf "$tmp"; mkdir -p "$tmp/root"
+	apt_unpack "$tmp/root" "$img" "linux-headers-$rel" \
+		"linux-headers-${rel%-amd64}-common" "$kbuild"
+	mv "$tmp/root/boot/vmlinuz-$rel" "$tmp/vmlinuz"
+	mkdir "$tmp/modules"
+	find "$tmp/root/lib/modules" \( -name msr.ko\* -o -name cpuid.ko\* \) \
+		-exec cp {} "$tmp/modules/" \;
+	for f in "$tmp"/modules/*.xz; do [ ! -e "$f" ] || unxz "$f"; done
+	rm -rf "$tmp/root/lib/modules" "$tmp/root/boot"
+	echo "$rel" >"$tmp/release"
+	ln -s "root/usr/src/linux-headers-$rel" "$tmp/build"
+	rm -rf "$dir"; mv "$tmp" "$dir"
+	fix_headers "$dir/root"
+	: >"$dir/ok"
+}
+
+# given DIR - the user's own vmlinuz and tree
+given()
+{
+	local dir=$1
+	[ -r "${KERNEL:-}" ] || die "KERNEL= must name a vmlinuz"
+	[ -r "${KDIR:-}/Makefile" ] || die "KDIR= must name a kernel build tree"
+	rm -rf "$dir"; mkdir -p "$dir/modules"
+	cp "$KERNEL" "$dir/vmlinuz"
+	ln -s "$(realpath "$KDIR")" "$dir/build"
+	make -s -C "$KDIR" kernelrelease >"$dir/release"
+}
+
+name=${1:-}
+dir=$KPMU_CACHE/kernel/$name
+mkdir -p "$KPMU_CACHE/kernel"
+build()
+{
+	[ ! -e "$dir/ok" ] || return 0
+	case $name in
+	6.1) debian 6.1 "$dir" '6\.1\.0-[0-9]+' bookworm ;;
+	6.12) debian 6.12 "$dir" '6\.12\.[0-9.]+\+deb12' bookworm-backports ;;
+	*) die "kernel.sh: 6.1, 6.12 or given, not '$name'" ;;
+	esac
+}
+if [ "$name" = given ]; then given "$dir"; else with_lock "kernel-$name" build; fi
+echo "$dir"

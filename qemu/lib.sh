@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# Shared by the scripts of this folder: messages, the cache, and Debian
+# packages fetched without touching the machine's own apt.  Source it.
+#
+# Everything heavy lives in $KPMU_CACHE, keyed by what went in, so that a clean
+# clone finds what an earlier one built.  Entries are made in a temporary
+# folder and renamed into place: a broken-off run leaves no half entry.
+
+set -euo pipefail
+
+KPMU_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+KPMU_CACHE=${KPMU_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kpmu}
+export KPMU_TOP KPMU_CACHE
+mkdir -p "$KPMU_CACHE"
+
+say() { printf '%s\n' "kpmu: $*" >&2; }
+die() { printf '%s\n' "kpmu: error: $*" >&2; exit 1; }
+
+# need_tool COMMAND[:PACKAGE]... - fail once, naming all that is missing
+need_tools()
+{
+	local t missing=() pkgs=()
+
+	for t in "$@"; do
+		command -v "${t%%:*}" >/dev/null && continue
+		missing+=("${t%%:*}")
+		pkgs+=("${t#*:}")
+	done
+	[ ${#missing[@]} -eq 0 ] ||
+		die "missing ${missing[*]}; on Debian: apt-get install ${pkgs[*]} (or run 'make deps' as root)"
+}
+
+# hash_of FILE... - a short key of the contents (not the names) of the files
+hash_of() { cat "$@" | sha256sum | cut -c1-12; }
+
+# with_lock NAME COMMAND... - one builder of a cache entry at a time
+with_lock()
+{
+	local lock=$1 fd rc=0
+	shift
+	exec {fd}>"$KPMU_CACHE/.lock-$lock"
+	flock -n "$fd" || { say "waiting for another build of $lock"; flock "$fd"; }
+	"$@" || rc=$?
+	exec {fd}>&-
+	return $rc
+}
+
+# progress LOG COMMAND... - run quietly with a line of progress on a terminal
+# or every 20 s in a log; on failure show the log's end and fail
+progress()
+{
+	local log=$1 pid start=$SECONDS last=0 rc=0
+	shift
+	"$@" >"$log" 2>&1 &
+	pid=$!
+	while kill -0 "$pid" 2>/dev/null; do
+		sleep 0.5
+		if [ -t 2 ]; then
+			printf '\r\033[K  %4ds %.70s' $((SECONDS - start)) \
+				"$(tail -n1 "$log" 2>/dev/null | tr -dc '[:print:]')" >&2
+		elif [ $((SECONDS - last)) -ge 20 ]; then
+			last=$SECONDS
+			printf '  %4ds %.90s\n' $((SECONDS - start)) \
+				"$(tail -n1 "$log" 2>/dev/null | tr -dc '[:print:]')" >&2
+		fi
+	done
+	wait "$pid" || rc=$?
+	[ -t 2 ] && printf '\r\033[K' >&2
+	[ $rc -eq 0 ] || { tail -n 25 "$log" >&2; say "full log: $log"; }
+	return $rc
+}
+
+# ---- Debian packages, by a private apt state --------------------------------
+
+apt_dir=$KPMU_CACHE/apt
+
+apt_private()
+{
+	local tool=$1
+	shift
+	"$tool" -q -o Dir::Etc::sourcelist="$apt_dir/sources.list" \
+		-o Dir::Etc::sourceparts=/dev/null -o Dir::Etc::preferences=/dev/null \
+		-o Dir::Etc::preferencesparts=/dev/null \
+		-o Dir::State::Lists="$apt_dir/lists" -o Dir::Cache="$apt_dir/cache" \
+		-o APT::Sandbox::User=root -o Acquire::Retries=3 \
+		-o Acquire::Languages=none "$@"
+}
+
+# apt_uris - "main-uri security-uri" of the machine, from its own apt settings
+apt_uris()
+{
+	local f=/etc/apt/sources.list.d/debian.sources all
+	all=$( { awk '/^URIs:/{for (i = 2; i <= NF; i++) print $i}' "$f" 2>/dev/null
+		awk '$1=="deb"{for (i = 2; i <= NF; i++) if ($i ~ /:\/\//) {print $i; break}}' \
+			/etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null; } || true)
+	printf '%s %s\n' "$(grep -v security <<<"$all" | head -n1)" \
+		"$(grep security <<<"$all" | head -n1 || true)"
+}
+
+# apt_setup - a private package list of the suites we draw from, kept a day
+apt_setup()
+{
+	local uri sec s key=/usr/share/keyrings/debian-archive-keyring.gpg
+	[ -z "$(find "$apt_dir/stamp" -mmin -1440 2>/dev/null)" ] || return 0
+	command -v apt-get >/dev/null && [ -r $key ] ||
+		die "no apt here: give QEMU_TARBALL=, KDIR= and KERNEL= (see README.md)"
+	read -r uri sec < <(apt_uris)
+	[ -n "$uri" ] || die "no Debian mirror in /etc/apt; give QEMU_TARBALL=, KDIR= and KERNEL="
+	mkdir -p "$apt_dir/lists/partial" "$apt_dir/cache/archives/partial" "$apt_dir/debs"
+	{
+		for s in bookworm bookworm-backports trixie sid; do
+			echo "deb [signed-by=$key] $uri $s main"
+		done
+		echo "deb-src [signed-by=$key] $uri trixie main"
+		[ -z "$sec" ] || echo "deb [signed-by=$key] $sec bookworm-security main"
+	} >"$apt_dir/sources.list"
+	say "reading Debian's package lists (once a day)"
+	progress "$apt_dir/update.log" apt_private apt-get update ||
+		die "apt-get update failed"
+	touch "$apt_dir/stamp"
+}
+
+# apt_newest REGEX SUITE - the newest package of that name pattern in the suite
+apt_newest()
+{
+	apt_private apt-cache search --names-only "^$1\$" | awk '{print $1}' |
+	while read -r p; do
+		apt_private apt-cache madison "$p" | grep -q "$2" && echo "$p"
+	done | sort -V | tail -n1
+}
+
+# apt_unpack DIR PACKAGE[/SUITE]... - fetch packages and unpack them under DIR
+apt_unpack()
+{
+	local dir=$1 work
+	shift
+	work=$(mktemp -d "$KPMU_CACHE/tmp.XXXXXX")
+	(cd "$work" && progress "$work/log" apt_private apt-get download "$@") ||
+		die "cannot fetch $*"
+	for d in "$work"/*.deb; do dpkg-deb -x "$d" "$dir"; done
+	rm -rf "$work"
+}
