@@ -9,6 +9,7 @@
 #
 # KERNEL=vmlinuz KDIR=tree kernel.sh given - the same for files of your own.
 
+# shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 # Relocate what Debian's header packages say of /usr/src

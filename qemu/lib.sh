@@ -18,7 +18,7 @@ mkdir -p "$KPMU_CACHE"
 say() { printf '%s\n' "kpmu: $*" >&2; }
 die() { printf '%s\n' "kpmu: error: $*" >&2; exit 1; }
 
-# need_tool COMMAND[:PACKAGE]... - fail once, naming all that is missing
+# need_tools COMMAND[:PACKAGE]... - fail once, naming all that is missing
 need_tools()
 {
 	local t missing=() pkgs=()
@@ -35,16 +35,16 @@ need_tools()
 # hash_of FILE... - a short key of the contents (not the names) of the files
 hash_of() { cat "$@" | sha256sum | cut -c1-12; }
 
-# with_lock NAME COMMAND... - one builder of a cache entry at a time
+# with_lock NAME COMMAND... - one builder of a cache entry at a time.  (No
+# "||" here: it would switch off set -e inside the command.)
 with_lock()
 {
-	local lock=$1 fd rc=0
+	local lock=$1 fd
 	shift
 	exec {fd}>"$KPMU_CACHE/.lock-$lock"
 	flock -n "$fd" || { say "waiting for another build of $lock"; flock "$fd"; }
-	"$@" || rc=$?
+	"$@"
 	exec {fd}>&-
-	return $rc
 }
 
 # progress LOG COMMAND... - run quietly with a line of progress on a terminal
@@ -104,7 +104,7 @@ apt_setup()
 {
 	local uri sec s key=/usr/share/keyrings/debian-archive-keyring.gpg
 	[ -z "$(find "$apt_dir/stamp" -mmin -1440 2>/dev/null)" ] || return 0
-	command -v apt-get >/dev/null && [ -r $key ] ||
+	{ command -v apt-get && [ -r $key ]; } >/dev/null ||
 		die "no apt here: give QEMU_TARBALL=, KDIR= and KERNEL= (see README.md)"
 	read -r uri sec < <(apt_uris)
 	[ -n "$uri" ] || die "no Debian mirror in /etc/apt; give QEMU_TARBALL=, KDIR= and KERNEL="

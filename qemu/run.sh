@@ -1,0 +1,181 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# run.sh [options] [COMMAND] - boot a kernel with the module in QEMU, run
+# COMMAND in the guest, give its output and exit status back.
+#
+#  -k NAME    kernel: 6.1, 6.12 (default), or a folder as kernel.sh makes
+#  -m FILE    the module (default build/NAME/kpmu.ko); -m none: no module
+#  -P PARAMS  module parameters
+#  -c MODEL   CPU: skylake (default) icelake spr generic, or a QEMU -cpu line
+#  -p PROPS   more CPU properties, as x-pmu-gp=2,x-pmu-skid=3
+#  -s N       CPUs (default 2)
+#  -M MIB     memory (default 1024)
+#  -f SRC[:DST]  copy a file or folder into the guest (default DST /tests/)
+#  -t SEC     limit for the whole run (default 60)
+#  -i         -icount: one thread, every run bit-identical
+#  -a ARGS    more kernel arguments
+#  -K         keep the module loaded at the end (no rmmod check)
+#  -o FILE    also keep the kernel log there
+#  -I         interactive: a shell on this terminal
+#
+# Exit status: the command's; 99 rmmod failed; 124 no end within the limit;
+# 125 the harness itself failed; 126 the kernel log holds a warning, BUG, stall.
+# ACCEL=kvm uses the host's vPMU (after a bounded trial boot), where tests
+# assert only what real hardware promises.
+
+# shellcheck source=qemu/lib.sh
+. "$(dirname "$0")/lib.sh"
+trap 'exit 125' ERR
+
+here=$KPMU_TOP/qemu
+kernel=6.12 model=skylake cpus=2 mem=1024 limit=60
+module='' params='' props='' kargs='' keeplog=''
+icount=0 keep=0 interactive=0
+files=()
+accel=${ACCEL:-tcg}
+
+while getopts k:m:P:c:p:s:M:f:t:a:o:iKI opt; do
+	case $opt in
+	k) kernel=$OPTARG ;; m) module=$OPTARG ;; P) params=$OPTARG ;;
+	c) model=$OPTARG ;; p) props=,$OPTARG ;; s) cpus=$OPTARG ;;
+	M) mem=$OPTARG ;; f) files+=("$OPTARG") ;; t) limit=$OPTARG ;;
+	a) kargs=$OPTARG ;; o) keeplog=$OPTARG ;; i) icount=1 ;;
+	K) keep=1 ;; I) interactive=1 ;;
+	*) sed -n '3,/^$/s/^# \?//p' "$0" >&2; exit 125 ;;
+	esac
+done
+shift $((OPTIND - 1))
+[ $interactive = 1 ] || [ $# -gt 0 ] || die "no command; -I for a shell"
+
+# What ends a run as failed, whatever the tests say.  Also lines of RCU, lockdep,
+# KASAN, kmemleak, hung task and lockup detectors.
+bad='WARNING:|BUG:|Oops|Kernel panic|general protection|unchecked MSR|RCU.*(stall|detected)|rcu_.*(stall|detected)|INFO: (task|rcu|possible|suspicious)|blocked for more than|lockup|KASAN|UBSAN|possible (circular|recursive)|inconsistent lock|unreferenced object|unable to handle|Call Trace|Uhhuh|double fault'
+
+case $kernel in
+/*) kdir=$kernel ;;
+*) kdir=$("$here/kernel.sh" "$kernel") ;;
+esac
+base=$("$here/initramfs.sh")
+qemu=${QEMU:-$("$here/build.sh")}
+: "${module:=$KPMU_TOP/build/$(basename "$kdir")/kpmu.ko}"
+
+cpu_line()
+{
+	if [ "$accel" = kvm ]; then echo "host,pmu=on"; return; fi
+	case $1 in
+	skylake) echo "Skylake-Client,pmu=on,x-pmu-version=4,x-pmu-always=on$props" ;;
+	icelake) echo "Icelake-Server,model=106,pmu=on,x-pmu-version=5,x-pmu-gp=8,x-pmu-fixed=4,x-pmu-always=on$props" ;;
+	spr) echo "SapphireRapids,pmu=on,x-pmu-version=5,x-pmu-gp=8,x-pmu-fixed=4,x-pmu-always=on$props" ;;
+	generic) echo "max,vendor=GenuineIntel,pmu=on,x-pmu-always=on$props" ;;
+	none) echo "Skylake-Client$props" ;;
+	*) echo "$1$props" ;;
+	esac
+}
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/kpmu-run.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+# overlay COMMAND - the second cpio: module, files, command
+overlay()
+{
+	local o=$work/o f src dst
+	mkdir -p "$o/run" "$o/tests" "$o/modules"
+	cp "$kdir"/modules/*.ko "$o/modules/" 2>/dev/null || true
+	if [ "$module" != none ]; then
+		[ -r "$module" ] || die "no module $module: make modules first, or -m none"
+		cp "$module" "$o/kpmu.ko"
+	fi
+	for f in "${files[@]}"; do
+		src=${f%%:*} dst=/tests/
+		[ "$src" = "$f" ] || dst=${f#*:}
+		case $dst in
+		*/) mkdir -p "$o$dst" ;;
+		*) mkdir -p "$o$(dirname "$dst")" ;;
+		esac
+		cp -rL "$src" "$o$dst"
+	done
+	printf '%s\n' "$1" >"$o/run/cmd"
+	{
+		echo "INTERACTIVE=$interactive KEEP=$keep KPMU_PARAMS='$params'"
+		echo "export KPMU_EXACT=$([ "$accel" = kvm ] && echo 0 || echo 1)"
+		echo "export KPMU_CPUS=$cpus KPMU_ICOUNT=$icount KPMU_MODEL=$model"
+	} >"$o/run/env"
+	(cd "$o" && find . | cpio -o -H newc -R 0:0 --quiet)
+}
+
+# boot CPIO OUT LOG LIMIT - run QEMU to its end; the status of timeout
+boot()
+{
+	local args=(-display none -nodefaults -no-user-config -no-reboot -M pc
+		-L "$qemu" -m "$mem" -smp "$cpus" -cpu "$(cpu_line "$model")"
+		-kernel "$kdir/vmlinuz" -initrd "$1")
+	local append="console=ttyS0 loglevel=5 panic=-1 oops=panic nmi_watchdog=0 no_timer_check tsc=reliable rcupdate.rcu_cpu_stall_timeout=30 $kargs"
+
+	case $accel in
+	kvm) args+=(-accel kvm) ;;
+	tcg) if [ $icount = 1 ]; then
+		args+=(-accel tcg -icount "shift=2,sleep=off" -rtc clock=vm -seed 1)
+	     else
+		args+=(-accel "tcg,thread=multi")
+	     fi ;;
+	*) die "ACCEL=tcg or kvm, not $accel" ;;
+	esac
+	if [ $interactive = 1 ]; then
+		"$qemu/qemu-system-x86_64" "${args[@]}" -append "$append quiet" \
+			-chardev stdio,id=c,signal=off,mux=on -serial chardev:c -mon chardev=c
+	else
+		timeout -k 5 "$4" "$qemu/qemu-system-x86_64" "${args[@]}" \
+			-append "$append" -serial "file:$3" -serial "file:$2" \
+			</dev/null 2>"$work/qemu.err"
+	fi
+}
+
+kvm_trial()
+{
+	local rc=0
+	[ -w /dev/kvm ] || die "ACCEL=kvm, but /dev/kvm is not there or not ours"
+	module=none overlay 'grep -q . /sys/bus/event_source/devices/cpu/type' >"$work/t.cpio"
+	cat "$base" "$work/t.cpio" >"$work/trial"
+	boot "$work/trial" "$work/t.out" "$work/t.log" 25 || rc=$?
+	grep -q '^@@exit 0' "$work/t.out" 2>/dev/null ||
+		die "ACCEL=kvm: a trial boot gave no guest with a PMU (status $rc); use the default ACCEL=tcg"
+}
+
+overlay "$*" >"$work/over.cpio"
+cat "$base" "$work/over.cpio" >"$work/initrd"
+[ "$accel" != kvm ] || kvm_trial
+if [ $interactive = 1 ]; then
+	boot "$work/initrd"
+	exit 0
+fi
+
+rc=0
+: >"$work/out"
+boot "$work/initrd" "$work/out" "$work/log" "$limit" || rc=$?
+status=$(tr -d '\r' <"$work/out" | sed -n 's/^@@exit \([0-9]*\)$/\1/p' | tail -n1)
+tr -d '\r' <"$work/out" | grep -v '^@@exit ' || true
+[ -z "$keeplog" ] || cp "$work/log" "$keeplog"
+
+# Boot messages are the kernel's own business; ours begin at init's mark
+sed -n '/kpmu-guest: start/,$p' "$work/log" >"$work/judged"
+if grep -aqE "$bad" "$work/judged"; then
+	say "the kernel log is not clean:"
+	grep -aE -B2 -A25 -m3 "$bad" "$work/judged" | head -n 80 >&2
+	exit 126
+fi
+if [ -z "$status" ]; then
+	grep -v "TCG doesn't support" "$work/qemu.err" >&2 || true
+	tail -n 30 "$work/log" >&2 || true
+	if [ $rc = 124 ] || [ $rc = 137 ]; then
+		say "no end within $limit s"
+		exit 124
+	fi
+	say "the guest ended without a result (QEMU status $rc)"
+	exit 125
+fi
+if [ "$status" != 0 ]; then
+	say "guest command failed with status $status; end of the kernel log:"
+	tail -n 30 "$work/judged" >&2
+fi
+exit "$status"
