@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From an attr to a selector and the counters it may go on.  SDM volume 3,
+ * "Architectural Performance Monitoring", IA32_PERFEVTSELx.
+ */
+#include <linux/errno.h>
+
+#include "../../abi/attr.h"
+#include "msr.h"
+
+/*
+ * Bits of a raw config that the kernel sets itself.  They belong to the
+ * register and clients (rr) hand them over with the event; they have no effect.
+ */
+#define RAW_IGNORED	(SEL_USR | SEL_OS | SEL_PC | SEL_INT | SEL_EN)
+#define RAW_USED	(SEL_CODE | SEL_MODIFIERS)
+
+struct choice {
+	u64 sel;
+	u64 extra;
+};
+
+static int hardware(const struct kpmu_attr *attr, struct choice *c,
+		    const char **why)
+{
+	if (attr->config >= X86_HW_EVENTS) {
+		*why = "no such generic event";
+		return -EINVAL;
+	}
+	c->sel = x86_pmu.hw[attr->config];
+	if (!c->sel) {
+		*why = "this CPU has no such generic event";
+		return -ENOENT;
+	}
+	return 0;
+}
+
+static int hw_cache(const struct kpmu_attr *attr, struct choice *c,
+		    const char **why)
+{
+	const struct x86_cache_event *e;
+	u64 id = attr->config & 0xff;
+	u64 op = attr->config >> 8 & 0xff;
+	u64 result = attr->config >> 16 & 0xff;
+
+	if (attr->config >> 24 || id >= X86_CACHE_IDS || op >= X86_CACHE_OPS ||
+	    result >= X86_CACHE_RESULTS) {
+		*why = "no such cache, operation or result";
+		return -EINVAL;
+	}
+	if (!x86_pmu.model->cache) {
+		*why = "no cache events known for this CPU";
+		return -ENOENT;
+	}
+	e = &x86_pmu.model->cache[id][op][result];
+	if (!e->config) {
+		*why = "this CPU has no such cache event";
+		return -ENOENT;
+	}
+	if (e->config == X86_NONSENSE) {
+		*why = "this cache has no such operation";
+		return -EINVAL;
+	}
+	c->sel = e->config;
+	c->extra = e->extra;
+	return 0;
+}
+
+static int raw(const struct kpmu_attr *attr, struct choice *c, const char **why)
+{
+	if (attr->config & ~(RAW_USED | RAW_IGNORED)) {
+		*why = "config bits that this PMU does not define";
+		return -EINVAL;
+	}
+	if (attr->config & SEL_ANY && !x86_pmu.anythread) {
+		*why = "this PMU has no AnyThread";
+		return -EINVAL;
+	}
+	c->sel = attr->config & RAW_USED;
+	c->extra = attr->config1;
+	return 0;
+}
+
+static u32 allowed_counters(u64 sel)
+{
+	const struct x86_constraint *k = x86_pmu.model->constraints;
+	u32 where = X86_GP_MASK;
+
+	for (; k->counters; k++) {
+		u64 code = sel & k->code_mask;
+
+		if (code >= k->first && code <= k->last) {
+			where = k->counters;
+			break;
+		}
+	}
+	if (sel & SEL_MODIFIERS)
+		where &= X86_GP_MASK;
+	return where & x86_pmu.counters;
+}
+
+static int extra_reg(struct kpmu_hw *hw, u64 extra, const char **why)
+{
+	const struct x86_extra_reg *e = x86_pmu.model->extra;
+
+	for (; e && e->reg; e++) {
+		if (e->code != (hw->sel & SEL_CODE))
+			continue;
+		if (extra & ~e->valid) {
+			*why = "config1 bits that the extra register does not define";
+			return -EINVAL;
+		}
+		if (!(x86_pmu.extra_ok & 1u << e->reg)) {
+			*why = "the event needs a register that this machine lacks";
+			return -ENXIO;
+		}
+		hw->extra_reg = e->reg;
+		hw->extra = extra;
+		return 0;
+	}
+	return 0;
+}
+
+static int exclusions(struct kpmu_hw *hw, const struct kpmu_attr *attr,
+		      const char **why)
+{
+	if (attr->flags & KPMU_ATTR_EXCLUDE_HOST) {
+		*why = "counting guests only needs the hypervisor's help";
+		return -EOPNOTSUPP;
+	}
+	if (!(attr->flags & KPMU_ATTR_EXCLUDE_USER))
+		hw->sel |= SEL_USR;
+	if (!(attr->flags & KPMU_ATTR_EXCLUDE_KERNEL))
+		hw->sel |= SEL_OS;
+	hw->kernel = hw->sel & SEL_OS;
+	return 0;
+}
+
+/**
+ * x86_event_init() - make a selector of an attr
+ * @hw: filled in
+ * @attr: checked, of type HARDWARE, HW_CACHE or RAW
+ * @why: what is wrong, in words
+ *
+ * Context: any.
+ * Return: 0; -ENOENT for what this CPU lacks, -EINVAL for what means
+ * nothing, -ENXIO for an extra register that cannot be reached, -EOPNOTSUPP.
+ */
+int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
+		   const char **why)
+{
+	struct choice c = { };
+	int err;
+
+	if (!x86_pmu.version) {
+		*why = "no hardware PMU";
+		return -ENOENT;
+	}
+	switch (attr->type) {
+	case KPMU_TYPE_HARDWARE:
+		err = hardware(attr, &c, why);
+		break;
+	case KPMU_TYPE_HW_CACHE:
+		err = hw_cache(attr, &c, why);
+		break;
+	default:
+		err = raw(attr, &c, why);
+		break;
+	}
+	if (err)
+		return err;
+	if (kpmu_attr_precise(attr)) {
+		*why = "no precise events on this PMU";
+		return -EOPNOTSUPP;
+	}
+	hw->sel = c.sel;
+	err = extra_reg(hw, c.extra, why);
+	if (err)
+		return err;
+	err = exclusions(hw, attr, why);
+	if (err)
+		return err;
+	hw->allowed = allowed_counters(hw->sel);
+	if (!hw->allowed) {
+		*why = "no counter of this PMU can count it";
+		return attr->type == KPMU_TYPE_RAW ? -EINVAL : -ENOENT;
+	}
+	return 0;
+}
+
+/* AnyThread shows what the neighbour hyperthread runs */
+u32 x86_event_needs(const struct kpmu_hw *hw)
+{
+	return hw->sel & SEL_ANY ? KPMU_NEED_CPU : 0;
+}
