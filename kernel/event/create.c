@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* An event's birth and end. */
+#include <linux/err.h>
+#include <linux/percpu.h>
+#include <linux/slab.h>
+
+#include "../sched/sched.h"
+#include "../trace/stats.h"
+#include "event.h"
+
+static struct kmem_cache *event_cache;
+static atomic64_t last_id;
+
+/**
+ * kpmu_event_alloc() - make an event of an attr
+ * @attr: checked for shape, limits and support
+ * @cpu: the CPU it is bound to, -1 for any
+ * @why: set to what is wrong
+ *
+ * The source has taken its hardware for the event when this returns.
+ *
+ * Context: task, may sleep.
+ * Return: the event, not attached to anything; -ENOMEM, -ENOENT for a type
+ * that nobody serves, or what its source says.
+ */
+struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
+				    const char **why)
+{
+	const struct kpmu_source *source = kpmu_source_find(attr);
+	struct kpmu_event *e;
+	int err;
+
+	if (!source) {
+		*why = "no such event type";
+		return ERR_PTR(-ENOENT);
+	}
+	e = kmem_cache_zalloc(event_cache, GFP_KERNEL_ACCOUNT);
+	if (!e)
+		return ERR_PTR(-ENOMEM);
+	e->hw.source = source;
+	e->hw.hint = -1;
+	e->hw.idx = -1;
+	e->state = attr->flags & KPMU_ATTR_DISABLED ? KPMU_OFF : KPMU_ON;
+	e->read_format = attr->read_format;
+	e->cpu = cpu;
+	e->flags = attr->flags;
+	e->type = attr->type;
+	e->config = attr->config;
+	e->leader = e;
+	INIT_LIST_HEAD(&e->group.members);
+	e->group.nr = 1;
+	refcount_set(&e->ref, 1);
+
+	err = source->init(&e->hw, attr, why);
+	if (!err && source->needs && source->needs(&e->hw) & KPMU_NEED_CPU)
+		err = kpmu_permit(KPMU_PERMIT_CPU, attr, NULL, why);
+	if (!err && source->get) {
+		err = source->get();
+		if (err)
+			*why = "the counters are taken; see the kernel log";
+	}
+	if (err) {
+		kmem_cache_free(event_cache, e);
+		return ERR_PTR(err);
+	}
+	e->id = atomic64_inc_return(&last_id);
+	kpmu_stat_inc(opens);
+	return e;
+}
+
+void kpmu_event_get(struct kpmu_event *e)
+{
+	refcount_inc(&e->ref);
+}
+
+static void free_event(struct rcu_head *rcu)
+{
+	kmem_cache_free(event_cache, container_of(rcu, struct kpmu_event, rcu));
+}
+
+/**
+ * kpmu_event_put() - give a reference back
+ * @e: the event, detached if this is the last
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_event_put(struct kpmu_event *e)
+{
+	if (!refcount_dec_and_test(&e->ref))
+		return;
+	if (e->hw.source->put)
+		e->hw.source->put();
+	if (e->ctx && e->ctx->home < 0)
+		kpmu_ctx_put(e->ctx);
+	kpmu_stat_inc(closes);
+	call_rcu(&e->rcu, free_event);
+}
+
+int __init kpmu_events_init(void)
+{
+	event_cache = KMEM_CACHE(kpmu_event, 0);
+	return event_cache ? 0 : -ENOMEM;
+}
+
+void kpmu_events_exit(void)
+{
+	rcu_barrier();		/* events on their way to be freed */
+	kmem_cache_destroy(event_cache);
+}
