@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What an event's fd answers. */
+#include <linux/fs.h>
+#include <linux/module.h>
+
+#include "../event/event.h"
+#include "../hooks/hooks.h"
+#include "../sched/sched.h"
+#include "dev.h"
+
+/**
+ * kpmu_event_of_file() - the event behind an fd
+ * @file: any file
+ *
+ * Return: the event, held by the file; NULL if the file is not one of ours.
+ */
+struct kpmu_event *kpmu_event_of_file(struct file *file)
+{
+	return file->f_op == &kpmu_event_fops ? file->private_data : NULL;
+}
+
+static ssize_t event_read(struct file *file, char __user *buf, size_t len,
+			  loff_t *pos)
+{
+	return kpmu_event_read(file->private_data, buf, len);
+}
+
+/**
+ * kpmu_event_close() - nobody has the event's fd any more
+ * @e: the event, attached
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_event_close(struct kpmu_event *e)
+{
+	bool task = e->ctx->home < 0;
+
+	kpmu_event_detach(e);
+	kpmu_event_put(e);
+	if (task)
+		kpmu_hooks_put();
+}
+
+static int event_release(struct inode *inode, struct file *file)
+{
+	kpmu_event_close(file->private_data);
+	return 0;
+}
+
+const struct file_operations kpmu_event_fops = {
+	.owner = THIS_MODULE,
+	.read = event_read,
+	.release = event_release,
+	.unlocked_ioctl = kpmu_event_ioctl,
+	.compat_ioctl = kpmu_event_ioctl,
+};
