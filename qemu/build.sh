@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# build.sh [--unpatched] - get, patch, build and cache QEMU with the PMU model;
+# print the folder of qemu-system-x86_64 and the BIOS files beside it (-L).
+#
+#	--unpatched	the same build without our patches, to compare costs
+#
+# Sources come from Debian's package; QEMU_TARBALL=qemu-10.0.13.tar.xz gives an
+# upstream tarball instead.  Nothing is installed.
+
+# shellcheck source=qemu/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+version=10.0.13
+here=$KPMU_TOP/qemu
+variant=
+[ "${1:-}" != --unpatched ] || variant=-unpatched
+patches=()
+[ -n "$variant" ] || patches=("$here"/patches/[0-9]*.patch)
+
+# What the result depends on; lib.sh only moves files
+key=$({ cat "$0" "${patches[@]}"; echo "$variant"; } | sha256sum | cut -c1-12)
+dir=$KPMU_CACHE/qemu/$version$variant-$key
+
+# check_host - fail early and name everything that is missing
+check_host()
+{
+	local lib pkgs=()
+
+	need_tools gcc ninja:ninja-build pkg-config flex bison python3 patch tar \
+		xz:xz-utils bzip2
+	for lib in glib-2.0:libglib2.0-dev zlib:zlib1g-dev; do
+		pkg-config --exists "${lib%%:*}" || pkgs+=("${lib#*:}")
+	done
+	echo '#include <libfdt.h>' | gcc -E - >/dev/null 2>&1 || pkgs+=(libfdt-dev)
+	/usr/bin/python3 -c 'import venv, ensurepip' 2>/dev/null || pkgs+=(python3-venv)
+	[ ${#pkgs[@]} -eq 0 ] ||
+		die "missing libraries; on Debian: apt-get install ${pkgs[*]} (or run 'make deps' as root)"
+}
+
+# fetch_debian SRC - Debian's source of the version, with what makes it build
+fetch_debian()
+{
+	local src=$1 store=$KPMU_CACHE/qemu/src v p
+
+	mkdir -p "$store"
+	if ! ls "$store/qemu_$version"+ds.orig.tar.xz >/dev/null 2>&1; then
+		apt_setup
+		v=$(apt_private apt-cache showsrc qemu 2>/dev/null |
+			sed -n "s/^Version: \(1:$version+ds.*\)/\1/p" | sort -V | tail -n1)
+		[ -n "$v" ] || die "Debian has no source of QEMU $version now; give QEMU_TARBALL=qemu-$version.tar.xz"
+		say "fetching QEMU $version"
+		(cd "$store" && progress "$store/log" apt_private apt-get source \
+			--download-only "qemu=$v") || die "cannot fetch the source of QEMU"
+	fi
+	mkdir -p "$src"
+	tar -xf "$store/qemu_$version"+ds.orig.tar.xz -C "$src" --strip-components=1
+	# This tarball has no firmware and no Python wheels
+	tar -xf "$(ls "$store/qemu_$version"+ds-*.debian.tar.xz | tail -n1)" -C "$src" debian/patches
+	for p in disable-pycotap skip-unpack-edk2-blobs; do
+		patch -d "$src" -s -p1 <"$src/debian/patches/$p.patch" ||
+			die "Debian's $p.patch does not apply"
+	done
+}
+
+fetch()
+{
+	local src=$1
+
+	if [ -z "${QEMU_TARBALL:-}" ]; then
+		fetch_debian "$src"
+		return
+	fi
+	[ -r "$QEMU_TARBALL" ] || die "QEMU_TARBALL=$QEMU_TARBALL: no such file"
+	mkdir -p "$src"
+	tar -xf "$QEMU_TARBALL" -C "$src" --strip-components=1
+	[ "$(cat "$src/VERSION")" = $version ] ||
+		die "$QEMU_TARBALL is QEMU $(cat "$src/VERSION"); the patches are for $version"
+}
+
+# python DIR - a Python that finds a meson new enough for QEMU (1.5)
+python()
+{
+	local py=$1 m
+
+	/usr/bin/python3 -m venv --system-site-packages "$py"
+	"$py/bin/python3" -c 'import mesonbuild.coredata as c, sys
+v = [int(x) for x in c.version.split(".")[:2]]; sys.exit(v < [1, 5])' 2>/dev/null && return
+	apt_setup
+	apt_unpack "$py/deb" meson/bookworm-backports
+	m=$(echo "$py"/lib/python3*/site-packages)
+	cp -r "$py"/deb/usr/lib/python3/dist-packages/* "$m/"
+	rm -rf "$py/deb"
+}
+
+# firmware DIR - what a PC boots with, from Debian's packages or the tarball
+firmware()
+{
+	local to=$1 f
+
+	if [ -n "${QEMU_TARBALL:-}" ]; then
+		cp "$tmp"/src/pc-bios/{bios-256k,kvmvapic,linuxboot_dma,multiboot_dma,pvh}.bin "$to/"
+		return
+	fi
+	apt_setup
+	apt_unpack "$tmp/fw" seabios qemu-system-data
+	for f in bios-256k kvmvapic linuxboot_dma multiboot_dma pvh; do
+		cp -L "$tmp"/fw/usr/share/{seabios,qemu}/$f.bin "$to/" 2>/dev/null ||
+			[ -e "$to/$f.bin" ] || die "no $f.bin in Debian's packages"
+	done
+}
+
+configure()
+{
+	cd "$tmp/bld"
+	../src/configure --python="$tmp/py/bin/python3" --target-list=x86_64-softmmu \
+		--without-default-features --enable-tcg --enable-fdt=system \
+		--disable-docs --disable-werror --disable-install-blobs \
+		--enable-plugins --enable-trace-backends=log
+}
+
+compile()
+{
+	nice ninja -C "$tmp/bld" -j"$(nproc)" qemu-system-x86_64
+}
+
+build()
+{
+	local p out
+
+	[ ! -e "$dir/ok" ] || return 0
+	check_host
+	mkdir -p "$KPMU_CACHE/qemu"
+	tmp=$(mktemp -d "$KPMU_CACHE/qemu/tmp.XXXXXX")
+	trap 'rm -rf "$tmp"' EXIT
+	out=$tmp/out
+	mkdir -p "$tmp/bld" "$out"
+
+	fetch "$tmp/src"
+	for p in "${patches[@]}"; do
+		patch -d "$tmp/src" -s -p1 -F0 <"$p" || die "$(basename "$p") does not apply"
+	done
+	python "$tmp/py"
+	firmware "$out"
+	say "building QEMU $version${variant:+ (unpatched)}; about 3 minutes on two cores"
+	progress "$KPMU_CACHE/qemu/configure.log" configure || die "QEMU's configure failed"
+	progress "$KPMU_CACHE/qemu/build.log" compile || die "QEMU does not build"
+	cp "$tmp/bld/qemu-system-x86_64" "$out/"
+	strip --strip-debug "$out/qemu-system-x86_64"
+	: >"$out/ok"
+	rm -rf "$dir"
+	mv "$out" "$dir"
+}
+
+[ -e "$dir/ok" ] || with_lock qemu build
+echo "$dir"
