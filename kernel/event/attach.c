@@ -13,10 +13,10 @@
 /* The longest result of a group read, in bytes; more members are refused */
 #define MAX_READ_SIZE	(16 * 1024)
 
-/* What a group needs has changed, or is about to: queue it by the new needs */
+/* What a group needs has changed: queue it by the new needs */
 static void requeue(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 {
-	if (!leader->group.queued)
+	if (!leader->group.queued || ctx->parked == leader)
 		return;
 	kpmu_queue_del(ctx, leader);
 	kpmu_queue_add(ctx, leader);
@@ -111,6 +111,7 @@ static int check_leader(struct kpmu_ctx *ctx, struct attach *a)
 
 static int attach_owned(struct kpmu_ctx *ctx, void *data)
 {
+	struct kpmu_cpu *live = kpmu_plan_live(ctx);
 	struct attach *a = data;
 	struct kpmu_event *e = a->event;
 	int err;
@@ -124,16 +125,22 @@ static int attach_owned(struct kpmu_ctx *ctx, void *data)
 		e->leader = a->leader;
 		list_add_tail(&e->node, &a->leader->group.members);
 		a->leader->group.nr++;
+		a->leader->group.shared = true;
 	} else {
 		list_add_tail(&e->node, &ctx->leaders);
 	}
+	e->ctx = ctx;
 	e->attached = true;
 	e->clock.since = ctx->time;
 	ctx->nr_events++;
-	if (a->leader)
+	if (a->leader) {
+		kpmu_plan_remove(live, a->leader);
 		requeue(ctx, a->leader);
-	else if (e->state == KPMU_ON)
+	} else if (e->state == KPMU_ON) {
 		kpmu_queue_add(ctx, e);
+	}
+	if (e->leader->state == KPMU_ON)
+		kpmu_plan_insert(live, e->leader);
 	kpmu_group_clocks(e->leader, ctx->time);
 	return 0;
 }
@@ -163,12 +170,12 @@ int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
 		return err;
 	if (ctx->home < 0)
 		kpmu_ctx_get(ctx);
-	e->ctx = ctx;
 	return 0;
 }
 
 /* The leader goes; each member goes on alone, as it was told to */
-static void promote_members(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+static void promote_members(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
+			    struct kpmu_event *leader)
 {
 	struct kpmu_event *e, *tmp;
 
@@ -176,32 +183,40 @@ static void promote_members(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 		list_move_tail(&e->node, &ctx->leaders);
 		e->leader = e;
 		e->group.nr = 1;
-		if (e->attached && e->state == KPMU_ON)
+		if (e->attached && e->state == KPMU_ON) {
 			kpmu_queue_add(ctx, e);
+			kpmu_plan_insert(live, e);
+		}
 		kpmu_group_clocks(e, ctx->time);
 	}
 }
 
 static int detach_owned(struct kpmu_ctx *ctx, void *data)
 {
+	struct kpmu_cpu *live = kpmu_plan_live(ctx);
 	struct kpmu_event *e = data, *leader = e->leader;
-	bool was_attached = e->attached;
 
+	if (e->attached && !--ctx->nr_events)
+		ctx->emptied = jiffies;
 	e->attached = false;
 	kpmu_group_clocks(leader, ctx->time);
 	if (leader == e) {
 		kpmu_queue_del(ctx, e);
+		kpmu_plan_remove(live, e);
 		unplace(ctx, e);
 		list_del(&e->node);
-		promote_members(ctx, e);
-	} else {
-		list_del(&e->node);
-		leader->group.nr--;
-		requeue(ctx, leader);
-	}
-	if (!was_attached || --ctx->nr_events || ctx->home >= 0)
+		promote_members(ctx, live, e);
 		return 0;
-	return kpmu_ctx_retire(ctx);
+	}
+	/* Its counter must still be found by walking the group */
+	kpmu_plan_remove(live, leader);
+	list_del(&e->node);
+	leader->group.nr--;
+	requeue(ctx, leader);
+	if (leader->group.queued && ctx->parked != leader)
+		kpmu_plan_insert(live, leader);
+	kpmu_group_clocks(leader, ctx->time);
+	return 0;
 }
 
 /**
@@ -212,6 +227,5 @@ static int detach_owned(struct kpmu_ctx *ctx, void *data)
  */
 void kpmu_event_detach(struct kpmu_event *e)
 {
-	if (kpmu_ctx_call(e->ctx, detach_owned, e))
-		kpmu_ctx_unhash(e->ctx);
+	kpmu_ctx_call(e->ctx, detach_owned, e);
 }

@@ -16,67 +16,69 @@
 #include "../abi/attr.h"
 
 /**
- * struct flag_row - a bit of the flag word
- * @bit: the bit or field
+ * struct flag_row - a bit of the flag word; its place in the table is its number
  * @name: its name in the manual
  * @needs: flags without which it makes no sense
  * @excludes: flags it contradicts
  * @later: not built yet; refused so that nobody waits for what never comes
  */
 struct flag_row {
-	u64 bit;
 	const char *name;
 	u64 needs;
 	u64 excludes;
 	bool later;
 };
 
-#define FLAG(b, n)	{ KPMU_ATTR_##b, n, 0, 0, false }
-#define LATER(b, n)	{ KPMU_ATTR_##b, n, 0, 0, true }
-
-static const struct flag_row flag_rows[] = {
-	FLAG(DISABLED, "disabled"),
-	LATER(INHERIT, "inherit"),
-	FLAG(PINNED, "pinned"),
-	FLAG(EXCLUSIVE, "exclusive"),
-	FLAG(EXCLUDE_USER, "exclude_user"),
-	FLAG(EXCLUDE_KERNEL, "exclude_kernel"),
-	FLAG(EXCLUDE_HV, "exclude_hv"),
-	FLAG(EXCLUDE_IDLE, "exclude_idle"),
-	FLAG(MMAP, "mmap"),
-	FLAG(COMM, "comm"),
-	FLAG(FREQ, "freq"),
-	FLAG(INHERIT_STAT, "inherit_stat"),
-	{ KPMU_ATTR_ENABLE_ON_EXEC, "enable_on_exec", 0,
-	  KPMU_ATTR_REMOVE_ON_EXEC, true },
-	FLAG(TASK, "task"),
-	FLAG(WATERMARK, "watermark"),
-	FLAG(PRECISE, "precise_ip"),
-	FLAG(MMAP_DATA, "mmap_data"),
-	FLAG(SAMPLE_ID_ALL, "sample_id_all"),
-	FLAG(EXCLUDE_HOST, "exclude_host"),
-	FLAG(EXCLUDE_GUEST, "exclude_guest"),
-	FLAG(EXCLUDE_CALLCHAIN_KERNEL, "exclude_callchain_kernel"),
-	FLAG(EXCLUDE_CALLCHAIN_USER, "exclude_callchain_user"),
-	FLAG(MMAP2, "mmap2"),
-	FLAG(COMM_EXEC, "comm_exec"),
-	FLAG(USE_CLOCKID, "use_clockid"),
-	FLAG(CONTEXT_SWITCH, "context_switch"),
-	FLAG(WRITE_BACKWARD, "write_backward"),
-	FLAG(NAMESPACES, "namespaces"),
-	FLAG(KSYMBOL, "ksymbol"),
-	FLAG(BPF_EVENT, "bpf_event"),
-	FLAG(AUX_OUTPUT, "aux_output"),
-	FLAG(CGROUP, "cgroup"),
-	FLAG(TEXT_POKE, "text_poke"),
-	FLAG(BUILD_ID, "build_id"),
-	{ KPMU_ATTR_INHERIT_THREAD, "inherit_thread", KPMU_ATTR_INHERIT, 0, true },
-	{ KPMU_ATTR_REMOVE_ON_EXEC, "remove_on_exec", 0,
-	  KPMU_ATTR_ENABLE_ON_EXEC, true },
-	{ KPMU_ATTR_SIGTRAP, "sigtrap", KPMU_ATTR_REMOVE_ON_EXEC, 0, true },
-	LATER(DEFER_CALLCHAIN, "defer_callchain"),
-	LATER(DEFER_OUTPUT, "defer_output"),
+static const struct flag_row flag_rows[KPMU_ATTR_NR_FLAGS] = {
+	[0] = { "disabled" },
+	[1] = { "inherit", 0, 0, true },
+	[2] = { "pinned" },
+	[3] = { "exclusive" },
+	[4] = { "exclude_user" },
+	[5] = { "exclude_kernel" },
+	[6] = { "exclude_hv" },
+	[7] = { "exclude_idle" },
+	[8] = { "mmap" },
+	[9] = { "comm" },
+	[10] = { "freq" },
+	[11] = { "inherit_stat" },
+	[12] = { "enable_on_exec", 0, KPMU_ATTR_REMOVE_ON_EXEC, true },
+	[13] = { "task" },
+	[14] = { "watermark" },
+	[15] = { "precise_ip" },
+	[16] = { "precise_ip" },
+	[17] = { "mmap_data" },
+	[18] = { "sample_id_all" },
+	[19] = { "exclude_host" },
+	[20] = { "exclude_guest" },
+	[21] = { "exclude_callchain_kernel" },
+	[22] = { "exclude_callchain_user" },
+	[23] = { "mmap2" },
+	[24] = { "comm_exec" },
+	[25] = { "use_clockid" },
+	[26] = { "context_switch" },
+	[27] = { "write_backward" },
+	[28] = { "namespaces" },
+	[29] = { "ksymbol" },
+	[30] = { "bpf_event" },
+	[31] = { "aux_output" },
+	[32] = { "cgroup" },
+	[33] = { "text_poke" },
+	[34] = { "build_id" },
+	[35] = { "inherit_thread", KPMU_ATTR_INHERIT, 0, true },
+	[36] = { "remove_on_exec", 0, KPMU_ATTR_ENABLE_ON_EXEC, true },
+	[37] = { "sigtrap", KPMU_ATTR_REMOVE_ON_EXEC, 0, true },
+	[38] = { "defer_callchain", 0, 0, true },
+	[39] = { "defer_output", 0, 0, true },
 };
+
+/* Bits whose row says more than a name: the others need no look */
+#define FLAGS_WITH_RULES	(KPMU_ATTR_INHERIT | KPMU_ATTR_ENABLE_ON_EXEC | \
+				 KPMU_ATTR_INHERIT_THREAD |		\
+				 KPMU_ATTR_REMOVE_ON_EXEC |		\
+				 KPMU_ATTR_SIGTRAP |			\
+				 KPMU_ATTR_DEFER_CALLCHAIN |		\
+				 KPMU_ATTR_DEFER_OUTPUT)
 
 #define ATTR_FLAGS_ALL	GENMASK_ULL(KPMU_ATTR_NR_FLAGS - 1, 0)
 
@@ -203,52 +205,71 @@ static bool sampling(const struct kpmu_attr *a, const struct kpmu_attr_limits *l
 	return a->sample_period;
 }
 
-static const struct rule {
-	enum kpmu_attr_phase phase;
+struct rule {
 	bool (*broken)(const struct kpmu_attr *attr,
 		       const struct kpmu_attr_limits *limits);
 	int err;
 	const char *why;
-} rules[] = {
-	{ KPMU_ATTR_SHAPE, reserved_flags, -EINVAL, "reserved bits are set" },
-	{ KPMU_ATTR_SHAPE, sample_bits, -EINVAL, "unknown sample_type bits" },
-	{ KPMU_ATTR_SHAPE, format_bits, -EINVAL, "unknown read_format bits" },
-	{ KPMU_ATTR_SHAPE, branch_bits, -EINVAL,
-	  "branch_sample_type selects nothing, or too much" },
-	{ KPMU_ATTR_SHAPE, regs_user_bits, -EINVAL,
+};
+
+static const struct rule shape_rules[] = {
+	{ reserved_flags, -EINVAL, "reserved bits are set" },
+	{ sample_bits, -EINVAL, "unknown sample_type bits" },
+	{ format_bits, -EINVAL, "unknown read_format bits" },
+	{ branch_bits, -EINVAL, "branch_sample_type selects nothing, or too much" },
+	{ regs_user_bits, -EINVAL,
 	  "sample_regs_user names no register, or unknown ones" },
-	{ KPMU_ATTR_SHAPE, stack_size, -EINVAL,
+	{ stack_size, -EINVAL,
 	  "sample_stack_user must be a multiple of 8 below 65535" },
-	{ KPMU_ATTR_SHAPE, regs_intr_bits, -EINVAL,
+	{ regs_intr_bits, -EINVAL,
 	  "sample_regs_intr names no register, or unknown ones" },
-	{ KPMU_ATTR_SHAPE, two_weights, -EINVAL,
-	  "WEIGHT and WEIGHT_STRUCT together" },
-	{ KPMU_ATTR_LIMITS, frequency, -EINVAL,
-	  "sample_freq above perf_event_max_sample_rate" },
-	{ KPMU_ATTR_LIMITS, period, -EINVAL, "sample_period has bit 63 set" },
-	{ KPMU_ATTR_SUPPORT, extended_regs, -EOPNOTSUPP,
-	  "no extended registers on this PMU" },
-	{ KPMU_ATTR_SUPPORT, aux_output, -EOPNOTSUPP,
-	  "this PMU writes no AUX data" },
-	{ KPMU_ATTR_SUPPORT, aux_start_paused, -EOPNOTSUPP,
-	  "this PMU cannot start paused" },
-	{ KPMU_ATTR_SUPPORT, aux_group, -EINVAL,
-	  "needs an AUX event as group leader" },
-	{ KPMU_ATTR_SUPPORT, branch_stack, -EOPNOTSUPP,
-	  "this PMU records no branches" },
-	{ KPMU_ATTR_SUPPORT, max_stack, -EOVERFLOW,
-	  "sample_max_stack above perf_event_max_stack" },
-	{ KPMU_ATTR_SUPPORT, sampling, -EOPNOTSUPP, "sampling is not built yet" },
+	{ two_weights, -EINVAL, "WEIGHT and WEIGHT_STRUCT together" },
+};
+
+static const struct rule limit_rules[] = {
+	{ frequency, -EINVAL, "sample_freq above perf_event_max_sample_rate" },
+	{ period, -EINVAL, "sample_period has bit 63 set" },
+};
+
+static const struct rule support_rules[] = {
+	{ extended_regs, -EOPNOTSUPP, "no extended registers on this PMU" },
+	{ aux_output, -EOPNOTSUPP, "this PMU writes no AUX data" },
+	{ aux_start_paused, -EOPNOTSUPP, "this PMU cannot start paused" },
+	{ aux_group, -EINVAL, "needs an AUX event as group leader" },
+	{ branch_stack, -EOPNOTSUPP, "this PMU records no branches" },
+	{ max_stack, -EOVERFLOW, "sample_max_stack above perf_event_max_stack" },
+	{ sampling, -EOPNOTSUPP, "sampling is not built yet" },
+};
+
+static const struct {
+	const struct rule *rules;
+	size_t n;
+} phases[] = {
+	[KPMU_ATTR_SHAPE] = { shape_rules, ARRAY_SIZE(shape_rules) },
+	[KPMU_ATTR_LIMITS] = { limit_rules, ARRAY_SIZE(limit_rules) },
+	[KPMU_ATTR_SUPPORT] = { support_rules, ARRAY_SIZE(support_rules) },
 };
 
 static bool flag_broken(const struct flag_row *row, u64 flags,
 			enum kpmu_attr_phase phase)
 {
-	if (!(flags & row->bit))
-		return false;
 	if (phase == KPMU_ATTR_SHAPE)
 		return (flags & row->needs) != row->needs || flags & row->excludes;
 	return phase == KPMU_ATTR_SUPPORT && row->later;
+}
+
+/* Most events ask for nothing that most rules are about */
+static bool plain(const struct kpmu_attr *a)
+{
+	const u64 harmless = KPMU_SAMPLE_IP | KPMU_SAMPLE_TID | KPMU_SAMPLE_TIME |
+			     KPMU_SAMPLE_ID | KPMU_SAMPLE_CPU |
+			     KPMU_SAMPLE_PERIOD | KPMU_SAMPLE_IDENTIFIER;
+
+	return !(a->sample_type & ~harmless) && !a->sample_period &&
+	       !(a->flags & (FLAGS_WITH_RULES | KPMU_ATTR_AUX_OUTPUT |
+			     ~ATTR_FLAGS_ALL)) &&
+	       !(a->read_format & ~KPMU_FORMAT_ALL) && !a->reserved_2 &&
+	       !a->aux_action;
 }
 
 /**
@@ -266,17 +287,23 @@ int kpmu_attr_check(const struct kpmu_attr *attr,
 		    const struct kpmu_attr_limits *limits,
 		    enum kpmu_attr_phase phase, const char **why)
 {
-	size_t i;
+	const struct rule *r = phases[phase].rules;
+	const struct rule *end = r + phases[phase].n;
+	u64 bits = attr->flags & FLAGS_WITH_RULES;
 
-	for (i = 0; i < ARRAY_SIZE(rules); i++) {
-		if (rules[i].phase == phase && rules[i].broken(attr, limits)) {
-			*why = rules[i].why;
-			return rules[i].err;
+	if (plain(attr))
+		return 0;
+	for (; r < end; r++) {
+		if (r->broken(attr, limits)) {
+			*why = r->why;
+			return r->err;
 		}
 	}
-	for (i = 0; i < ARRAY_SIZE(flag_rows); i++) {
-		if (flag_broken(&flag_rows[i], attr->flags, phase)) {
-			*why = flag_rows[i].name;
+	for (; bits; bits &= bits - 1) {
+		const struct flag_row *row = &flag_rows[__builtin_ctzll(bits)];
+
+		if (flag_broken(row, attr->flags, phase)) {
+			*why = row->name;
 			return phase == KPMU_ATTR_SHAPE ? -EINVAL : -EOPNOTSUPP;
 		}
 	}
@@ -291,10 +318,5 @@ int kpmu_attr_check(const struct kpmu_attr *attr,
  */
 const char *kpmu_attr_flag_name(int bit)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(flag_rows); i++)
-		if (flag_rows[i].bit & BIT_ULL(bit))
-			return flag_rows[i].name;
-	return NULL;
+	return bit < KPMU_ATTR_NR_FLAGS ? flag_rows[bit].name : NULL;
 }

@@ -16,42 +16,61 @@ static void reset(struct kpmu_event *e)
 	local64_set(&e->hw.count, 0);
 }
 
-static void set_state(struct kpmu_event *e, enum kpmu_op op)
+static void reset_owned(struct control *c)
 {
-	if (op == KPMU_OP_RESET)
+	struct kpmu_event *leader = c->event->leader, *e;
+
+	if (!c->group) {
+		reset(c->event);
+		return;
+	}
+	reset(leader);
+	kpmu_for_each_member(e, leader)
 		reset(e);
-	else
-		e->state = op == KPMU_OP_ENABLE ? KPMU_ON : KPMU_OFF;
 }
 
-/* Once an event's task is gone there is nothing to switch */
+static enum kpmu_state told(const struct control *c)
+{
+	return c->op == KPMU_OP_ENABLE ? KPMU_ON : KPMU_OFF;
+}
+
+static void set_states(struct control *c)
+{
+	struct kpmu_event *leader = c->event->leader, *e;
+
+	if (!c->group) {
+		c->event->state = told(c);
+		return;
+	}
+	leader->state = told(c);
+	kpmu_for_each_member(e, leader)
+		e->state = told(c);
+}
+
 static int control_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct control *c = data;
-	struct kpmu_event *leader = c->event->leader, *e;
+	struct kpmu_event *leader = c->event->leader;
+	struct kpmu_cpu *live;
 
 	if (c->op == KPMU_OP_RESET) {
-		if (!c->group) {
-			reset(c->event);
-			return 0;
-		}
-		reset(leader);
-		kpmu_for_each_member(e, leader)
-			reset(e);
+		reset_owned(c);
 		return 0;
 	}
-	if (!leader->attached)
+	/* Once an event's task is gone there is nothing to switch */
+	if (!leader->attached || (!c->group && c->event->state == told(c)))
 		return 0;
-	kpmu_queue_del(ctx, leader);
-	if (!c->group) {
-		set_state(c->event, c->op);
-	} else {
-		set_state(leader, c->op);
-		kpmu_for_each_member(e, leader)
-			set_state(e, c->op);
-	}
-	if (leader->state == KPMU_ON)
+	live = kpmu_plan_live(ctx);
+	if (c->event != leader && !c->group)
+		kpmu_queue_del(ctx, leader);	/* what it needs changes */
+	else
+		kpmu_queue_park(ctx, leader);
+	kpmu_plan_remove(live, leader);
+	set_states(c);
+	if (leader->state == KPMU_ON) {
 		kpmu_queue_add(ctx, leader);
+		kpmu_plan_insert(live, leader);
+	}
 	kpmu_group_clocks(leader, ctx->time);
 	return 0;
 }

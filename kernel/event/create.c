@@ -34,7 +34,7 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
 		*why = "no such event type";
 		return ERR_PTR(-ENOENT);
 	}
-	e = kmem_cache_zalloc(event_cache, GFP_KERNEL_ACCOUNT);
+	e = kmem_cache_zalloc(event_cache, GFP_KERNEL);
 	if (!e)
 		return ERR_PTR(-ENOMEM);
 	e->hw.source = source;
@@ -42,6 +42,7 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
 	e->hw.idx = -1;
 	e->state = attr->flags & KPMU_ATTR_DISABLED ? KPMU_OFF : KPMU_ON;
 	e->read_format = attr->read_format;
+	kpmu_read_layout(e);
 	e->cpu = cpu;
 	e->flags = attr->flags;
 	e->type = attr->type;
@@ -93,7 +94,11 @@ void kpmu_event_put(struct kpmu_event *e)
 	if (e->ctx && e->ctx->home < 0)
 		kpmu_ctx_put(e->ctx);
 	kpmu_stat_inc(closes);
-	call_rcu(&e->rcu, free_event);
+	/* Reading a member looks at its leader without a lock */
+	if (e->group.shared)
+		call_rcu(&e->rcu, free_event);
+	else
+		kmem_cache_free(event_cache, e);
 }
 
 int __init kpmu_events_init(void)

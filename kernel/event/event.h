@@ -47,12 +47,14 @@ struct kpmu_clock {
 	bool is_running;
 };
 
+struct kpmu_event;
+
 /**
  * struct kpmu_class - flexible groups of one context that need the same
  * @key: what they need, as one number: a class either fits or does not
  * @node: in the context's list of classes
  * @groups: the groups, the least served first
- * @next: the next candidate while a plan is built
+ * @next: the next candidate (a leader) while a plan is built
  * @nr: how many groups
  * @cpu: the CPU they are bound to, -1 for any
  *
@@ -62,7 +64,7 @@ struct kpmu_class {
 	u64 key;
 	struct list_head node;
 	struct rb_root_cached groups;
-	struct rb_node *next;
+	struct kpmu_event *next;
 	u32 nr;
 	int cpu;
 };
@@ -71,6 +73,7 @@ struct kpmu_class {
  * struct kpmu_group - what a leader has more than a member
  * @members: the other events, in order of creation
  * @nr: events in the group, the leader included
+ * @shared: it has or had members, which may look at the leader
  * @placed: it runs in the plan that its context applied last
  * @queued: it is in a class (flexible) or in the pinned list
  * @mark: scratch of the apply: it is in the plan
@@ -83,6 +86,7 @@ struct kpmu_class {
 struct kpmu_group {
 	struct list_head members;
 	u16 nr;
+	bool shared;
 	bool placed;
 	bool queued;
 	bool mark;
@@ -101,6 +105,8 @@ struct kpmu_group {
  * @state: what the user asked for; under the context's lock
  * @attached: it is in a context's scheduling; cleared at close, exit, exec
  * @read_format: as in the attr
+ * @read_size: bytes of a read's result for a group of one
+ * @read_more: bytes for each more event of its group
  * @cpu: the CPU it is bound to, -1 for any
  * @flags: the attr's flag word
  * @clock: its times
@@ -118,6 +124,8 @@ struct kpmu_event {
 	u8 state;
 	bool attached;
 	u8 read_format;
+	u8 read_size;
+	u8 read_more;
 	int cpu;
 	u64 flags;
 	struct kpmu_clock clock;
@@ -151,6 +159,12 @@ static inline bool kpmu_is_enabled(const struct kpmu_event *e)
 	return e->attached && e->state == KPMU_ON && e->leader->state == KPMU_ON;
 }
 
+/* Bytes of a read's result when the group has @nr events */
+static inline size_t kpmu_read_size(const struct kpmu_event *e, int nr)
+{
+	return e->read_size + (nr - 1) * e->read_more;
+}
+
 static inline bool kpmu_has_counter(const struct kpmu_event *e)
 {
 	return e->hw.allowed;
@@ -174,7 +188,7 @@ enum kpmu_op { KPMU_OP_ENABLE, KPMU_OP_DISABLE, KPMU_OP_RESET };
 void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group);
 
 /* read.c */
-size_t kpmu_read_size(const struct kpmu_event *e, int nr);
+void kpmu_read_layout(struct kpmu_event *e);
 ssize_t kpmu_event_read(struct kpmu_event *e, char __user *buf, size_t len);
 
 /* perm.c */

@@ -13,40 +13,37 @@
 #include "../trace/kpmu_trace.h"
 #include "event.h"
 
-/* Words that most reads fit in; larger ones allocate */
+#define FORMAT_TIMES	(KPMU_FORMAT_TIME_ENABLED | KPMU_FORMAT_TIME_RUNNING)
+
+/* Words of a group's result that need no allocation */
 #define STACK_WORDS	40
 
 struct reading {
 	struct kpmu_event *event;
 	u64 *buf;
-	size_t words;		/* room in @buf */
+	size_t room;		/* bytes of @buf */
+	size_t need;		/* bytes of the result */
 };
 
 /**
- * kpmu_read_size() - length of a read's result
- * @e: the event read
- * @nr: events in its group, if its format is for groups
+ * kpmu_read_layout() - how long a read's result is
+ * @e: the event, its read_format set; .read_size and .read_more become the bytes
+ *	for one event, and for each more of its group if the format is for groups
  *
  * Context: any.
- * Return: bytes.
  */
-size_t kpmu_read_size(const struct kpmu_event *e, int nr)
+void kpmu_read_layout(struct kpmu_event *e)
 {
-	int entry = 1, head = 0;
+	u8 format = e->read_format;
+	int times = hweight8(format & FORMAT_TIMES);
+	int entry = 1 + hweight8(format & (KPMU_FORMAT_ID | KPMU_FORMAT_LOST));
 
-	if (e->read_format & KPMU_FORMAT_TIME_ENABLED)
-		head++;
-	if (e->read_format & KPMU_FORMAT_TIME_RUNNING)
-		head++;
-	if (e->read_format & KPMU_FORMAT_ID)
-		entry++;
-	if (e->read_format & KPMU_FORMAT_LOST)
-		entry++;
-	if (e->read_format & KPMU_FORMAT_GROUP)
-		head++;
-	else
-		nr = 1;
-	return (head + entry * nr) * sizeof(u64);
+	e->read_size = (times + entry) * sizeof(u64);
+	e->read_more = 0;
+	if (format & KPMU_FORMAT_GROUP) {
+		e->read_size += sizeof(u64);
+		e->read_more = entry * sizeof(u64);
+	}
 }
 
 static u64 *put_times(u64 *p, const struct kpmu_event *e, u64 format, u64 now)
@@ -102,20 +99,24 @@ static void trace_reading(struct kpmu_event *e, u64 now)
 	trace_kpmu_read(e->id, e->hw.source->read(&e->hw), times[0], times[1]);
 }
 
-/* Words written, 0 for end of file, -ENOSPC if the group has grown */
+/* Words written, 0 for end of file, -EAGAIN if there is not room enough */
 static int read_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct reading *r = data;
 	struct kpmu_event *e = r->event;
-	u64 now = kpmu_ctx_now(ctx), *p = r->buf;
+	u64 now = 0, *p = r->buf;
 
+	if (e->read_format & FORMAT_TIMES || trace_kpmu_read_enabled())
+		now = kpmu_ctx_now(ctx);
 	if (e->state == KPMU_ERROR)
 		return 0;
 	trace_reading(e, now);
-	if (kpmu_read_size(e, e->leader->group.nr) > r->words * sizeof(u64))
-		return -ENOSPC;
-	if (e->read_format & KPMU_FORMAT_GROUP)
+	if (e->read_format & KPMU_FORMAT_GROUP) {
+		r->need = kpmu_read_size(e, e->leader->group.nr);
+		if (r->need > r->room)
+			return -EAGAIN;
 		return put_group(p, e->leader, e->read_format, now) - r->buf;
+	}
 	p = put_value(p, e);
 	p = put_times(p, e, e->read_format, now);
 	p = put_id(p, e, e->read_format);
@@ -146,6 +147,87 @@ static int read_words(struct reading *r)
 	return words;
 }
 
+/* Small results, word by word, without the detours of copy_to_user() */
+static ssize_t put_words(char __user *buf, const u64 *words, int n)
+{
+	u64 __user *to = (u64 __user *)buf;
+	int i;
+
+	if (!user_access_begin(buf, n * sizeof(u64)))
+		return -EFAULT;
+	for (i = 0; i < n; i++)
+		unsafe_put_user(words[i], to + i, fault);
+	user_access_end();
+	return n * sizeof(u64);
+fault:
+	user_access_end();
+	return -EFAULT;
+}
+
+/* The longest result of one event: count, two times, id, lost */
+#define ONE_WORDS	5
+
+static ssize_t read_one(struct kpmu_event *e, char __user *buf, size_t len)
+{
+	u64 words[ONE_WORDS];
+	struct reading r = { .event = e, .buf = words };
+	int n;
+
+	if (len < e->read_size)
+		return -ENOSPC;
+	n = read_words(&r);
+	return n ? put_words(buf, words, n) : 0;
+}
+
+/* The result of a large group, which may grow while we get room for it */
+static noinline ssize_t read_large(struct reading *r, char __user *buf,
+				   size_t len)
+{
+	ssize_t n;
+
+	do {
+		if (len < r->need)
+			return -ENOSPC;
+		r->room = r->need;
+		r->buf = kmalloc(r->room, GFP_KERNEL);
+		if (!r->buf)
+			return -ENOMEM;
+		n = read_words(r);
+		if (n > 0)
+			n = put_words(buf, r->buf, n);
+		kfree(r->buf);
+	} while (n == -EAGAIN);
+	return n;
+}
+
+static ssize_t read_group(struct kpmu_event *e, char __user *buf, size_t len)
+{
+	u64 few[STACK_WORDS];
+	struct reading r = { .event = e, .buf = few, .room = sizeof(few) };
+	ssize_t n = read_words(&r);
+
+	if (n == -EAGAIN)
+		return read_large(&r, buf, len);
+	if (n <= 0)
+		return n;
+	return len < r.need ? -ENOSPC : put_words(buf, few, n);
+}
+
+/* Just the count of an event that is on this CPU: what most reads are */
+static bool read_count(struct kpmu_event *e, u64 *count)
+{
+	unsigned long flags;
+	bool here;
+
+	local_irq_save(flags);
+	here = READ_ONCE(e->ctx->cpu) == smp_processor_id() &&
+	       e->state != KPMU_ERROR;
+	if (here)
+		*count = e->hw.source->read(&e->hw);
+	local_irq_restore(flags);
+	return here;
+}
+
 /**
  * kpmu_event_read() - read(2)
  * @e: the event
@@ -158,27 +240,12 @@ static int read_words(struct reading *r)
  */
 ssize_t kpmu_event_read(struct kpmu_event *e, char __user *buf, size_t len)
 {
-	u64 stack[STACK_WORDS];
-	struct reading r = { .event = e, .buf = stack, .words = STACK_WORDS };
-	size_t size;
-	int words;
+	u64 count;
 
-	rcu_read_lock();	/* a leader may be closed meanwhile */
-	size = kpmu_read_size(e, READ_ONCE(READ_ONCE(e->leader)->group.nr));
-	rcu_read_unlock();
-	if (len < size)
-		return -ENOSPC;
-	if (size > sizeof(stack)) {
-		r.words = size / sizeof(u64);
-		r.buf = kmalloc_array(r.words, sizeof(u64), GFP_KERNEL);
-		if (!r.buf)
-			return -ENOMEM;
-	}
-	words = read_words(&r);
-	size = words * sizeof(u64);
-	if (words > 0 && (len < size || copy_to_user(buf, r.buf, size)))
-		words = len < size ? -ENOSPC : -EFAULT;
-	if (r.buf != stack)
-		kfree(r.buf);
-	return words < 0 ? words : words * sizeof(u64);
+	if (!e->read_format && len >= sizeof(count) &&
+	    !trace_kpmu_read_enabled() && read_count(e, &count))
+		return put_user(count, (u64 __user *)buf) ?: sizeof(count);
+	if (e->read_format & KPMU_FORMAT_GROUP)
+		return read_group(e, buf, len);
+	return read_one(e, buf, len);
 }

@@ -4,7 +4,7 @@
  *
  * The switch is hooked only while a task event exists, so kpmu costs an idle
  * system nothing.  Taking the hook patches kernel text, which is slow; so it
- * stays for a while after the last event, for the next one.
+ * stays for a while after the last event, for the next one.  So do contexts.
  */
 #define pr_fmt(fmt) "kpmu: " fmt
 
@@ -45,14 +45,23 @@ static struct kpmu_fhook fhooks[] = {
 static DEFINE_MUTEX(lock);
 static atomic_t users = ATOMIC_INIT(0);
 
+static unsigned long last_put;
+
 static void linger_over(struct work_struct *work);
 static DECLARE_DELAYED_WORK(linger, linger_over);
 
+/* Nothing was closed for a while: let go what is not needed any more */
 static void linger_over(struct work_struct *work)
 {
+	bool left;
+
 	mutex_lock(&lock);
-	if (!atomic_read(&users))
+	left = kpmu_ctxs_reap(LINGER);
+	if (!left && !atomic_read(&users) &&
+	    time_after_eq(jiffies, READ_ONCE(last_put) + LINGER))
 		kpmu_thook_disarm(&switch_hook);
+	else if (left || !atomic_read(&users))
+		queue_delayed_work(system_wq, &linger, LINGER);
 	mutex_unlock(&lock);
 }
 
@@ -83,8 +92,9 @@ int kpmu_hooks_get(void)
  */
 void kpmu_hooks_put(void)
 {
-	if (atomic_dec_and_test(&users))
-		mod_delayed_work(system_wq, &linger, LINGER);
+	WRITE_ONCE(last_put, jiffies);
+	atomic_dec(&users);
+	queue_delayed_work(system_wq, &linger, LINGER);
 }
 
 static int cpu_up(unsigned int cpu)
@@ -148,6 +158,7 @@ int __init kpmu_hooks_init(void)
 void kpmu_hooks_exit(void)
 {
 	cancel_delayed_work_sync(&linger);
+	kpmu_ctxs_reap(0);
 	kpmu_thook_disarm(&switch_hook);
 	kpmu_fhooks_unregister();
 	cpuhp_remove_state(hp_state);

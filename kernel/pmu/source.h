@@ -26,11 +26,12 @@ struct seq_file;
  * @source: who counts it
  * @count: what was counted up to @prev
  * @prev: the hardware counter's value at the last fold
- * @sel: selector bits, as the source understands them
+ * @sel: the selector, ready to be written
  * @extra: value for the extra register, when @extra_reg is not 0
  * @allowed: counters it may use, a bit each; 0 for a source without counters
  * @hint: counter it used last, -1 if none: taken again when free
  * @idx: counter it is on now, -1 when it does not count
+ * @fixed: the selector for a fixed counter, four bits
  * @kernel: it counts at CPL 0 too
  * @extra_reg: the extra register it needs, from 1; 0 for none.  Registers 1
  *	and 2 do the same, so an event of one may use the other
@@ -44,6 +45,7 @@ struct kpmu_hw {
 	u32 allowed;
 	s8 hint;
 	s8 idx;
+	u8 fixed;
 	bool kernel;
 	u8 extra_reg;
 };
@@ -103,6 +105,13 @@ const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr);
  * Context: IRQs off; NMIs may come in between.
  */
 void kpmu_commit(const struct kpmu_slots *want);
+
+/**
+ * kpmu_counters_offline() - this CPU goes; nothing is on its counters
+ *
+ * Context: on the CPU, IRQs off.
+ */
+void kpmu_counters_offline(void);
 
 /**
  * kpmu_counters_show() - what is on a CPU's counters, for debugfs

@@ -40,6 +40,10 @@ static struct kmem_cache *ctx_cache;
 
 static void ctx_setup(struct kpmu_ctx *ctx, int home)
 {
+	memset(ctx, 0, offsetof(struct kpmu_ctx, placed));
+	memset(&ctx->plan, 0, offsetof(struct kpmu_plan, groups));
+	ctx->plan.slots.mask = 0;
+	ctx->plan.slots.alt = 0;
 	raw_spin_lock_init(&ctx->lock);
 	ctx->cpu = -1;
 	ctx->home = home;
@@ -102,8 +106,8 @@ static struct kpmu_ctx *find_get(struct task_struct *task)
  * kpmu_ctx_of_task() - the context of a task, made if there is none
  * @task: the task
  *
- * A context retires with its last event; whoever attaches to one must look
- * under its ownership whether it has, and come here again if so.
+ * A context that was empty for a while retires; whoever attaches to one must
+ * look under its ownership whether it has, and come here again if so.
  *
  * Context: may sleep.
  * Return: the context, held; -ENOMEM, or -ESRCH for a task that is exiting.
@@ -115,7 +119,7 @@ struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task)
 	ctx = find_get(task);
 	if (ctx)
 		return ctx;
-	ctx = kmem_cache_zalloc(ctx_cache, GFP_KERNEL_ACCOUNT);
+	ctx = kmem_cache_alloc(ctx_cache, GFP_KERNEL);
 	if (!ctx)
 		return ERR_PTR(-ENOMEM);
 	ctx_setup(ctx, -1);
@@ -146,18 +150,6 @@ struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task)
 	}
 	kpmu_ctx_start(ctx);
 	return ctx;
-}
-
-/**
- * kpmu_ctx_unhash() - take a context that is done for out of the hash
- * @ctx: a task's context, on which kpmu_ctx_retire() was called
- *
- * Context: IRQs on; once for each context.
- */
-void kpmu_ctx_unhash(struct kpmu_ctx *ctx)
-{
-	rhashtable_remove_fast(&tasks, &ctx->hash, params);
-	kpmu_ctx_put(ctx);
 }
 
 struct start {
@@ -206,6 +198,23 @@ void kpmu_ctx_start(struct kpmu_ctx *ctx)
 		 cpu != task_cpu(ctx->task));
 }
 
+/* The context is active on this CPU: run it, and let the counters follow */
+static __always_inline int
+call_active(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
+	    void *data)
+{
+	u64 clock = local_clock();
+	int ret;
+
+	kpmu_ctx_tick(ctx, clock);
+	ret = fn(ctx, data);
+	if (unlikely(ctx->retired))
+		kpmu_switch_out(ctx, clock);
+	else
+		kpmu_resched(this_cpu_ptr(&kpmu_cpu), clock);
+	return ret;
+}
+
 struct call {
 	struct kpmu_ctx *ctx;
 	int (*fn)(struct kpmu_ctx *ctx, void *data);
@@ -214,26 +223,6 @@ struct call {
 	int ret;
 };
 
-/* We are the owner: run it, and let the CPU follow */
-static void call_owned(struct call *c)
-{
-	struct kpmu_ctx *ctx = c->ctx;
-	u64 clock;
-
-	if (ctx->cpu < 0) {
-		c->ret = c->fn(ctx, c->data);
-	} else {
-		clock = local_clock();
-		kpmu_ctx_tick(ctx, clock);
-		c->ret = c->fn(ctx, c->data);
-		if (ctx->retired)
-			kpmu_switch_out(ctx, clock);
-		else
-			kpmu_resched(this_cpu_ptr(&kpmu_cpu), clock);
-	}
-	c->done = true;
-}
-
 /* Try from this CPU: the context is idle, or active right here */
 static void call_here(void *data)
 {
@@ -241,29 +230,21 @@ static void call_here(void *data)
 	int cpu = smp_load_acquire(&c->ctx->cpu);
 
 	if (cpu == smp_processor_id()) {
-		call_owned(c);
+		c->ret = call_active(c->ctx, c->fn, c->data);
+		c->done = true;
 	} else if (cpu < 0) {
 		raw_spin_lock(&c->ctx->lock);
-		if (c->ctx->cpu < 0)
-			call_owned(c);
+		if (c->ctx->cpu < 0) {
+			c->ret = c->fn(c->ctx, c->data);
+			c->done = true;
+		}
 		raw_spin_unlock(&c->ctx->lock);
 	}
 }
 
-/**
- * kpmu_ctx_call() - do something to a context, as its owner
- * @ctx: the context
- * @fn: what to do; atomic, IRQs off, the context's time up to date
- * @data: for @fn
- *
- * Runs here if the context is idle or active here, else on the CPU where it is
- * active.  What @fn changed takes effect on the counters before this returns.
- *
- * Context: task, IRQs on.
- * Return: what @fn returned.
- */
-int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
-		  void *data)
+static noinline int call_elsewhere(struct kpmu_ctx *ctx,
+				   int (*fn)(struct kpmu_ctx *, void *),
+				   void *data)
 {
 	struct call c = { .ctx = ctx, .fn = fn, .data = data };
 	unsigned long flags;
@@ -286,14 +267,35 @@ int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 }
 
 /**
- * kpmu_ctx_retire() - this context will not run any more
- * @ctx: a task's context
+ * kpmu_ctx_call() - do something to a context, as its owner
+ * @ctx: the context
+ * @fn: what to do; atomic, IRQs off, the context's time up to date
+ * @data: for @fn
  *
- * Context: the context's owner.
- * Return: whether it was the first to say so; it then calls kpmu_ctx_unhash()
- * once it may.
+ * Runs here if the context is idle or active here, else on the CPU where it is
+ * active.  What @fn changed takes effect on the counters before this returns.
+ *
+ * Context: task, IRQs on.
+ * Return: what @fn returned.
  */
-bool kpmu_ctx_retire(struct kpmu_ctx *ctx)
+int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
+		  void *data)
+{
+	unsigned long flags;
+	int ret;
+
+	local_irq_save(flags);
+	if (smp_load_acquire(&ctx->cpu) == smp_processor_id()) {
+		ret = call_active(ctx, fn, data);
+		local_irq_restore(flags);
+		return ret;
+	}
+	local_irq_restore(flags);
+	return call_elsewhere(ctx, fn, data);
+}
+
+/* Is it us who says that this context does not run again? */
+static bool retire(struct kpmu_ctx *ctx)
 {
 	if (ctx->retired)
 		return false;
@@ -301,7 +303,7 @@ bool kpmu_ctx_retire(struct kpmu_ctx *ctx)
 	return true;
 }
 
-static int end_ctx(struct kpmu_ctx *ctx, void *unused)
+static int end_owned(struct kpmu_ctx *ctx, void *unused)
 {
 	struct kpmu_event *leader, *e;
 
@@ -313,14 +315,64 @@ static int end_ctx(struct kpmu_ctx *ctx, void *unused)
 		kpmu_group_clocks(leader, ctx->time);
 	}
 	ctx->nr_events = 0;
-	return kpmu_ctx_retire(ctx);
+	return retire(ctx);
+}
+
+static int end_idle_owned(struct kpmu_ctx *ctx, void *age)
+{
+	if (ctx->nr_events ||
+	    time_before(jiffies, ctx->emptied + *(unsigned long *)age))
+		return false;
+	return retire(ctx);
+}
+
+static void unhash(struct kpmu_ctx *ctx)
+{
+	rhashtable_remove_fast(&tasks, &ctx->hash, params);
+	kpmu_ctx_put(ctx);
 }
 
 /* Nothing counts in this context any more; what was counted stays */
 static void ctx_end(struct kpmu_ctx *ctx)
 {
-	if (kpmu_ctx_call(ctx, end_ctx, NULL))
-		kpmu_ctx_unhash(ctx);
+	if (kpmu_ctx_call(ctx, end_owned, NULL))
+		unhash(ctx);
+}
+
+/**
+ * kpmu_ctxs_reap() - retire contexts that have no events
+ * @age: jiffies that they must have been empty for
+ *
+ * Contexts outlive their last event for a while, because programs that open one
+ * event often open the next.
+ *
+ * Context: task, may sleep.
+ * Return: whether some may be reaped later.
+ */
+bool kpmu_ctxs_reap(unsigned long age)
+{
+	struct rhashtable_iter iter;
+	struct kpmu_ctx *ctx;
+	bool left = false;
+
+	rhashtable_walk_enter(&tasks, &iter);
+	rhashtable_walk_start(&iter);
+	while ((ctx = rhashtable_walk_next(&iter))) {
+		if (IS_ERR(ctx) || READ_ONCE(ctx->nr_events) ||
+		    !refcount_inc_not_zero(&ctx->ref))
+			continue;
+		rhashtable_walk_stop(&iter);
+		if (kpmu_ctx_call(ctx, end_idle_owned, &age))
+			unhash(ctx);
+		else
+			left = true;
+		kpmu_ctx_put(ctx);
+		cond_resched();
+		rhashtable_walk_start(&iter);
+	}
+	rhashtable_walk_stop(&iter);
+	rhashtable_walk_exit(&iter);
+	return left;
 }
 
 /**
@@ -357,8 +409,13 @@ int __init kpmu_ctxs_init(void)
 	return rhashtable_init(&tasks, &params);
 }
 
+/* No event is left, and no switch comes by */
 void kpmu_ctxs_exit(void)
 {
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		hrtimer_cancel(&per_cpu(kpmu_cpu, cpu).rotate);
 	rcu_barrier();		/* contexts on their way to be freed */
 	rhashtable_destroy(&tasks);
 	kmem_cache_destroy(ctx_cache);

@@ -142,6 +142,8 @@ static const char *place_group(struct build *b, struct kpmu_event *leader)
 		return why;
 	b->exclusive = alone;
 	b->plan->groups[b->plan->nr++] = leader;
+	if (leader->ctx->home >= 0)
+		b->plan->nr_cpu++;
 	return NULL;
 }
 
@@ -151,6 +153,8 @@ static void build_pinned(struct build *b, struct kpmu_ctx *ctx)
 	const char *why;
 
 	list_for_each_entry_safe(leader, tmp, &ctx->pinned, group.pinned_node) {
+		if (leader == ctx->parked)
+			continue;
 		why = place_group(b, leader);
 		if (!why || why == why_cpu)
 			continue;
@@ -162,18 +166,13 @@ static void build_pinned(struct build *b, struct kpmu_ctx *ctx)
 	}
 }
 
-static struct kpmu_event *candidate(const struct kpmu_class *c)
-{
-	return rb_entry(c->next, struct kpmu_event, group.rb);
-}
-
 static struct kpmu_class *least_served(struct kpmu_ctx *ctx)
 {
 	struct kpmu_class *c, *best = NULL;
 
 	list_for_each_entry(c, &ctx->classes, node)
-		if (c->next && (!best || candidate(c)->group.served <
-				candidate(best)->group.served))
+		if (c->next && (!best || c->next->group.served <
+				best->next->group.served))
 			best = c;
 	return best;
 }
@@ -192,18 +191,21 @@ static u32 build_flexible(struct build *b, struct kpmu_ctx *ctx)
 		c->next = NULL;
 		if (c->cpu >= 0 && c->cpu != b->cpu)
 			continue;
-		c->next = rb_first_cached(&c->groups);
+		c->next = kpmu_queue_first(ctx, c);
 		waits += c->nr;
+		if (ctx->parked && ctx->parked->group.class.key == c->key &&
+		    !kpmu_is_pinned(ctx->parked))
+			waits--;
 	}
 	while ((c = least_served(ctx))) {
-		why = place_group(b, candidate(c));
+		why = place_group(b, c->next);
 		if (why) {
-			trace_kpmu_reject(candidate(c)->id, why);
+			trace_kpmu_reject(c->next->id, why);
 			c->next = NULL;
 			continue;
 		}
 		waits--;
-		c->next = rb_next(c->next);
+		c->next = kpmu_queue_next(ctx, c->next);
 	}
 	return waits;
 }
@@ -226,6 +228,17 @@ static void to_slots(struct build *b)
 	}
 }
 
+/* The plan is right for what the contexts are now */
+static void stamp(struct kpmu_plan *plan, struct kpmu_cpu *kc)
+{
+	const struct kpmu_ctx *task = kc->task;
+
+	kc->stale = false;
+	plan->cpu_gen = kc->ctx.gen;
+	plan->task_gen = task ? task->gen : 0;
+	plan->cpu = plan->cpu_gen || (task && task->nr_bound) ? kc->ctx.home : -1;
+}
+
 /**
  * kpmu_plan_build() - decide what runs on this CPU
  * @plan: the plan to make
@@ -243,6 +256,7 @@ void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc)
 	build_init(&b, plan, kc->ctx.home);
 	plan->serial = this_cpu_inc_return(serial) * NR_CPUS + b.cpu;
 	plan->nr = 0;
+	plan->nr_cpu = 0;
 	plan->task_waits = 0;
 
 	build_pinned(&b, &kc->ctx);
@@ -256,9 +270,8 @@ void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc)
 		plan->task_waits = build_flexible(&b, task);
 
 	to_slots(&b);
-	plan->cpu_gen = kc->ctx.gen;
-	plan->task_gen = task ? task->gen : 0;
-	plan->cpu = plan->cpu_gen || (task && task->nr_bound) ? b.cpu : -1;
+	plan->exclusive = b.exclusive;
+	stamp(plan, kc);
 	kpmu_stat_inc(plans);
 	trace_kpmu_plan(task ? task_pid_nr(task->task) : -1, plan->serial,
 			plan->slots.mask, plan->nr,
@@ -292,4 +305,139 @@ bool kpmu_plan_fits(struct kpmu_event *const *events, int n)
 		needs.hint[needs.n++] = -1;
 	}
 	return !place(&b, &needs);
+}
+
+/*
+ * Small changes to the plan in force.  While nothing waits, a group that goes
+ * leaves room nobody wants, and a group that comes needs just free counters; the
+ * others stay where they are.  Else a new plan is made.
+ */
+
+/**
+ * kpmu_plan_live() - is the plan in force on this CPU open to small changes?
+ * @ctx: a context that is about to change, its clock up to date
+ *
+ * Context: the context's owner, IRQs off; before the change.
+ * Return: the CPU, or NULL.
+ */
+struct kpmu_cpu *kpmu_plan_live(const struct kpmu_ctx *ctx)
+{
+	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
+	const struct kpmu_plan *plan = kc->applied;
+
+	if (ctx->cpu < 0 || !plan || kc->stale || plan->exclusive ||
+	    plan->cpu_waits | plan->task_waits)
+		return NULL;
+	return kc;
+}
+
+static void drop(struct kpmu_event **array, u8 *nr, struct kpmu_event *leader)
+{
+	int i = 0;
+
+	while (array[i] != leader)
+		i++;
+	for (--*nr; i < *nr; i++)
+		array[i] = array[i + 1];
+}
+
+static u32 counters_of(struct kpmu_event *leader)
+{
+	u32 mask = leader->hw.idx >= 0 ? 1u << leader->hw.idx : 0;
+	struct kpmu_event *e;
+
+	kpmu_for_each_member(e, leader)
+		if (e->hw.idx >= 0)
+			mask |= 1u << e->hw.idx;
+	return mask;
+}
+
+/**
+ * kpmu_plan_remove() - a placed group goes
+ * @kc: from kpmu_plan_live(), or NULL
+ * @leader: the group, out of its queue now; the states of its events as they were
+ *
+ * Context: the context's owner, IRQs off; a kpmu_resched() must follow.
+ */
+void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_event *leader)
+{
+	struct kpmu_ctx *ctx = leader->ctx;
+	struct kpmu_plan *plan;
+
+	if (!kc || !leader->group.placed)
+		return;
+	plan = kc->applied;
+	plan->slots.mask &= ~counters_of(leader);
+	plan->slots.alt &= plan->slots.mask;
+	drop(plan->groups, &plan->nr, leader);
+	drop(ctx->placed, &ctx->nr_placed, leader);
+	if (ctx->home >= 0)
+		plan->nr_cpu--;
+	leader->group.placed = false;
+	stamp(plan, kc);
+}
+
+/* A free counter for the event beside those in @mask, or -1 */
+static int free_counter(const struct kpmu_event *e, u32 mask)
+{
+	u32 free = e->hw.allowed & ~mask;
+
+	if (e->hw.hint >= 0 && free & 1u << e->hw.hint)
+		return e->hw.hint;
+	return free ? 31 - __builtin_clz(free) : -1;
+}
+
+static bool add(struct kpmu_slots *slots, struct kpmu_event *e)
+{
+	int counter;
+
+	if (!kpmu_has_counter(e) || e->state != KPMU_ON)
+		return true;
+	counter = free_counter(e, slots->mask);
+	if (counter < 0 || e->hw.extra_reg)
+		return false;
+	slots->mask |= 1u << counter;
+	slots->hw[counter] = &e->hw;
+	trace_kpmu_assign(e->id, counter, e->hw.allowed);
+	return true;
+}
+
+/**
+ * kpmu_plan_insert() - a group comes
+ * @kc: from kpmu_plan_live(), or NULL
+ * @leader: the group, in its queue now
+ *
+ * If there is no room for it as things are, the next kpmu_resched() makes a new
+ * plan.
+ *
+ * Context: the context's owner, IRQs off; a kpmu_resched() must follow.
+ */
+void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_event *leader)
+{
+	struct kpmu_ctx *ctx = leader->ctx;
+	struct kpmu_plan *plan;
+	struct kpmu_event *e;
+	u32 mask;
+
+	if (!kc || leader->cpu >= 0 || leader->flags & KPMU_ATTR_EXCLUSIVE)
+		return;
+	plan = kc->applied;
+	if (plan->nr == KPMU_NR_SLOTS)
+		return;
+	mask = plan->slots.mask;
+	if (!add(&plan->slots, leader))
+		goto full;
+	kpmu_for_each_member(e, leader)
+		if (!add(&plan->slots, e))
+			goto full;
+	plan->groups[plan->nr++] = leader;
+	ctx->placed[ctx->nr_placed++] = leader;
+	if (ctx->home >= 0)
+		plan->nr_cpu++;
+	leader->group.placed = true;
+	leader->group.charged = ctx->time;
+	stamp(plan, kc);
+	return;
+full:
+	plan->slots.mask = mask;
 }

@@ -29,9 +29,9 @@ static u64 new_gen(void)
  */
 void kpmu_ctx_changed(struct kpmu_ctx *ctx)
 {
-	bool empty = list_empty(&ctx->pinned) && list_empty(&ctx->classes);
-
-	ctx->gen = empty ? 0 : new_gen();
+	ctx->gen = ctx->nr_flexible | ctx->nr_pinned ? new_gen() : 0;
+	if (ctx->cpu >= 0)
+		this_cpu_write(kpmu_cpu.stale, true);
 }
 
 static bool less_served(struct rb_node *a, const struct rb_node *b)
@@ -56,8 +56,13 @@ static u64 event_key(const struct kpmu_event *e)
 static u64 class_key(const struct kpmu_event *leader)
 {
 	const struct kpmu_event *e;
-	u64 key = event_key(leader);
+	u64 key;
 
+	/* Most groups are one plain event: their key is plain too */
+	if (list_empty(&leader->group.members) && !leader->hw.extra_reg &&
+	    !(leader->flags & KPMU_ATTR_EXCLUSIVE))
+		return (u64)leader->cpu << 32 ^ leader->hw.allowed;
+	key = event_key(leader);
 	kpmu_for_each_member(e, leader)
 		key += event_key(e);
 	key = mix(key, leader->cpu);
@@ -112,6 +117,44 @@ static void class_del(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	list_replace(&c->node, &heir->node);
 }
 
+/* A group becomes (by 1) or ceases to be (by -1) a candidate */
+static void count(struct kpmu_ctx *ctx, struct kpmu_event *leader, int by)
+{
+	if (leader->cpu >= 0)
+		ctx->nr_bound += by;
+	if (kpmu_is_pinned(leader))
+		ctx->nr_pinned += by;
+	else
+		ctx->nr_flexible += by;
+	kpmu_ctx_changed(ctx);
+}
+
+static void take_out(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+{
+	if (kpmu_is_pinned(leader))
+		list_del(&leader->group.pinned_node);
+	else
+		class_del(ctx, leader);
+	leader->group.queued = false;
+}
+
+static void unpark(struct kpmu_ctx *ctx)
+{
+	struct kpmu_event *leader = ctx->parked;
+
+	if (!leader)
+		return;
+	ctx->parked = NULL;
+	take_out(ctx, leader);
+}
+
+/* Time not asked for is not owed */
+static void join(struct kpmu_ctx *ctx, struct kpmu_group *g)
+{
+	g->served = max(g->served, ctx->min_served);
+	g->charged = ctx->time;
+}
+
 /**
  * kpmu_queue_add() - a group wants to run
  * @ctx: its context
@@ -123,21 +166,36 @@ void kpmu_queue_add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 {
 	struct kpmu_group *g = &leader->group;
 
+	if (ctx->parked == leader) {
+		if (kpmu_is_pinned(leader) ||
+		    (g->served >= ctx->min_served &&
+		     g->class.key == class_key(leader))) {
+			ctx->parked = NULL;
+			g->charged = ctx->time;
+			count(ctx, leader, 1);
+			return;
+		}
+		unpark(ctx);
+	}
 	if (g->queued)
 		return;
 	g->queued = true;
-	if (leader->cpu >= 0)
-		ctx->nr_bound++;
 	if (kpmu_is_pinned(leader)) {
 		list_add_tail(&g->pinned_node, &ctx->pinned);
 	} else {
-		/* Time not asked for is not owed */
-		g->served = max(g->served, ctx->min_served);
-		g->charged = ctx->time;
+		join(ctx, g);
 		class_add(ctx, leader);
-		ctx->nr_flexible++;
 	}
-	kpmu_ctx_changed(ctx);
+	count(ctx, leader, 1);
+}
+
+static void leave(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+{
+	struct kpmu_group *g = &leader->group;
+
+	if (g->placed)
+		g->served += ctx->time - g->charged;
+	count(ctx, leader, -1);
 }
 
 /**
@@ -150,22 +208,67 @@ void kpmu_queue_add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
  */
 void kpmu_queue_del(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 {
-	struct kpmu_group *g = &leader->group;
-
-	if (!g->queued)
+	if (ctx->parked == leader) {
+		unpark(ctx);
 		return;
-	g->queued = false;
-	if (leader->cpu >= 0)
-		ctx->nr_bound--;
-	if (kpmu_is_pinned(leader)) {
-		list_del(&g->pinned_node);
-	} else {
-		class_del(ctx, leader);
-		ctx->nr_flexible--;
-		if (g->placed)
-			g->served += ctx->time - g->charged;
 	}
-	kpmu_ctx_changed(ctx);
+	if (!leader->group.queued)
+		return;
+	take_out(ctx, leader);
+	leave(ctx, leader);
+}
+
+/**
+ * kpmu_queue_park() - as kpmu_queue_del(), but it will soon be back
+ * @ctx: its context
+ * @leader: its leader, queued
+ *
+ * The group keeps its place, skipped by plans.  One group of a context at a
+ * time: programs switch the same event off and on around what they measure.
+ *
+ * Context: the context's owner, IRQs off.
+ */
+void kpmu_queue_park(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+{
+	if (!leader->group.queued || ctx->parked == leader)
+		return;
+	unpark(ctx);
+	ctx->parked = leader;
+	leave(ctx, leader);
+}
+
+/**
+ * kpmu_queue_first() - the least served group of a class
+ * @ctx: the context
+ * @c: one of its classes
+ *
+ * Context: the context's owner.
+ * Return: its leader; NULL if all of them are parked.
+ */
+struct kpmu_event *kpmu_queue_first(struct kpmu_ctx *ctx, struct kpmu_class *c)
+{
+	struct rb_node *n = rb_first_cached(&c->groups);
+
+	if (ctx->parked && n == &ctx->parked->group.rb)
+		n = rb_next(n);
+	return n ? rb_entry(n, struct kpmu_event, group.rb) : NULL;
+}
+
+/**
+ * kpmu_queue_next() - the group that comes after another in its class
+ * @ctx: the context
+ * @leader: the other
+ *
+ * Context: the context's owner.
+ */
+struct kpmu_event *kpmu_queue_next(struct kpmu_ctx *ctx,
+				   struct kpmu_event *leader)
+{
+	struct rb_node *n = rb_next(&leader->group.rb);
+
+	if (n && ctx->parked && n == &ctx->parked->group.rb)
+		n = rb_next(n);
+	return n ? rb_entry(n, struct kpmu_event, group.rb) : NULL;
 }
 
 /* The least served of all, so that newcomers start level with it */
@@ -175,10 +278,10 @@ static void update_min_served(struct kpmu_ctx *ctx)
 	u64 least = U64_MAX;
 
 	list_for_each_entry(c, &ctx->classes, node) {
-		struct rb_node *first = rb_first_cached(&c->groups);
+		struct kpmu_event *first = kpmu_queue_first(ctx, c);
 
-		least = min(least, rb_entry(first, struct kpmu_event,
-					    group.rb)->group.served);
+		if (first)
+			least = min(least, first->group.served);
 	}
 	if (least != U64_MAX)
 		ctx->min_served = max(ctx->min_served, least);
@@ -201,7 +304,7 @@ void kpmu_queue_charge(struct kpmu_ctx *ctx, u64 now)
 		struct kpmu_group *g = &leader->group;
 		struct kpmu_class *c;
 
-		if (!g->queued || kpmu_is_pinned(leader))
+		if (!g->queued || ctx->parked == leader || kpmu_is_pinned(leader))
 			continue;
 		c = find_class(ctx, g->class.key);
 		rb_erase_cached(&g->rb, &c->groups);

@@ -57,11 +57,29 @@ static void place_groups(struct kpmu_ctx *ctx, const struct kpmu_plan *plan)
 	ctx->nr_placed = n;
 }
 
-static bool plan_is_good(const struct kpmu_plan *plan, const struct kpmu_cpu *kc)
+/* A plan that was not in force, or that was made anew, comes into force */
+static void apply(struct kpmu_cpu *kc, struct kpmu_plan *plan, u64 clock)
 {
-	return plan->cpu_gen == kc->ctx.gen &&
-	       plan->task_gen == (kc->task ? kc->task->gen : 0) &&
-	       (plan->cpu < 0 || plan->cpu == kc->ctx.home);
+	struct kpmu_ctx *task = kc->task;
+
+	if (kpmu_plan_is_good(plan, kc)) {
+		kc->stale = false;
+		kpmu_stat_inc(plan_hits);
+	} else {
+		kpmu_ctx_tick(&kc->ctx, clock);
+		if (task)
+			kpmu_ctx_tick(task, clock);
+		kpmu_plan_build(plan, kc);
+	}
+	if ((plan->nr_cpu || kc->ctx.nr_placed) && !same_groups(&kc->ctx, plan)) {
+		kpmu_ctx_tick(&kc->ctx, clock);
+		place_groups(&kc->ctx, plan);
+	}
+	if (task && !same_groups(task, plan)) {
+		kpmu_ctx_tick(task, clock);
+		place_groups(task, plan);
+	}
+	kc->applied = plan;
 }
 
 /**
@@ -75,27 +93,12 @@ static bool plan_is_good(const struct kpmu_plan *plan, const struct kpmu_cpu *kc
  */
 void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
 {
-	struct kpmu_ctx *task = kc->task;
-	struct kpmu_plan *plan = task ? &task->plan : &kc->ctx.plan;
+	struct kpmu_plan *plan = kpmu_plan_of(kc);
 
-	if (kc->offline)
+	if (unlikely(kc->offline))
 		return;
-	if (plan_is_good(plan, kc)) {
-		kpmu_stat_inc(plan_hits);
-	} else {
-		kpmu_ctx_tick(&kc->ctx, clock);
-		if (task)
-			kpmu_ctx_tick(task, clock);
-		kpmu_plan_build(plan, kc);
-	}
-	if (!same_groups(&kc->ctx, plan)) {
-		kpmu_ctx_tick(&kc->ctx, clock);
-		place_groups(&kc->ctx, plan);
-	}
-	if (task && !same_groups(task, plan)) {
-		kpmu_ctx_tick(task, clock);
-		place_groups(task, plan);
-	}
+	if (kc->stale || kc->applied != plan)
+		apply(kc, plan, clock);
 	kpmu_commit(&plan->slots);
 	if (plan->cpu_waits | plan->task_waits)
 		kpmu_rotate_arm(kc);
@@ -226,6 +229,8 @@ void kpmu_cpu_offline(void)
 	hrtimer_try_to_cancel(&kc->rotate);
 	kc->armed = false;
 	kpmu_commit(&nothing.slots);
+	kpmu_counters_offline();
+	kc->applied = NULL;
 	if (kc->task) {
 		smp_store_release(&kc->task->cpu, -1);
 		kc->task = NULL;

@@ -61,7 +61,7 @@ void x86_counter_write(int idx, u64 val)
 }
 
 /* Version 1 has no GLOBAL_CTRL: each selector has its own switch */
-static void enable_each(struct x86_cpu *c, u32 on)
+static noinline void enable_each(struct x86_cpu *c, u32 on)
 {
 	u32 diff = c->on ^ on;
 
@@ -73,7 +73,7 @@ static void enable_each(struct x86_cpu *c, u32 on)
 	}
 }
 
-static void enable(struct x86_cpu *c, u32 on)
+static __always_inline void enable(struct x86_cpu *c, u32 on)
 {
 	if (c->on == on)
 		return;
@@ -84,22 +84,26 @@ static void enable(struct x86_cpu *c, u32 on)
 	c->on = on;
 }
 
-/* The selector an event needs on a counter: PERFEVTSEL, or 4 fixed bits */
-static u64 selector(const struct kpmu_hw *hw, int idx, bool alt)
+/* The selector with the event code that goes with the other extra register */
+static noinline u64 alt_selector(const struct kpmu_hw *hw)
 {
-	const struct x86_extra_reg *e;
-	u64 sel = hw->sel;
+	const struct x86_extra_reg *e = x86_pmu.model->extra;
 
-	if (idx >= X86_FIXED)
-		return 8 | (sel & SEL_USR ? 2 : 0) | (sel & SEL_OS ? 1 : 0);
-	if (alt)
-		for (e = x86_pmu.model->extra; e->reg; e++)
-			if (e->reg == 3 - hw->extra_reg)
-				sel = (sel & ~SEL_CODE) | e->code;
-	return sel | SEL_INT | SEL_EN;
+	while (e->reg != 3 - hw->extra_reg)
+		e++;
+	return (hw->sel & ~SEL_CODE) | e->code;
 }
 
-static void write_extra(struct x86_cpu *c, const struct kpmu_hw *hw, bool alt)
+/* The selector an event needs on a counter: PERFEVTSEL, or 4 fixed bits */
+static __always_inline u64 selector(const struct kpmu_hw *hw, int idx, bool alt)
+{
+	if (idx >= X86_FIXED)
+		return hw->fixed;
+	return unlikely(alt) ? alt_selector(hw) : hw->sel;
+}
+
+static noinline void write_extra(struct x86_cpu *c, const struct kpmu_hw *hw,
+				 bool alt)
 {
 	const struct x86_extra_reg *e;
 	int reg = alt ? 3 - hw->extra_reg : hw->extra_reg;
@@ -112,6 +116,27 @@ static void write_extra(struct x86_cpu *c, const struct kpmu_hw *hw, bool alt)
 	x86_wrmsr(e->msr, hw->extra);
 }
 
+static noinline void write_selector(struct x86_cpu *c, struct kpmu_hw *hw,
+				    int idx, u64 sel)
+{
+	u32 bit = 1u << idx;
+
+	c->sel[idx] = sel;
+	c->known |= bit;
+	c->kernel = hw->kernel ? c->kernel | bit : c->kernel & ~bit;
+	if (idx >= X86_FIXED) {
+		int shift = (idx - X86_FIXED) * 4;
+
+		/* Written once for all of them, by the caller */
+		c->fixed_ctrl &= ~(15ULL << shift);
+		c->fixed_ctrl |= sel << shift;
+	} else {
+		x86_wrmsr(MSR_GP_SEL(idx),
+			  x86_pmu.version >= 2 ? sel : sel & ~SEL_EN);
+	}
+	kpmu_stat_inc(selectors);
+}
+
 /* Give a counter, standing still, to an event */
 static void start(struct x86_cpu *c, struct kpmu_hw *hw, int idx, u64 sel,
 		  bool alt)
@@ -120,28 +145,12 @@ static void start(struct x86_cpu *c, struct kpmu_hw *hw, int idx, u64 sel,
 
 	if (hw->extra_reg)
 		write_extra(c, hw, alt);
-	if (c->sel[idx] != sel) {
-		c->sel[idx] = sel;
-		if (idx >= X86_FIXED) {
-			int shift = (idx - X86_FIXED) * 4;
-
-			c->fixed_ctrl &= ~(15ULL << shift);
-			c->fixed_ctrl |= sel << shift;
-			/* Written once for all of them, by the caller */
-		} else {
-			x86_wrmsr(MSR_GP_SEL(idx),
-				  x86_pmu.version >= 2 ? sel : sel & ~SEL_EN);
-		}
-		kpmu_stat_inc(selectors);
-	}
-	if (hw->kernel)
-		c->kernel |= 1u << idx;
-	else
-		c->kernel &= ~(1u << idx);
+	if (c->sel[idx] != sel || !(c->known & 1u << idx))
+		write_selector(c, hw, idx, sel);
 
 	/* Keep the sign bit set: users sign-extend, and the wrap is our alarm */
 	raw = x86_counter_read(idx);
-	if (!(raw & 1ULL << (x86_pmu.width - 1))) {
+	if (unlikely(!(raw & 1ULL << (x86_pmu.width - 1)))) {
 		raw = x86_pmu.start;
 		x86_counter_write(idx, raw);
 	}
@@ -167,26 +176,21 @@ static void stop(struct x86_cpu *c, int idx)
 static u32 must_stop(const struct x86_cpu *c, const struct kpmu_slots *want,
 		     u32 changed)
 {
-	u32 off = changed & c->kernel, left = changed & ~c->kernel & c->on;
+	u32 off = changed & (c->kernel | want->alt), left = changed & c->on & ~off;
 
 	for (; left; left &= left - 1) {
 		int i = __ffs(left);
-		bool alt = want->alt & 1u << i;
 
-		if (want->hw[i]->kernel ||
-		    c->sel[i] != selector(want->hw[i], i, alt) || alt)
+		if (c->sel[i] != selector(want->hw[i], i, false))
 			off |= 1u << i;
 	}
 	return off;
 }
 
-/* See source.h */
-void kpmu_commit(const struct kpmu_slots *want)
+/* Counters whose owner is not the wanted one */
+static u32 find_changed(const struct x86_cpu *c, const struct kpmu_slots *want)
 {
-	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
-	u32 changed = (c->slots.alt ^ want->alt) & want->mask & c->slots.mask;
-	u32 stopped, m;
-	u64 fixed = c->fixed_ctrl;
+	u32 m, changed = (c->slots.alt ^ want->alt) & want->mask & c->slots.mask;
 
 	for (m = want->mask; m; m &= m - 1) {
 		int i = __ffs(m);
@@ -194,12 +198,24 @@ void kpmu_commit(const struct kpmu_slots *want)
 		if (c->slots.hw[i] != want->hw[i])
 			changed |= 1u << i;
 	}
-	stopped = c->slots.mask & (~want->mask | changed);
+	return changed;
+}
+
+/* See source.h */
+void kpmu_commit(const struct kpmu_slots *want)
+{
+	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+	u32 changed = find_changed(c, want);
+	u32 stopped = c->slots.mask & (~want->mask | changed);
+	u64 fixed;
+	u32 m;
+
 	if (!(stopped | changed))
 		return;
 	if (unlikely(!c->ready))
 		x86_cpu_setup(c);
 
+	fixed = c->fixed_ctrl;
 	enable(c, c->on & want->mask & ~must_stop(c, want, changed));
 	for (m = stopped; m; m &= m - 1)
 		stop(c, __ffs(m));

@@ -128,11 +128,17 @@ static int exclusions(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		*why = "counting guests only needs the hypervisor's help";
 		return -EOPNOTSUPP;
 	}
-	if (!(attr->flags & KPMU_ATTR_EXCLUDE_USER))
+	hw->sel |= SEL_INT | SEL_EN;
+	hw->fixed = FIXED_PMI;
+	if (!(attr->flags & KPMU_ATTR_EXCLUDE_USER)) {
 		hw->sel |= SEL_USR;
-	if (!(attr->flags & KPMU_ATTR_EXCLUDE_KERNEL))
+		hw->fixed |= FIXED_USR;
+	}
+	if (!(attr->flags & KPMU_ATTR_EXCLUDE_KERNEL)) {
 		hw->sel |= SEL_OS;
-	hw->kernel = hw->sel & SEL_OS;
+		hw->fixed |= FIXED_OS;
+		hw->kernel = true;
+	}
 	return 0;
 }
 

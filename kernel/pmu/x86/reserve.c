@@ -6,6 +6,7 @@
  */
 #define pr_fmt(fmt) "kpmu: " fmt
 
+#include <linux/bitops.h>
 #include <linux/cpu.h>
 #include <linux/mutex.h>
 #include <linux/smp.h>
@@ -88,6 +89,15 @@ int x86_get(void)
 	return err;
 }
 
+/* See source.h */
+void kpmu_counters_offline(void)
+{
+	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+
+	x86_cpu_clear(c);
+	c->lvtpc = false;	/* reset with the CPU */
+}
+
 static void clear_this_cpu(void *unused)
 {
 	unsigned long flags;
@@ -120,34 +130,49 @@ void x86_put(void)
 	mutex_unlock(&reserve_lock);
 }
 
+/* Version 1 counts whatever a selector says, so none may be left over */
+static void clear_selectors_v1(void)
+{
+	int i;
+
+	for (i = 0; i < x86_pmu.gp; i++)
+		if (kpmu_rdmsr(MSR_GP_SEL(i)))
+			x86_wrmsr(MSR_GP_SEL(i), 0);
+}
+
 /**
  * x86_cpu_setup() - bring this CPU's registers into a known state
  * @c: this CPU's shadow
+ *
+ * Selectors are written when they are used first; until then GLOBAL_CTRL
+ * keeps whatever they hold from counting.
  *
  * Context: IRQs off, at the first commit after the counters were taken.
  */
 void x86_cpu_setup(struct x86_cpu *c)
 {
 	const struct x86_extra_reg *e = x86_pmu.model->extra;
-	int i;
 
 	if (x86_pmu.version >= 2) {
 		c->boot_ctrl = kpmu_rdmsr(MSR_CORE_PERF_GLOBAL_CTRL);
 		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, 0);
-		if (x86_pmu.fixed)
-			x86_wrmsr(MSR_CORE_PERF_FIXED_CTR_CTRL, 0);
+		/* An overflow left over would be taken for ours */
 		x86_wrmsr(MSR_CORE_PERF_GLOBAL_OVF_CTRL,
 			  x86_global_bits(x86_pmu.counters));
+	} else {
+		clear_selectors_v1();
 	}
-	for (i = 0; i < x86_pmu.gp; i++)
-		if (kpmu_rdmsr(MSR_GP_SEL(i)))
-			x86_wrmsr(MSR_GP_SEL(i), 0);
-	memset(c, 0, offsetof(struct x86_cpu, boot_ctrl));
-	memset(c->sel, 0, sizeof(c->sel));
 	for (; e && e->reg; e++)
 		if (x86_pmu.extra_ok & 1u << e->reg)
 			c->extra[e->reg - 1] = kpmu_rdmsr(e->msr);
-	apic->write(APIC_LVTPC, APIC_DM_NMI);
+	c->on = 0;
+	c->known = 0;
+	c->kernel = 0;
+	c->fixed_ctrl = 0;
+	if (!c->lvtpc) {
+		apic->write(APIC_LVTPC, APIC_DM_NMI);
+		c->lvtpc = true;
+	}
 	WRITE_ONCE(c->ready, true);
 }
 
@@ -159,23 +184,16 @@ void x86_cpu_setup(struct x86_cpu *c)
  */
 void x86_cpu_clear(struct x86_cpu *c)
 {
-	u64 status;
-	int i;
+	u32 m = c->known & X86_GP_MASK;
 
 	if (!c->ready)
 		return;
 	WARN_ON_ONCE(c->slots.mask);
 	WRITE_ONCE(c->ready, false);
-	for (i = 0; i < x86_pmu.gp; i++)
-		if (c->sel[i])
-			x86_wrmsr(MSR_GP_SEL(i), 0);
+	for (; m; m &= m - 1)
+		x86_wrmsr(MSR_GP_SEL(__ffs(m)), 0);
 	if (c->fixed_ctrl)
 		x86_wrmsr(MSR_CORE_PERF_FIXED_CTR_CTRL, 0);
-	if (x86_pmu.version < 2)
-		return;
-	status = kpmu_rdmsr(MSR_CORE_PERF_GLOBAL_STATUS) &
-		 x86_global_bits(x86_pmu.counters);
-	if (status)
-		x86_wrmsr(MSR_CORE_PERF_GLOBAL_OVF_CTRL, status);
-	x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, c->boot_ctrl);
+	if (x86_pmu.version >= 2)
+		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, c->boot_ctrl);
 }

@@ -32,6 +32,10 @@
 #define SEL_INV			BIT_ULL(23)
 #define SEL_CMASK		0xff000000ULL
 #define SEL_CODE		(SEL_EVENT | SEL_UMASK)
+/* One counter's bits of FIXED_CTR_CTRL */
+#define FIXED_OS		1
+#define FIXED_USR		2
+#define FIXED_PMI		8
 /* What turns a plain count of an event into something else */
 #define SEL_MODIFIERS		(SEL_EDGE | SEL_ANY | SEL_INV | SEL_CMASK)
 
@@ -127,7 +131,10 @@ extern struct x86_pmu x86_pmu;
 /**
  * struct x86_cpu - the shadow: what is in a CPU's PMU registers
  * @ready: the registers are ours and known; cleared when they are given back
+ * @lvtpc: the overflow interrupt goes where it should; until the CPU goes
+ *	offline, for all on this machine want it as an NMI
  * @on: counters that count, as in GLOBAL_CTRL
+ * @known: counters whose selector is what @sel says
  * @kernel: counters whose selector counts at CPL 0
  * @fixed_ctrl: FIXED_CTR_CTRL
  * @boot_ctrl: GLOBAL_CTRL as we found it
@@ -137,7 +144,9 @@ extern struct x86_pmu x86_pmu;
  */
 struct x86_cpu {
 	bool ready;
+	bool lvtpc;
 	u32 on;
+	u32 known;
 	u32 kernel;
 	u64 fixed_ctrl;
 	u64 boot_ctrl;
