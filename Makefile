@@ -3,10 +3,15 @@
 #
 ## make demo         boot, load kpmu, count known work beside native perf
 ## make test         all tests, on all kernels
+## make bench        what operations cost, native beside kpmu
+## make shell        a shell in a guest with kpmu loaded (K=6.12)
+## make conformance  which rows of the specification the last tests proved
+## make check        sparse, checkpatch, shellcheck
+## make layers       folders include only downward
 ## make modules      build kpmu.ko for all kernels (build/NAME/kpmu.ko)
 ## make module K=6.1 build it for one; KDIR=tree KERNEL=vmlinuz K=given for yours
 ## make selftests    build the test programs
-## make shell        a shell in a guest with kpmu loaded (K=6.12)
+## make deps         install what the build needs (Debian, root)
 ## make clean        remove build/; caches outside the checkout stay
 
 K ?= 6.12
@@ -24,11 +29,21 @@ modules:
 	@for k in $(KERNELS); do qemu/module.sh $$k || exit 1; done
 selftests:
 	@$(MAKE) -s -C selftests
+demo: deps module selftests
+	@qemu/run.sh -k $(K) -s 1 -f build/selftests/demo_demo demo_demo
+bench: modules selftests
+	@selftests/bench/run.sh
+check:
+	@selftests/check.sh
+layers:
+	@selftests/layers.sh
+deps:
+	@qemu/deps.sh
 shell: module
 	@qemu/run.sh -k $(K) -I
-test: modules selftests
+test: deps modules selftests
 	@selftests/run.sh
 clean:
 	rm -rf build
 
-.PHONY: help module modules selftests shell test clean
+.PHONY: help module modules selftests demo bench check layers deps shell test clean

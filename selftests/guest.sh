@@ -20,9 +20,9 @@ results()
 
 column()
 {
-	KPMU_ROUTE=$2 "/tests/$1" >/tmp/$2.tap 2>&1
-	echo $? >/tmp/$2.status
-	results /tmp/$2.tap >/tmp/$2.res
+	KPMU_ROUTE=$2 "/tests/$1" >"/tmp/$2.tap" 2>&1
+	echo $? >"/tmp/$2.status"
+	results "/tmp/$2.tap" >"/tmp/$2.res"
 }
 
 for prog; do

@@ -20,7 +20,7 @@ unsigned long kpmu_thunk(unsigned long fn, unsigned long a0, unsigned long a1,
 
 static unsigned long addr[KSYM_NR] __ro_after_init;
 
-#define KPMU_KSYM_NAME(name, fn) [KSYM_##name] = #name,
+#define KPMU_KSYM_NAME(name) #name,
 static const char *const names[KSYM_NR] = { KPMU_KSYMS(KPMU_KSYM_NAME) };
 
 static int nothing(struct kprobe *p, struct pt_regs *regs)

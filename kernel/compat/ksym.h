@@ -7,16 +7,16 @@
 
 struct task_struct;
 
-/* One row a symbol: X(identifier, is a function) */
+/* One row a symbol, function or variable */
 #define KPMU_KSYMS(X)				\
-	X(ptrace_may_access, 1)			\
-	X(security_perf_event_open, 1)		\
-	X(sysctl_perf_event_paranoid, 0)	\
-	X(pmc_refcount, 0)			\
-	X(active_events, 0)			\
-	X(watchdog_enabled, 0)
+	X(ptrace_may_access)			\
+	X(security_perf_event_open)		\
+	X(sysctl_perf_event_paranoid)	\
+	X(pmc_refcount)			\
+	X(active_events)			\
+	X(watchdog_enabled)
 
-#define KPMU_KSYM_ENUM(name, fn) KSYM_##name,
+#define KPMU_KSYM_ENUM(name) KSYM_##name,
 enum kpmu_ksym { KPMU_KSYMS(KPMU_KSYM_ENUM) KSYM_NR };
 #undef KPMU_KSYM_ENUM
 

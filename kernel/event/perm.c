@@ -41,7 +41,7 @@ static int permit_kernel(const struct kpmu_attr *attr, const char **why)
 static int permit_cpu(const struct kpmu_attr *attr, const char **why)
 {
 	if (kpmu_paranoid() > 0 && !perfmon_capable()) {
-		*why = "seeing every task of a CPU needs CAP_PERFMON at this paranoid level";
+		*why = "seeing all of a CPU needs CAP_PERFMON at this paranoid level";
 		return -EACCES;
 	}
 	return kpmu_lsm_open(PERF_SECURITY_CPU, attr->type, attr->config);

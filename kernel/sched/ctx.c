@@ -227,7 +227,7 @@ struct call {
 static void call_here(void *data)
 {
 	struct call *c = data;
-	int cpu = smp_load_acquire(&c->ctx->cpu);
+	int cpu = smp_load_acquire(&c->ctx->cpu); /* pairs with kpmu_ctx_release() */
 
 	if (cpu == smp_processor_id()) {
 		c->ret = call_active(c->ctx, c->fn, c->data);
@@ -285,7 +285,7 @@ int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 	int ret;
 
 	local_irq_save(flags);
-	if (smp_load_acquire(&ctx->cpu) == smp_processor_id()) {
+	if (READ_ONCE(ctx->cpu) == smp_processor_id()) {
 		ret = call_active(ctx, fn, data);
 		local_irq_restore(flags);
 		return ret;

@@ -254,7 +254,7 @@ void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc)
 	struct build b;
 
 	build_init(&b, plan, kc->ctx.home);
-	plan->serial = this_cpu_inc_return(serial) * NR_CPUS + b.cpu;
+	plan->serial = this_cpu_inc_return(serial) * nr_cpu_ids + b.cpu;
 	plan->nr = 0;
 	plan->nr_cpu = 0;
 	plan->task_waits = 0;

@@ -18,7 +18,7 @@ static DEFINE_PER_CPU(u64, next_gen);
 
 static u64 new_gen(void)
 {
-	return this_cpu_inc_return(next_gen) * NR_CPUS + raw_smp_processor_id() + 1;
+	return this_cpu_inc_return(next_gen) * nr_cpu_ids + raw_smp_processor_id() + 1;
 }
 
 /**

@@ -137,6 +137,12 @@ static inline u64 kpmu_ctx_now(const struct kpmu_ctx *ctx)
 	return ctx->time + local_clock() - ctx->since;
 }
 
+/* The context is this CPU's no more: whoever sees that sees all that was done */
+static inline void kpmu_ctx_release(struct kpmu_ctx *ctx)
+{
+	smp_store_release(&ctx->cpu, -1); /* pairs with kpmu_ctx_call() */
+}
+
 /* The plan that is for what is active on this CPU now, good or not */
 static inline struct kpmu_plan *kpmu_plan_of(struct kpmu_cpu *kc)
 {

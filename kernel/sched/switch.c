@@ -150,7 +150,7 @@ void kpmu_switch(struct task_struct *next)
 	kpmu_resched(kc, clock);
 	/* All of it is folded: now others may have it */
 	if (old)
-		smp_store_release(&old->cpu, -1);
+		kpmu_ctx_release(old);
 }
 
 /**
@@ -188,7 +188,7 @@ void kpmu_switch_out(struct kpmu_ctx *ctx, u64 clock)
 		return;
 	kc->task = NULL;
 	kpmu_resched(kc, clock);
-	smp_store_release(&ctx->cpu, -1);
+	kpmu_ctx_release(ctx);
 }
 
 /**
@@ -232,8 +232,8 @@ void kpmu_cpu_offline(void)
 	kpmu_counters_offline();
 	kc->applied = NULL;
 	if (kc->task) {
-		smp_store_release(&kc->task->cpu, -1);
+		kpmu_ctx_release(kc->task);
 		kc->task = NULL;
 	}
-	smp_store_release(&kc->ctx.cpu, -1);
+	kpmu_ctx_release(&kc->ctx);
 }

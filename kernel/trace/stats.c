@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/cpumask.h>
+#include <linux/kernel.h>
 #include <linux/seq_file.h>
 
 #include "stats.h"
 
 DEFINE_PER_CPU(struct kpmu_stats, kpmu_stats);
+
+#define KPMU_STAT_ROW(name, text) \
+	{ #name, text, offsetof(struct kpmu_stats, name) },
+static const struct {
+	const char *name;
+	const char *text;
+	size_t offset;
+} rows[] = { KPMU_STATS(KPMU_STAT_ROW) };
 
 /**
  * kpmu_stats_show() - print every statistic, summed over the CPUs
@@ -14,16 +23,15 @@ DEFINE_PER_CPU(struct kpmu_stats, kpmu_stats);
  */
 void kpmu_stats_show(struct seq_file *m)
 {
-	int cpu;
+	int cpu, i;
 
-#define KPMU_STAT_SHOW(name, text)					\
-	do {								\
-		u64 sum = 0;						\
-									\
-		for_each_possible_cpu(cpu)				\
-			sum += per_cpu(kpmu_stats, cpu).name;		\
-		seq_printf(m, "%-12s %12llu  %s\n", #name, sum, text);	\
-	} while (0);
-	KPMU_STATS(KPMU_STAT_SHOW)
-#undef KPMU_STAT_SHOW
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u64 sum = 0;
+
+		for_each_possible_cpu(cpu)
+			sum += *(u64 *)((char *)per_cpu_ptr(&kpmu_stats, cpu) +
+					rows[i].offset);
+		seq_printf(m, "%-12s %12llu  %s\n", rows[i].name, sum,
+			   rows[i].text);
+	}
 }
