@@ -2,6 +2,7 @@
 /* What an event's fd answers. */
 #include <linux/fs.h>
 #include <linux/module.h>
+#include <linux/poll.h>
 
 #include "../event/event.h"
 #include "../hooks/hooks.h"
@@ -47,9 +48,16 @@ static int event_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+/* Nothing will ever come from an event without a buffer */
+static __poll_t event_poll(struct file *file, struct poll_table_struct *wait)
+{
+	return EPOLLHUP;
+}
+
 const struct file_operations kpmu_event_fops = {
 	.owner = THIS_MODULE,
 	.read = event_read,
+	.poll = event_poll,
 	.release = event_release,
 	.unlocked_ioctl = kpmu_event_ioctl,
 	.compat_ioctl = kpmu_event_ioctl,

@@ -178,10 +178,6 @@ static int attach_to_cpu(struct request *r)
 	err = kpmu_permit(KPMU_PERMIT_CPU, &r->attr, NULL, &r->why);
 	if (err)
 		return err;
-	if (!cpu_online(cpu)) {
-		r->why = "the CPU is offline";
-		return -ENODEV;
-	}
 	return check_group(r) ?:
 	       kpmu_event_attach(r->event, &per_cpu(kpmu_cpu, cpu).ctx,
 				 r->leader, &r->why);
@@ -215,7 +211,7 @@ static int make_file(struct request *r)
 {
 	struct file *file;
 
-	file = anon_inode_getfile("[kpmu_event]", &kpmu_event_fops, r->event,
+	file = anon_inode_getfile("[perf_event]", &kpmu_event_fops, r->event,
 				  O_RDWR);
 	if (IS_ERR(file)) {
 		kpmu_event_close(r->event);

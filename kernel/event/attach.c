@@ -98,6 +98,10 @@ static int check_leader(struct kpmu_ctx *ctx, struct attach *a)
 		a->why = "pinned and exclusive are for group leaders";
 		return -EINVAL;
 	}
+	if (leader->clockid != e->clockid) {
+		a->why = "the group has another clock";
+		return -EINVAL;
+	}
 	if (!read_fits(leader, e)) {
 		a->why = "the group is too large to be read";
 		return -E2BIG;
@@ -118,6 +122,10 @@ static int attach_owned(struct kpmu_ctx *ctx, void *data)
 
 	if (ctx->retired)
 		return -EAGAIN;
+	if (ctx->home >= 0 && ctx->cpu < 0) {
+		a->why = "the CPU is offline";
+		return -ENODEV;
+	}
 	if (a->leader) {
 		err = check_leader(ctx, a);
 		if (err)

@@ -3,13 +3,52 @@
 #include <linux/err.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
+#include <linux/time.h>
 
 #include "../sched/sched.h"
 #include "../trace/stats.h"
 #include "event.h"
 
+/* What an event may cost at most; tools open thousands */
+static_assert(sizeof(struct kpmu_event) <= 512);
+
 static struct kmem_cache *event_cache;
 static atomic64_t last_id;
+
+/*
+ * Events whose overflow is an NMI need a clock that can be read in one.
+ */
+static int set_clock(struct kpmu_event *e, const struct kpmu_attr *attr,
+		     const char **why)
+{
+	e->clockid = -1;
+	if (!(attr->flags & KPMU_ATTR_USE_CLOCKID))
+		return 0;
+	switch (attr->clockid) {
+	case CLOCK_REALTIME:
+	case CLOCK_BOOTTIME:
+	case CLOCK_TAI:
+		if (e->hw.source->nmi) {
+			*why = "this clock cannot be read in an NMI";
+			return -EINVAL;
+		}
+		break;
+	case CLOCK_MONOTONIC:
+	case CLOCK_MONOTONIC_RAW:
+		break;
+	default:
+		*why = "no such clock for time stamps";
+		return -EINVAL;
+	}
+	e->clockid = attr->clockid;
+	return 0;
+}
+
+static void put_hardware(struct kpmu_event *e)
+{
+	if (e->hw.source->put)
+		e->hw.source->put();
+}
 
 /**
  * kpmu_event_alloc() - make an event of an attr
@@ -60,6 +99,11 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
 		if (err)
 			*why = "the counters are taken; see the kernel log";
 	}
+	if (!err) {
+		err = set_clock(e, attr, why);
+		if (err)
+			put_hardware(e);
+	}
 	if (err) {
 		kmem_cache_free(event_cache, e);
 		return ERR_PTR(err);
@@ -89,8 +133,7 @@ void kpmu_event_put(struct kpmu_event *e)
 {
 	if (!refcount_dec_and_test(&e->ref))
 		return;
-	if (e->hw.source->put)
-		e->hw.source->put();
+	put_hardware(e);
 	if (e->ctx && e->ctx->home < 0)
 		kpmu_ctx_put(e->ctx);
 	kpmu_stat_inc(closes);

@@ -109,6 +109,7 @@ struct kpmu_group {
  * @read_more: bytes for each more event of its group
  * @cpu: the CPU it is bound to, -1 for any
  * @flags: the attr's flag word
+ * @clockid: the clock of its time stamps, -1 for local_clock()
  * @clock: its times
  * @ctx: the context; never changes, held
  * @leader: the group's leader, itself for one
@@ -126,6 +127,7 @@ struct kpmu_event {
 	u8 read_format;
 	u8 read_size;
 	u8 read_more;
+	s8 clockid;
 	int cpu;
 	u64 flags;
 	struct kpmu_clock clock;

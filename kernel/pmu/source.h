@@ -33,8 +33,8 @@ struct seq_file;
  * @idx: counter it is on now, -1 when it does not count
  * @fixed: the selector for a fixed counter, four bits
  * @kernel: it counts at CPL 0 too
- * @extra_reg: the extra register it needs, from 1; 0 for none.  Registers 1
- *	and 2 do the same, so an event of one may use the other
+ * @extra_reg: the extra register it needs, from 1; 0 for none
+ * @extra_alt: registers 1 and 2 do the same, and the other one will do as well
  */
 struct kpmu_hw {
 	const struct kpmu_source *source;
@@ -48,6 +48,7 @@ struct kpmu_hw {
 	u8 fixed;
 	bool kernel;
 	u8 extra_reg;
+	bool extra_alt;
 };
 
 /**
@@ -65,6 +66,7 @@ struct kpmu_slots {
 /**
  * struct kpmu_source - a source of events
  * @name: its name, as in sysfs
+ * @nmi: its overflows are NMIs
  * @init: check type and config of an attr, fill in an event's hw part.
  *	Task context.  0, -ENOENT (not mine, or no such event here), -EINVAL,
  *	-EOPNOTSUPP, -ENXIO; *@why then says more
@@ -73,11 +75,10 @@ struct kpmu_slots {
  *	-EBUSY when somebody else holds it
  * @put: give it back.  Task context, may sleep
  * @read: bring hw->count up to date.  IRQs off, on the CPU where hw->idx is
- * @extra_regs: which extra registers exist, a bit each from bit 1
  */
 struct kpmu_source {
 	const char *name;
-	u32 extra_regs;
+	bool nmi;
 	int (*init)(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		    const char **why);
 	u32 (*needs)(const struct kpmu_hw *hw);

@@ -45,7 +45,6 @@ static const char why_counters[] = "no free counter that it may use";
 static const char why_extra[] = "an extra register is in use with another value";
 static const char why_cpu[] = "bound to another CPU";
 
-/* Registers 1 and 2 do the same, so either will do */
 static bool claim_extra(struct build *b, const struct kpmu_hw *hw, bool *alt)
 {
 	int reg = hw->extra_reg, other = 3 - reg;
@@ -55,7 +54,7 @@ static bool claim_extra(struct build *b, const struct kpmu_hw *hw, bool *alt)
 		return true;
 	if (!(b->extra_used & 1u << reg) || b->extra[reg] == hw->extra)
 		goto claim;
-	if (reg > 2 || !(hw->source->extra_regs & 1u << other))
+	if (!hw->extra_alt)
 		return false;
 	if (b->extra_used & 1u << other && b->extra[other] != hw->extra)
 		return false;

@@ -26,6 +26,7 @@ void kpmu_counters_show(struct seq_file *m, int cpu)
 
 const struct kpmu_source x86_source = {
 	.name = "cpu",
+	.nmi = true,
 	.init = x86_event_init,
 	.needs = x86_event_needs,
 	.get = x86_get,
