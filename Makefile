@@ -42,7 +42,7 @@ deps:
 shell: module
 	@qemu/run.sh -k $(K) -I
 test: deps modules selftests
-	@selftests/run.sh
+	@selftests/all.sh
 clean:
 	rm -rf build
 
