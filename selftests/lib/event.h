@@ -38,6 +38,18 @@ int ev_must(const struct perf_event_attr *attr, pid_t pid, int cpu,
 uint64_t ev_count(int fd);
 uint64_t ev_id(int fd);
 
+/* What an event opened with read_format = FORMAT_TIMES reads as */
+#define FORMAT_TIMES	(PERF_FORMAT_TOTAL_TIME_ENABLED | \
+			 PERF_FORMAT_TOTAL_TIME_RUNNING)
+struct ev_times {
+	uint64_t value, enabled, running;
+};
+struct ev_times ev_times(int fd);
+/* As ev_self(), with FORMAT_TIMES */
+int ev_self_times(uint32_t type, uint64_t config, int group_fd);
+void ev_enable(int fd);
+void ev_disable(int fd);
+
 /* The errno of an open that must fail; 0 if it succeeded (and is closed) */
 int ev_errno(const struct perf_event_attr *attr, pid_t pid, int cpu,
 	     int group_fd, unsigned long flags);
@@ -60,10 +72,25 @@ bool exact(void);
 int pin_to(int cpu);
 int nr_cpus(void);
 bool has_pmu(void);
+int pmu_version(void);
 int counters_general(void);
+int counters_fixed(void);
+int counter_width(void);
+/* Bits of CPUID.0AH:EBX: architectural events that this CPU lacks */
+unsigned int events_missing(void);
+/* The model number of a CPU of Intel's family 6, else 0 */
+enum cpu { CPU_OTHER, CPU_SKYLAKE = 0x5e, CPU_ICELAKE = 0x6a, CPU_SPR = 0x8f };
+enum cpu cpu_model(void);
+/* -icount: times are as exact as counts */
+bool exact_time(void);
+/* Can a CPU be taken offline, other than 0? */
+int cpu_online(int cpu, int online);
 int open_fds(void);
 /* Become nobody, without any capability; in a child of the test */
 void drop_privilege(void);
+/* The same with one capability left, CAP_* */
+void drop_to(int cap);
+uint64_t now_ns(void);
 /* Files of /proc and /sys; -1 and errno on failure */
 long read_long(const char *path);
 int write_long(const char *path, long val);
