@@ -140,6 +140,17 @@ struct ev_times ev_times(int fd)
 	return t;
 }
 
+bool always_ran(int fd)
+{
+	struct ev_times t = ev_times(fd);
+
+	if (t.running != t.enabled)
+		printf("# enabled %llu ns, running %llu ns\n",
+		       (unsigned long long)t.enabled,
+		       (unsigned long long)t.running);
+	return t.running == t.enabled;
+}
+
 int ev_self_times(uint32_t type, uint64_t config, int group_fd)
 {
 	struct perf_event_attr attr = ev_attr(type, config);

@@ -47,6 +47,8 @@ struct ev_times {
 struct ev_times ev_times(int fd);
 /* As ev_self(), with FORMAT_TIMES */
 int ev_self_times(uint32_t type, uint64_t config, int group_fd);
+/* Was it on a counter all the time it was enabled? */
+bool always_ran(int fd);
 void ev_enable(int fd);
 void ev_disable(int fd);
 
@@ -64,6 +66,15 @@ void work_counted(int fd, uint64_t n, unsigned long flag);
 #define WORK_BRANCHES(n)	((n) + 1)
 #define WORK_LOADS(n)		(n)
 #define WORK_STORES(n)		(n)
+
+/* Many instructions in little time */
+void spin_counted(int fd, uint64_t n);
+#define SPIN_INSNS(n)		(64 * (n) + 3)
+#define SPIN_BRANCHES(n)	((n) + 1)
+
+/* @n accesses, @stride bytes apart */
+void load_counted(int fd, uint64_t n, void *base, uint64_t stride);
+void store_counted(int fd, uint64_t n, void *base, uint64_t stride);
 
 /* The model counts exactly; real hardware adds a little per interrupt */
 bool exact(void);
