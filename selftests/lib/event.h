@@ -68,13 +68,14 @@ void work_counted(int fd, uint64_t n, unsigned long flag);
 #define WORK_STORES(n)		(n)
 
 /* Many instructions in little time */
-void spin_counted(int fd, uint64_t n);
+void spin_counted(int fd, uint64_t n, unsigned long flag);
 #define SPIN_INSNS(n)		(64 * (n) + 3)
 #define SPIN_BRANCHES(n)	((n) + 1)
 
 /* @n accesses, @stride bytes apart */
 void load_counted(int fd, uint64_t n, void *base, uint64_t stride);
 void store_counted(int fd, uint64_t n, void *base, uint64_t stride);
+#define STRIDE_INSNS(n)		(4 * (n) + 3)
 
 /* The model counts exactly; real hardware adds a little per interrupt */
 bool exact(void);

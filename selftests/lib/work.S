@@ -41,13 +41,10 @@ work_counted:
 	/* to here: 4n + 3 instructions, n + 1 branches, n loads, n stores */
 	ret
 
-/* Enable edi, keeping the other arguments; a macro, so that no CALL is counted */
+/* Enable edi with the flag of rdx; rsi stays in r10 */
 	.macro	counted_begin
 	mov	%rsi, %r10
-	mov	%rdx, %r8
-	mov	%rcx, %r9
 	mov	$ENABLE, %esi
-	xor	%edx, %edx
 	mov	$__NR_ioctl, %eax
 	syscall			/* takes rcx and r11 */
 	.endm
@@ -58,7 +55,10 @@ work_counted:
 	syscall
 	.endm
 
-/* spin_counted(int fd, uint64_t n): 64n + 3 instructions, n + 1 branches */
+/*
+ * spin_counted(int fd, uint64_t n, unsigned long flag): 64n + 3 instructions,
+ * n + 1 branches
+ */
 spin_counted:
 	counted_begin
 1:	.rept	62
@@ -74,6 +74,9 @@ spin_counted:
  * stride apart; 4n + 3 instructions.  The same for stores.
  */
 load_counted:
+	mov	%rdx, %r8
+	mov	%rcx, %r9
+	xor	%edx, %edx
 	counted_begin
 1:	mov	(%r8), %rax
 	add	%r9, %r8
@@ -83,6 +86,9 @@ load_counted:
 	ret
 
 store_counted:
+	mov	%rdx, %r8
+	mov	%rcx, %r9
+	xor	%edx, %edx
 	counted_begin
 1:	mov	%r10, (%r8)
 	add	%r9, %r8
