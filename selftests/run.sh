@@ -19,16 +19,24 @@ while getopts b:k: opt; do
 	esac
 done
 shift $((OPTIND - 1))
+wanted=("$@")
 mkdir -p "$log"
 
 passed=0 failed=0 skipped=0
 
-# programs PATTERN... - names of the built programs that match
+# programs PATTERN... - names of the built programs that match, less those that
+# were not asked for
 programs()
 {
 	local p f
 	for p; do
-		for f in "$bin"/$p; do [ -x "$f" ] && basename "$f"; done
+		for f in "$bin"/$p; do
+			[ -f "$f" ] || continue
+			f=${f##*/}
+			[ ${#wanted[@]} -eq 0 ] ||
+				[[ " ${wanted[*]} " = *" $f "* ]] || continue
+			echo "$f"
+		done
 	done | sort -u
 }
 

@@ -51,4 +51,19 @@ TEST(stores)
 	counts(_metadata, PERF_TYPE_RAW, RAW_STORES, WORK_STORES(N));
 }
 
+/* The counters were given back in between, and must be set up anew */
+TEST(again_after_close)
+{
+	ROWS("O-28");
+	int i, fd;
+
+	for (i = 0; i < 4; i++) {
+		fd = ev_self(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1);
+		work_counted(fd, N, 0);
+		EXPECT_GE(ev_count(fd), WORK_INSNS(N));
+		EXPECT_LE(ev_count(fd), WORK_INSNS(N) + SLACK(WORK_INSNS(N)));
+		close(fd);
+	}
+}
+
 TEST_HARNESS_MAIN

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "event.h"
@@ -127,6 +129,55 @@ uint64_t ev_id(int fd)
 	return id;
 }
 
+struct ev_times ev_times(int fd)
+{
+	struct ev_times t;
+
+	if (read(fd, &t, sizeof(t)) != sizeof(t)) {
+		printf("# read of times: %s\n", strerror(errno));
+		exit(1);
+	}
+	return t;
+}
+
+bool always_ran(int fd)
+{
+	struct ev_times t = ev_times(fd);
+
+	if (t.running != t.enabled)
+		printf("# enabled %llu ns, running %llu ns\n",
+		       (unsigned long long)t.enabled,
+		       (unsigned long long)t.running);
+	return t.running == t.enabled;
+}
+
+int ev_self_times(uint32_t type, uint64_t config, int group_fd)
+{
+	struct perf_event_attr attr = ev_attr(type, config);
+
+	attr.disabled = group_fd < 0;
+	attr.read_format = FORMAT_TIMES;
+	return ev_must(&attr, 0, -1, group_fd, 0);
+}
+
+static void control(int fd, unsigned long cmd, const char *name)
+{
+	if (ioctl(fd, cmd, 0)) {
+		printf("# %s: %s\n", name, strerror(errno));
+		exit(1);
+	}
+}
+
+void ev_enable(int fd)
+{
+	control(fd, PERF_EVENT_IOC_ENABLE, "PERF_EVENT_IOC_ENABLE");
+}
+
+void ev_disable(int fd)
+{
+	control(fd, PERF_EVENT_IOC_DISABLE, "PERF_EVENT_IOC_DISABLE");
+}
+
 bool exact(void)
 {
 	const char *e = getenv("KPMU_EXACT");
@@ -148,22 +199,79 @@ int nr_cpus(void)
 	return sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-static unsigned int leaf_a(void)
-{
-	unsigned int a = 0, b, c, d;
+struct leaf {
+	unsigned int a, b, c, d;
+};
 
-	__get_cpuid(0xa, &a, &b, &c, &d);
-	return a;
+static struct leaf leaf(unsigned int n)
+{
+	struct leaf l = { 0 };
+
+	__get_cpuid(n, &l.a, &l.b, &l.c, &l.d);
+	return l;
 }
 
 bool has_pmu(void)
 {
-	return leaf_a() & 0xff;
+	return pmu_version();
+}
+
+int pmu_version(void)
+{
+	return leaf(0xa).a & 0xff;
 }
 
 int counters_general(void)
 {
-	return leaf_a() >> 8 & 0xff;
+	return leaf(0xa).a >> 8 & 0xff;
+}
+
+int counter_width(void)
+{
+	return leaf(0xa).a >> 16 & 0xff;
+}
+
+int counters_fixed(void)
+{
+	return pmu_version() > 1 ? leaf(0xa).d & 0x1f : 0;
+}
+
+unsigned int events_missing(void)
+{
+	return leaf(0xa).b;
+}
+
+enum cpu cpu_model(void)
+{
+	unsigned int a = leaf(1).a;
+
+	if (leaf(0).b != 0x756e6547 || (a >> 8 & 0xf) != 6)
+		return CPU_OTHER;
+	a = (a >> 4 & 0xf) | (a >> 12 & 0xf0);
+	return a == CPU_SKYLAKE || a == CPU_ICELAKE || a == CPU_SPR ? a : CPU_OTHER;
+}
+
+bool exact_time(void)
+{
+	const char *e = getenv("KPMU_ICOUNT");
+
+	return e && !strcmp(e, "1");
+}
+
+int cpu_online(int cpu, int online)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	return write_long(path, online);
+}
+
+uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
 int open_fds(void)
@@ -185,6 +293,23 @@ void drop_privilege(void)
 	}
 	/* Changing ids made us undumpable, which is not what is tested */
 	prctl(PR_SET_DUMPABLE, 1);
+}
+
+void drop_to(int cap)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	struct __user_cap_data_struct data[2] = { 0 };
+
+	data[cap / 32].effective = 1u << cap % 32;
+	data[cap / 32].permitted = 1u << cap % 32;
+	prctl(PR_SET_KEEPCAPS, 1);
+	drop_privilege();
+	if (syscall(SYS_capset, &head, data)) {
+		perror("capset");
+		exit(1);
+	}
 }
 
 long read_long(const char *path)

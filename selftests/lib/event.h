@@ -38,6 +38,20 @@ int ev_must(const struct perf_event_attr *attr, pid_t pid, int cpu,
 uint64_t ev_count(int fd);
 uint64_t ev_id(int fd);
 
+/* What an event opened with read_format = FORMAT_TIMES reads as */
+#define FORMAT_TIMES	(PERF_FORMAT_TOTAL_TIME_ENABLED | \
+			 PERF_FORMAT_TOTAL_TIME_RUNNING)
+struct ev_times {
+	uint64_t value, enabled, running;
+};
+struct ev_times ev_times(int fd);
+/* As ev_self(), with FORMAT_TIMES */
+int ev_self_times(uint32_t type, uint64_t config, int group_fd);
+/* Was it on a counter all the time it was enabled? */
+bool always_ran(int fd);
+void ev_enable(int fd);
+void ev_disable(int fd);
+
 /* The errno of an open that must fail; 0 if it succeeded (and is closed) */
 int ev_errno(const struct perf_event_attr *attr, pid_t pid, int cpu,
 	     int group_fd, unsigned long flags);
@@ -53,6 +67,16 @@ void work_counted(int fd, uint64_t n, unsigned long flag);
 #define WORK_LOADS(n)		(n)
 #define WORK_STORES(n)		(n)
 
+/* Many instructions in little time */
+void spin_counted(int fd, uint64_t n, unsigned long flag);
+#define SPIN_INSNS(n)		(64 * (n) + 3)
+#define SPIN_BRANCHES(n)	((n) + 1)
+
+/* @n accesses, @stride bytes apart */
+void load_counted(int fd, uint64_t n, void *base, uint64_t stride);
+void store_counted(int fd, uint64_t n, void *base, uint64_t stride);
+#define STRIDE_INSNS(n)		(4 * (n) + 3)
+
 /* The model counts exactly; real hardware adds a little per interrupt */
 bool exact(void);
 #define SLACK(expected)	(exact() ? 0 : (expected) / 100 + 100)
@@ -60,10 +84,25 @@ bool exact(void);
 int pin_to(int cpu);
 int nr_cpus(void);
 bool has_pmu(void);
+int pmu_version(void);
 int counters_general(void);
+int counters_fixed(void);
+int counter_width(void);
+/* Bits of CPUID.0AH:EBX: architectural events that this CPU lacks */
+unsigned int events_missing(void);
+/* The model number of a CPU of Intel's family 6, else 0 */
+enum cpu { CPU_OTHER, CPU_SKYLAKE = 0x5e, CPU_ICELAKE = 0x6a, CPU_SPR = 0x8f };
+enum cpu cpu_model(void);
+/* -icount: times are as exact as counts */
+bool exact_time(void);
+/* Can a CPU be taken offline, other than 0? */
+int cpu_online(int cpu, int online);
 int open_fds(void);
 /* Become nobody, without any capability; in a child of the test */
 void drop_privilege(void);
+/* The same with one capability left, CAP_* */
+void drop_to(int cap);
+uint64_t now_ns(void);
 /* Files of /proc and /sys; -1 and errno on failure */
 long read_long(const char *path);
 int write_long(const char *path, long val);

@@ -13,7 +13,7 @@
 #define DISABLE	0x2401
 
 	.text
-	.globl work, work_counted
+	.globl work, work_counted, spin_counted, load_counted, store_counted
 
 work:
 	lea	cell(%rip), %rax
@@ -39,6 +39,62 @@ work_counted:
 	mov	$__NR_ioctl, %eax
 	syscall
 	/* to here: 4n + 3 instructions, n + 1 branches, n loads, n stores */
+	ret
+
+/* Enable edi with the flag of rdx; rsi stays in r10 */
+	.macro	counted_begin
+	mov	%rsi, %r10
+	mov	$ENABLE, %esi
+	mov	$__NR_ioctl, %eax
+	syscall			/* takes rcx and r11 */
+	.endm
+
+	.macro	counted_end
+	mov	$DISABLE, %esi
+	mov	$__NR_ioctl, %eax
+	syscall
+	.endm
+
+/*
+ * spin_counted(int fd, uint64_t n, unsigned long flag): 64n + 3 instructions,
+ * n + 1 branches
+ */
+spin_counted:
+	counted_begin
+1:	.rept	62
+	nop
+	.endr
+	dec	%r10
+	jnz	1b
+	counted_end
+	ret
+
+/*
+ * load_counted(int fd, uint64_t n, void *base, uint64_t stride): n loads, a
+ * stride apart; 4n + 3 instructions.  The same for stores.
+ */
+load_counted:
+	mov	%rdx, %r8
+	mov	%rcx, %r9
+	xor	%edx, %edx
+	counted_begin
+1:	mov	(%r8), %rax
+	add	%r9, %r8
+	dec	%r10
+	jnz	1b
+	counted_end
+	ret
+
+store_counted:
+	mov	%rdx, %r8
+	mov	%rcx, %r9
+	xor	%edx, %edx
+	counted_begin
+1:	mov	%r10, (%r8)
+	add	%r9, %r8
+	dec	%r10
+	jnz	1b
+	counted_end
 	ret
 
 	.bss
