@@ -54,11 +54,20 @@ static __poll_t event_poll(struct file *file, struct poll_table_struct *wait)
 	return EPOLLHUP;
 }
 
+static int event_fasync(int fd, struct file *file, int on)
+{
+	struct kpmu_event *e = file->private_data;
+	int ret = fasync_helper(fd, file, on, &e->fasync);
+
+	return ret < 0 ? ret : 0;
+}
+
 const struct file_operations kpmu_event_fops = {
 	.owner = THIS_MODULE,
 	.read = event_read,
 	.poll = event_poll,
 	.release = event_release,
 	.unlocked_ioctl = kpmu_event_ioctl,
-	.compat_ioctl = kpmu_event_ioctl,
+	.compat_ioctl = kpmu_event_compat_ioctl,
+	.fasync = event_fasync,
 };

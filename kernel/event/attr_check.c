@@ -166,13 +166,11 @@ static bool max_stack(const struct kpmu_attr *a,
 	return has(a, KPMU_SAMPLE_CALLCHAIN) && a->sample_max_stack > l->max_stack;
 }
 
+/* Asked for or not */
 static bool extended_regs(const struct kpmu_attr *a,
 			  const struct kpmu_attr_limits *l)
 {
-	return (has(a, KPMU_SAMPLE_REGS_USER) &&
-		a->sample_regs_user & REGS_EXTENDED) ||
-	       (has(a, KPMU_SAMPLE_REGS_INTR) &&
-		a->sample_regs_intr & REGS_EXTENDED);
+	return (a->sample_regs_user | a->sample_regs_intr) & REGS_EXTENDED;
 }
 
 static bool aux_output(const struct kpmu_attr *a,
@@ -191,7 +189,7 @@ static bool aux_group(const struct kpmu_attr *a,
 		      const struct kpmu_attr_limits *l)
 {
 	return a->aux_action & (KPMU_AUX_PAUSE | KPMU_AUX_RESUME) ||
-	       has(a, KPMU_SAMPLE_AUX);
+	       a->aux_sample_size;
 }
 
 static bool branch_stack(const struct kpmu_attr *a,
@@ -269,7 +267,8 @@ static bool plain(const struct kpmu_attr *a)
 	       !(a->flags & (FLAGS_WITH_RULES | KPMU_ATTR_AUX_OUTPUT |
 			     ~ATTR_FLAGS_ALL)) &&
 	       !(a->read_format & ~KPMU_FORMAT_ALL) && !a->reserved_2 &&
-	       !a->aux_action;
+	       !a->aux_action && !a->aux_sample_size && !a->sample_regs_user &&
+	       !a->sample_regs_intr;
 }
 
 /**

@@ -18,6 +18,7 @@
 #include "../abi/attr.h"
 #include "../pmu/source.h"
 
+struct fasync_struct;
 struct kpmu_ctx;
 struct task_struct;
 
@@ -118,6 +119,7 @@ struct kpmu_group {
  * @id: unique, never used again
  * @type: as in the attr
  * @config: as in the attr
+ * @fasync: who wants SIGIO
  * @ref: the fd, and whoever looks at the event meanwhile
  */
 struct kpmu_event {
@@ -138,6 +140,7 @@ struct kpmu_event {
 	u64 id;
 	u32 type;
 	u64 config;
+	struct fasync_struct *fasync;
 	refcount_t ref;
 	struct rcu_head rcu;
 };

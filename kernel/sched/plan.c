@@ -45,22 +45,28 @@ static const char why_counters[] = "no free counter that it may use";
 static const char why_extra[] = "an extra register is in use with another value";
 static const char why_cpu[] = "bound to another CPU";
 
+/*
+ * Registers that do the same hold two values between them, so a value that is
+ * there already is used wherever it is; else the event's own register comes first.
+ */
 static bool claim_extra(struct build *b, const struct kpmu_hw *hw, bool *alt)
 {
-	int reg = hw->extra_reg, other = 3 - reg;
+	int reg = hw->extra_reg, other = hw->extra_alt ? 3 - reg : reg;
+	u32 own_bit = 1u << reg, other_bit = 1u << other;
 
 	*alt = false;
-	if (!reg)
+	if (!reg || (b->extra_used & own_bit && b->extra[reg] == hw->extra))
 		return true;
-	if (!(b->extra_used & 1u << reg) || b->extra[reg] == hw->extra)
-		goto claim;
-	if (!hw->extra_alt)
-		return false;
-	if (b->extra_used & 1u << other && b->extra[other] != hw->extra)
-		return false;
-	*alt = true;
-	reg = other;
-claim:
+	if (b->extra_used & other_bit && b->extra[other] == hw->extra) {
+		*alt = true;
+		return true;
+	}
+	if (b->extra_used & own_bit) {
+		if (b->extra_used & other_bit)
+			return false;
+		*alt = true;
+		reg = other;
+	}
 	b->extra_used |= 1u << reg;
 	b->extra[reg] = hw->extra;
 	return true;

@@ -20,14 +20,30 @@ struct choice {
 	u64 extra;
 };
 
-static int hardware(const struct kpmu_attr *attr, struct choice *c,
-		    const char **why)
+/*
+ * The upper half of a generic config may name a PMU by its type, for machines
+ * with several; type 4 is this one.
+ */
+static int generic_config(const struct kpmu_attr *attr, u32 *config,
+			  const char **why)
 {
-	if (attr->config >= X86_HW_EVENTS) {
+	u32 pmu = attr->config >> 32;
+
+	if (pmu && pmu != KPMU_TYPE_RAW) {
+		*why = "no PMU of the type in the upper half of config";
+		return -ENOENT;
+	}
+	*config = attr->config;
+	return 0;
+}
+
+static int hardware(u32 config, struct choice *c, const char **why)
+{
+	if (config >= X86_HW_EVENTS) {
 		*why = "no such generic event";
 		return -EINVAL;
 	}
-	c->sel = x86_pmu.hw[attr->config];
+	c->sel = x86_pmu.hw[config];
 	if (!c->sel) {
 		*why = "this CPU has no such generic event";
 		return -ENOENT;
@@ -35,15 +51,14 @@ static int hardware(const struct kpmu_attr *attr, struct choice *c,
 	return 0;
 }
 
-static int hw_cache(const struct kpmu_attr *attr, struct choice *c,
-		    const char **why)
+static int hw_cache(u32 config, struct choice *c, const char **why)
 {
 	const struct x86_cache_event *e;
-	u64 id = attr->config & 0xff;
-	u64 op = attr->config >> 8 & 0xff;
-	u64 result = attr->config >> 16 & 0xff;
+	u32 id = config & 0xff;
+	u32 op = config >> 8 & 0xff;
+	u32 result = config >> 16 & 0xff;
 
-	if (attr->config >> 24 || id >= X86_CACHE_IDS || op >= X86_CACHE_OPS ||
+	if (config >> 24 || id >= X86_CACHE_IDS || op >= X86_CACHE_OPS ||
 	    result >= X86_CACHE_RESULTS) {
 		*why = "no such cache, operation or result";
 		return -EINVAL;
@@ -122,15 +137,17 @@ static int extra_reg(struct kpmu_hw *hw, u64 extra, const char **why)
 	return 0;
 }
 
-static int exclusions(struct kpmu_hw *hw, const struct kpmu_attr *attr,
-		      const char **why)
+/*
+ * What runs in a guest cannot be told apart here: the hypervisor would have to
+ * switch counters around it, and asks the kernel's own perf only.  So an event for
+ * guests only counts nothing on the host, which is what there is without a guest.
+ */
+static void exclusions(struct kpmu_hw *hw, const struct kpmu_attr *attr)
 {
-	if (attr->flags & KPMU_ATTR_EXCLUDE_HOST) {
-		*why = "counting guests only needs the hypervisor's help";
-		return -EOPNOTSUPP;
-	}
 	hw->sel |= SEL_INT | SEL_EN;
 	hw->fixed = FIXED_PMI;
+	if (attr->flags & KPMU_ATTR_EXCLUDE_HOST)
+		return;
 	if (!(attr->flags & KPMU_ATTR_EXCLUDE_USER)) {
 		hw->sel |= SEL_USR;
 		hw->fixed |= FIXED_USR;
@@ -140,7 +157,6 @@ static int exclusions(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		hw->fixed |= FIXED_OS;
 		hw->kernel = true;
 	}
-	return 0;
 }
 
 /**
@@ -157,6 +173,7 @@ int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		   const char **why)
 {
 	struct choice c = { };
+	u32 config;
 	int err;
 
 	if (!x86_pmu.version) {
@@ -165,10 +182,12 @@ int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 	}
 	switch (attr->type) {
 	case KPMU_TYPE_HARDWARE:
-		err = hardware(attr, &c, why);
+		err = generic_config(attr, &config, why) ?:
+		      hardware(config, &c, why);
 		break;
 	case KPMU_TYPE_HW_CACHE:
-		err = hw_cache(attr, &c, why);
+		err = generic_config(attr, &config, why) ?:
+		      hw_cache(config, &c, why);
 		break;
 	default:
 		err = raw(attr, &c, why);
@@ -184,9 +203,7 @@ int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 	err = extra_reg(hw, c.extra, why);
 	if (err)
 		return err;
-	err = exclusions(hw, attr, why);
-	if (err)
-		return err;
+	exclusions(hw, attr);
 	hw->allowed = allowed_counters(hw->sel);
 	if (!hw->allowed) {
 		*why = "no counter of this PMU can count it";
