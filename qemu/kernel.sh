@@ -6,6 +6,8 @@
 #
 #	6.1	Debian 12's kernel
 #	6.12	Debian 12 backports' kernel
+#	7.2	built from Debian's sources with kernels/min.frag
+#	debug	the same with KASAN, lockdep and the rest of kernels/dbg.frag
 #	source	the sources of 7.2 (no kernel: a tree, for its scripts)
 #
 # KERNEL=vmlinuz KDIR=tree kernel.sh given - the same for files of your own.
@@ -65,6 +67,30 @@ source72()
 	: >"$dir/ok"
 }
 
+# build72 DIR FRAGMENT... - build 7.2 from allnoconfig and the fragments
+build72()
+{
+	local dir=$1 tmp=$1.tmp src
+	shift
+	need_tools make gcc-12 flex bison bc
+	src=$("$0" source)
+	rm -rf "$tmp"; mkdir -p "$tmp/build" "$tmp/modules"
+	cat "$@" >"$tmp/frag"
+	say "building kernel 7.2 for the guest ($name): 7 to 18 minutes, once"
+	make -s -C "$src" O="$tmp/build" CC=gcc-12 KCONFIG_ALLCONFIG="$tmp/frag" \
+		allnoconfig >"$tmp/config.log" 2>&1 || die "configuring failed; see $tmp/config.log"
+	progress "$tmp/build.log" nice make -C "$src" O="$tmp/build" CC=gcc-12 \
+		-j"$(nproc)" bzImage modules || die "kernel 7.2 does not build"
+	cp "$tmp/build/arch/x86/boot/bzImage" "$tmp/vmlinuz"
+	cp "$tmp/build/include/config/kernel.release" "$tmp/release"
+	# Objects are not needed to build modules; what modpost reads is
+	find "$tmp/build" \( -name '*.o' -o -name '*.a' -o -name '.*.cmd' \) \
+		-not -path '*/scripts/*' -not -path '*/tools/*' -delete
+	rm -f "$tmp"/build/vmlinux* "$tmp"/build/.tmp_vmlinux*
+	rm -rf "$dir"; mv "$tmp" "$dir"
+	: >"$dir/ok"
+}
+
 # given DIR - the user's own vmlinuz and tree
 given()
 {
@@ -77,6 +103,7 @@ given()
 	make -s -C "$KDIR" kernelrelease >"$dir/release"
 }
 
+here=$KPMU_TOP/qemu/kernels
 name=${1:-}
 dir=$KPMU_CACHE/kernel/$name
 mkdir -p "$KPMU_CACHE/kernel"
@@ -86,8 +113,10 @@ build()
 	case $name in
 	6.1) debian 6.1 "$dir" '6\.1\.0-[0-9]+' bookworm ;;
 	6.12) debian 6.12 "$dir" '6\.12\.[0-9.]+\+deb12' bookworm-backports ;;
+	7.2) build72 "$dir" "$here/min.frag" ;;
+	debug) build72 "$dir" "$here/min.frag" "$here/dbg.frag" ;;
 	source) source72 "$dir" ;;
-	*) die "kernel.sh: 6.1, 6.12, source or given, not '$name'" ;;
+	*) die "kernel.sh: 6.1, 6.12, 7.2, debug, source or given, not '$name'" ;;
 	esac
 }
 if [ "$name" = given ]; then given "$dir"; else with_lock "kernel-$name" build; fi
