@@ -191,6 +191,7 @@ enum kpmu_attr_phase {
 };
 
 /* event/attr_check.c, which is also built in user space */
+bool kpmu_attr_is_plain(const struct kpmu_attr *attr);
 int kpmu_attr_check(const struct kpmu_attr *attr,
 		    const struct kpmu_attr_limits *limits,
 		    enum kpmu_attr_phase phase, const char **why);

@@ -40,6 +40,7 @@ void kpmu_event_close(struct kpmu_event *e)
 	kpmu_event_put(e);
 	if (task)
 		kpmu_hooks_put();
+	kpmu_hooks_linger();
 }
 
 static int event_release(struct inode *inode, struct file *file)

@@ -32,6 +32,7 @@ static const struct kpmu_attr_limits limits = {
 struct request {
 	const struct kpmu_open *args;
 	struct kpmu_attr attr;
+	bool plain;
 	struct file *group_file;
 	struct kpmu_event *leader;
 	struct task_struct *task;
@@ -41,6 +42,11 @@ struct request {
 	const char *why;
 };
 
+static int check_rules(struct request *r, enum kpmu_attr_phase phase)
+{
+	return r->plain ? 0 : kpmu_attr_check(&r->attr, &limits, phase, &r->why);
+}
+
 static int check_attr(struct request *r)
 {
 	int err;
@@ -48,13 +54,10 @@ static int check_attr(struct request *r)
 	err = kpmu_attr_copy(&r->attr, u64_to_user_ptr(r->args->attr));
 	if (err)
 		return err;
-	err = kpmu_attr_check(&r->attr, &limits, KPMU_ATTR_SHAPE, &r->why);
-	if (err)
-		return err;
-	err = kpmu_permit(KPMU_PERMIT_OPEN, &r->attr, NULL, &r->why);
-	if (err)
-		return err;
-	return kpmu_attr_check(&r->attr, &limits, KPMU_ATTR_LIMITS, &r->why);
+	r->plain = kpmu_attr_is_plain(&r->attr);
+	return check_rules(r, KPMU_ATTR_SHAPE) ?:
+	       kpmu_permit(KPMU_PERMIT_OPEN, &r->attr, NULL, &r->why) ?:
+	       check_rules(r, KPMU_ATTR_LIMITS);
 }
 
 static int find_leader(struct request *r)
@@ -84,18 +87,18 @@ static int find_leader(struct request *r)
 
 static int find_task(struct request *r)
 {
-	struct task_struct *task;
-
 	if (r->args->pid == -1)
 		return 0;
+	if (!r->args->pid) {
+		r->task = current;
+		return 0;
+	}
 	rcu_read_lock();
-	task = r->args->pid ? pid_task(find_vpid(r->args->pid), PIDTYPE_PID) :
-			      current;
-	if (task)
-		get_task_struct(task);
+	r->task = pid_task(find_vpid(r->args->pid), PIDTYPE_PID);
+	if (r->task)
+		get_task_struct(r->task);
 	rcu_read_unlock();
-	r->task = task;
-	return task ? 0 : -ESRCH;
+	return r->task ? 0 : -ESRCH;
 }
 
 static int check_cpu(struct request *r)
@@ -144,14 +147,18 @@ static int attach_task(struct request *r)
 			err = PTR_ERR(ctx);
 			break;
 		}
+		/* On success the event takes over our reference */
 		err = check_group(r) ?: kpmu_event_attach(r->event, ctx,
 							  r->leader, &r->why);
-		kpmu_ctx_put(ctx);
+		if (err)
+			kpmu_ctx_put(ctx);
 		if (err == -EAGAIN)
 			cond_resched();
 	} while (err == -EAGAIN);
-	if (err)
+	if (err) {
 		kpmu_hooks_put();
+		kpmu_hooks_linger();
+	}
 	return err;
 }
 
@@ -160,7 +167,10 @@ static int attach_to_task(struct request *r)
 	struct rw_semaphore *lock = &r->task->signal->exec_update_lock;
 	int err;
 
-	/* What the task may become by exec must not slip in between */
+	/* Oneself one may always watch, and is not becoming somebody else */
+	if (r->task == current)
+		return attach_task(r);
+	/* What another task may become by exec must not slip in between */
 	err = down_read_interruptible(lock);
 	if (err)
 		return err;
@@ -190,7 +200,7 @@ static int make_event(struct request *r)
 	err = check_cpu(r);
 	if (err)
 		return err;
-	err = kpmu_attr_check(&r->attr, &limits, KPMU_ATTR_SUPPORT, &r->why);
+	err = check_rules(r, KPMU_ATTR_SUPPORT);
 	if (err)
 		return err;
 	r->event = kpmu_event_alloc(&r->attr, r->args->cpu, &r->why);
@@ -275,7 +285,7 @@ long kpmu_dev_open_event(const struct kpmu_open *args)
 	ret = open_event(&r);
 	trace_kpmu_open(r.id, r.attr.type, r.attr.config, args->pid, args->cpu,
 			ret, r.why);
-	if (r.task)
+	if (r.task && r.task != current)
 		put_task_struct(r.task);
 	if (r.group_file)
 		fput(r.group_file);

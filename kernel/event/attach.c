@@ -156,7 +156,7 @@ static int attach_owned(struct kpmu_ctx *ctx, void *data)
 /**
  * kpmu_event_attach() - let an event take part
  * @e: the event, new
- * @ctx: where it is to count
+ * @ctx: where it is to count; a task's context held, for the event to keep
  * @leader: the group it joins, of the same context; NULL to lead its own
  * @why: set to what is wrong
  *
@@ -174,11 +174,7 @@ int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
 
 	err = kpmu_ctx_call(ctx, attach_owned, &a);
 	*why = a.why;
-	if (err)
-		return err;
-	if (ctx->home < 0)
-		kpmu_ctx_get(ctx);
-	return 0;
+	return err;
 }
 
 /* The leader goes; each member goes on alone, as it was told to */
@@ -207,7 +203,6 @@ static int detach_owned(struct kpmu_ctx *ctx, void *data)
 	if (e->attached && !--ctx->nr_events)
 		ctx->emptied = jiffies;
 	e->attached = false;
-	kpmu_group_clocks(leader, ctx->time);
 	if (leader == e) {
 		kpmu_queue_del(ctx, e);
 		kpmu_plan_remove(live, e);

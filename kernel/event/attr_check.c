@@ -256,8 +256,16 @@ static bool flag_broken(const struct flag_row *row, u64 flags,
 	return phase == KPMU_ATTR_SUPPORT && row->later;
 }
 
-/* Most events ask for nothing that most rules are about */
-static bool plain(const struct kpmu_attr *a)
+/**
+ * kpmu_attr_is_plain() - nothing in this attr that a rule could be about
+ * @a: the attr
+ *
+ * Most events ask for very little; then all of kpmu_attr_check() would find
+ * nothing.
+ *
+ * Context: any.
+ */
+bool kpmu_attr_is_plain(const struct kpmu_attr *a)
 {
 	const u64 harmless = KPMU_SAMPLE_IP | KPMU_SAMPLE_TID | KPMU_SAMPLE_TIME |
 			     KPMU_SAMPLE_ID | KPMU_SAMPLE_CPU |
@@ -290,8 +298,6 @@ int kpmu_attr_check(const struct kpmu_attr *attr,
 	const struct rule *end = r + phases[phase].n;
 	u64 bits = attr->flags & FLAGS_WITH_RULES;
 
-	if (plain(attr))
-		return 0;
 	for (; r < end; r++) {
 		if (r->broken(attr, limits)) {
 			*why = r->why;

@@ -73,9 +73,10 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
 		*why = "no such event type";
 		return ERR_PTR(-ENOENT);
 	}
-	e = kmem_cache_zalloc(event_cache, GFP_KERNEL);
+	e = kmem_cache_alloc(event_cache, GFP_KERNEL);
 	if (!e)
 		return ERR_PTR(-ENOMEM);
+	memset(e, 0, offsetof(struct kpmu_event, group.class));
 	e->hw.source = source;
 	e->hw.hint = -1;
 	e->hw.idx = -1;

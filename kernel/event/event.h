@@ -115,12 +115,12 @@ struct kpmu_group {
  * @ctx: the context; never changes, held
  * @leader: the group's leader, itself for one
  * @node: a member's place in the leader's list
- * @group: the leader's part
  * @id: unique, never used again
  * @type: as in the attr
  * @config: as in the attr
  * @fasync: who wants SIGIO
  * @ref: the fd, and whoever looks at the event meanwhile
+ * @group: the leader's part
  */
 struct kpmu_event {
 	struct kpmu_hw hw;
@@ -136,13 +136,13 @@ struct kpmu_event {
 	struct kpmu_ctx *ctx;
 	struct kpmu_event *leader;
 	struct list_head node;
-	struct kpmu_group group;
 	u64 id;
 	u32 type;
+	refcount_t ref;
 	u64 config;
 	struct fasync_struct *fasync;
-	refcount_t ref;
 	struct rcu_head rcu;
+	struct kpmu_group group;	/* last: its class is not zeroed */
 };
 
 #define kpmu_for_each_member(e, leader) \

@@ -29,9 +29,11 @@ int kpmu_paranoid(void)
 	return max(own, kpmu_native_paranoid(own));
 }
 
-static int permit_kernel(const struct kpmu_attr *attr, const char **why)
+/* @admin: CAP_SYS_ADMIN, which includes CAP_PERFMON, was seen already */
+static int permit_kernel(const struct kpmu_attr *attr, bool admin,
+			 const char **why)
 {
-	if (kpmu_paranoid() > 1 && !perfmon_capable()) {
+	if (!admin && kpmu_paranoid() > 1 && !perfmon_capable()) {
 		*why = "seeing the kernel needs CAP_PERFMON at this paranoid level";
 		return -EACCES;
 	}
@@ -63,18 +65,22 @@ static bool sees_kernel(const struct kpmu_attr *attr)
 
 static int permit_open(const struct kpmu_attr *attr, const char **why)
 {
+	bool admin = false;
 	int err;
 
 	/* A level of Debian's: nothing for the unprivileged */
-	if (kpmu_paranoid() > 2 && !capable(CAP_SYS_ADMIN)) {
-		*why = "perf_event_paranoid is above 2";
-		return -EACCES;
+	if (kpmu_paranoid() > 2) {
+		if (!capable(CAP_SYS_ADMIN)) {
+			*why = "perf_event_paranoid is above 2";
+			return -EACCES;
+		}
+		admin = true;
 	}
 	err = kpmu_lsm_open(PERF_SECURITY_OPEN, attr->type, attr->config);
 	if (err)
 		return err;
 	if (sees_kernel(attr)) {
-		err = permit_kernel(attr, why);
+		err = permit_kernel(attr, admin, why);
 		if (err)
 			return err;
 	}

@@ -34,13 +34,22 @@ static void on_exit(struct ftrace_regs *fregs)
 	kpmu_ctx_exit((struct task_struct *)kpmu_ftrace_arg(fregs, 0));
 }
 
+/* The kernel's own perf is about to look whether the counters are free */
+static void on_reserve(struct ftrace_regs *fregs)
+{
+	kpmu_counters_yield();
+}
+
 static struct kpmu_thook switch_hook = {
 	"sched_switch", on_switch, "events on tasks"
 };
 
 static struct kpmu_fhook fhooks[] = {
 	{ "perf_event_exit_task", on_exit, "values kept at a task's exit" },
+	{ "x86_reserve_hardware", on_reserve, "counters kept between events" },
 };
+
+#define HOOK_RESERVE	1
 
 static DEFINE_MUTEX(lock);
 static atomic_t users = ATOMIC_INIT(0);
@@ -57,6 +66,8 @@ static void linger_over(struct work_struct *work)
 
 	mutex_lock(&lock);
 	left = kpmu_ctxs_reap(LINGER);
+	if (time_after_eq(jiffies, READ_ONCE(last_put) + LINGER))
+		kpmu_counters_yield();
 	if (!left && !atomic_read(&users) &&
 	    time_after_eq(jiffies, READ_ONCE(last_put) + LINGER))
 		kpmu_thook_disarm(&switch_hook);
@@ -88,13 +99,23 @@ int kpmu_hooks_get(void)
 /**
  * kpmu_hooks_put() - one event on a task less
  *
- * Context: task.
+ * Context: task; kpmu_hooks_linger() must follow.
  */
 void kpmu_hooks_put(void)
 {
-	WRITE_ONCE(last_put, jiffies);
 	atomic_dec(&users);
-	queue_delayed_work(system_wq, &linger, LINGER);
+}
+
+/**
+ * kpmu_hooks_linger() - an event has gone: let go in a while what it needed
+ *
+ * Context: task.
+ */
+void kpmu_hooks_linger(void)
+{
+	WRITE_ONCE(last_put, jiffies);
+	if (!delayed_work_pending(&linger))
+		queue_delayed_work(system_wq, &linger, LINGER);
 }
 
 static int cpu_up(unsigned int cpu)
@@ -146,6 +167,7 @@ int __init kpmu_hooks_init(void)
 	err = kpmu_fhooks_register(fhooks, ARRAY_SIZE(fhooks));
 	if (err)
 		pr_notice("some hooks are missing (%d): see kpmu/caps in debugfs\n", err);
+	kpmu_counters_keep(fhooks[HOOK_RESERVE].ok);
 	hp_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "kpmu:online",
 				     cpu_up, cpu_down);
 	if (hp_state >= 0)
@@ -159,6 +181,7 @@ void kpmu_hooks_exit(void)
 {
 	cancel_delayed_work_sync(&linger);
 	kpmu_ctxs_reap(0);
+	kpmu_counters_keep(false);
 	kpmu_thook_disarm(&switch_hook);
 	kpmu_fhooks_unregister();
 	cpuhp_remove_state(hp_state);

@@ -9,6 +9,7 @@ int kpmu_hooks_init(void);
 void kpmu_hooks_exit(void);
 int kpmu_hooks_get(void);
 void kpmu_hooks_put(void);
+void kpmu_hooks_linger(void);
 void kpmu_hooks_show(struct seq_file *m);
 
 #endif

@@ -108,6 +108,21 @@ const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr);
 void kpmu_commit(const struct kpmu_slots *want);
 
 /**
+ * kpmu_counters_yield() - if no event needs the counters, let others have them
+ *
+ * Context: task, IRQs on; may be atomic.
+ */
+void kpmu_counters_yield(void);
+
+/**
+ * kpmu_counters_keep() - whether to keep the counters after the last event
+ * @on: somebody calls kpmu_counters_yield() when others want them
+ *
+ * Context: task.
+ */
+void kpmu_counters_keep(bool on);
+
+/**
  * kpmu_counters_offline() - this CPU goes; nothing is on its counters
  *
  * Context: on the CPU, IRQs off.

@@ -108,8 +108,9 @@ static noinline void write_extra(struct x86_cpu *c, const struct kpmu_hw *hw,
 	const struct x86_extra_reg *e;
 	int reg = alt ? 3 - hw->extra_reg : hw->extra_reg;
 
-	if (c->extra[reg - 1] == hw->extra)
+	if (c->extra_known & 1u << reg && c->extra[reg - 1] == hw->extra)
 		return;
+	c->extra_known |= 1u << reg;
 	c->extra[reg - 1] = hw->extra;
 	for (e = x86_pmu.model->extra; e->reg != reg; e++)
 		;

@@ -98,7 +98,8 @@ static int raw(const struct kpmu_attr *attr, struct choice *c, const char **why)
 
 static u32 allowed_counters(u64 sel)
 {
-	const struct x86_constraint *k = x86_pmu.model->constraints;
+	const struct x86_constraint *k = x86_pmu.model->constraints +
+		(x86_pmu.first[sel & SEL_EVENT] & ~X86_HAS_EXTRA);
 	u32 where = X86_GP_MASK;
 
 	for (; k->counters; k++) {
@@ -118,7 +119,9 @@ static int extra_reg(struct kpmu_hw *hw, u64 extra, const char **why)
 {
 	const struct x86_extra_reg *e = x86_pmu.model->extra;
 
-	for (; e && e->reg; e++) {
+	if (!(x86_pmu.first[hw->sel & SEL_EVENT] & X86_HAS_EXTRA))
+		return 0;
+	for (; e->reg; e++) {
 		if (e->code != (hw->sel & SEL_CODE))
 			continue;
 		if (extra & ~e->valid) {

@@ -95,6 +95,24 @@ static void detect_extra(void)
 			x86_pmu.extra_ok |= 1u << e->reg;
 }
 
+/* Most event codes have no constraint: let the search begin where it may end */
+static void index_constraints(void)
+{
+	const struct x86_constraint *c = x86_pmu.model->constraints;
+	const struct x86_extra_reg *e = x86_pmu.model->extra;
+	int code, i;
+
+	for (code = 0; code < ARRAY_SIZE(x86_pmu.first); code++) {
+		for (i = 0; c[i].counters; i++)
+			if (code >= (c[i].first & SEL_EVENT) &&
+			    code <= (c[i].last & SEL_EVENT))
+				break;
+		x86_pmu.first[code] = i;
+	}
+	for (; e && e->reg; e++)
+		x86_pmu.first[e->code & SEL_EVENT] |= X86_HAS_EXTRA;
+}
+
 /**
  * x86_detect() - describe this machine's core PMU in x86_pmu
  *
@@ -130,6 +148,7 @@ int __init x86_detect(void)
 	x86_pmu.version = eax & 0xff;
 	detect_events(ebx, eax >> 24);
 	detect_extra();
+	index_constraints();
 	pr_info("%s PMU, version %d, %d general and %d fixed counters of %d bits%s\n",
 		x86_pmu.model->name, x86_pmu.version, x86_pmu.gp,
 		hweight32(x86_pmu.fixed), x86_pmu.width,

@@ -1,23 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The counters are taken with the first hardware event and given back with the
- * last.  The kernel's own perf does the same through the same two
- * bitmaps, so whoever comes first has all of them and the other gets EBUSY.
+ * The counters are taken with the first hardware event.  The kernel's own perf
+ * takes them through the same two bitmaps, so whoever comes first has all of
+ * them and the other gets EBUSY.
+ *
+ * They are not given back with the last event but when somebody asks: taking
+ * and giving costs more than the rest of an open and close, and programs
+ * open and close in rows.  Who asks is seen by a hook on the kernel's perf;
+ * without that hook, they are given back at once.
  */
 #define pr_fmt(fmt) "kpmu: " fmt
 
 #include <linux/bitops.h>
 #include <linux/cpu.h>
-#include <linux/mutex.h>
 #include <linux/smp.h>
+#include <linux/spinlock.h>
 #include <asm/apic.h>
 #include <asm/nmi.h>
 
 #include "../../compat/ksym.h"
 #include "msr.h"
 
-static DEFINE_MUTEX(reserve_lock);
-static int users;
+/* For taking and giving back.  IRQs stay on: other CPUs are called under it */
+static DEFINE_SPINLOCK(reserve_lock);
+
+/* Events that need the counters; -1 while we do not have them */
+static atomic_t users = ATOMIC_INIT(-1);
+static bool keep;
 
 /*
  * Both bitmaps, always by the classic numbers: counters written in full width
@@ -71,22 +80,26 @@ static void complain(void)
 /**
  * x86_get() - take the counters for one more event
  *
- * Context: task, may sleep.
+ * Context: task.
  * Return: 0, or -EBUSY with the holder's name on the log.
  */
 int x86_get(void)
 {
-	int err = 0;
+	bool ok = true;
 
-	mutex_lock(&reserve_lock);
-	if (!users && !reserve_all()) {
-		complain();
-		err = -EBUSY;
+	if (atomic_inc_unless_negative(&users))
+		return 0;
+	spin_lock(&reserve_lock);
+	if (!atomic_inc_unless_negative(&users)) {
+		ok = reserve_all();
+		if (ok)
+			atomic_set(&users, 1);
 	}
-	if (!err)
-		users++;
-	mutex_unlock(&reserve_lock);
-	return err;
+	spin_unlock(&reserve_lock);
+	if (ok)
+		return 0;
+	complain();
+	return -EBUSY;
 }
 
 /* See source.h */
@@ -112,22 +125,36 @@ static bool is_ready(int cpu, void *unused)
 	return READ_ONCE(per_cpu(x86_cpu, cpu).ready);
 }
 
-/**
- * x86_put() - give the counters back after one event
- *
- * With the last one, every CPU's registers are left as they were found: what
- * we leave switched on would count and interrupt under the next owner.
- *
- * Context: task, may sleep.
- */
-void x86_put(void)
+/* See source.h */
+void kpmu_counters_yield(void)
 {
-	mutex_lock(&reserve_lock);
-	if (!--users) {
+	if (atomic_read(&users))
+		return;
+	spin_lock(&reserve_lock);
+	if (atomic_cmpxchg(&users, 0, -1) == 0) {
+		/* Leave every CPU's registers as they were found */
 		on_each_cpu_cond(is_ready, clear_this_cpu, NULL, true);
 		release_all();
 	}
-	mutex_unlock(&reserve_lock);
+	spin_unlock(&reserve_lock);
+}
+
+/**
+ * x86_put() - one event does not need the counters any more
+ *
+ * Context: task.
+ */
+void x86_put(void)
+{
+	if (atomic_dec_and_test(&users) && !keep)
+		kpmu_counters_yield();
+}
+
+/* See source.h */
+void kpmu_counters_keep(bool on)
+{
+	keep = on;
+	kpmu_counters_yield();
 }
 
 /* Version 1 counts whatever a selector says, so none may be left over */
@@ -151,8 +178,6 @@ static void clear_selectors_v1(void)
  */
 void x86_cpu_setup(struct x86_cpu *c)
 {
-	const struct x86_extra_reg *e = x86_pmu.model->extra;
-
 	if (x86_pmu.version >= 2) {
 		c->boot_ctrl = kpmu_rdmsr(MSR_CORE_PERF_GLOBAL_CTRL);
 		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, 0);
@@ -162,9 +187,7 @@ void x86_cpu_setup(struct x86_cpu *c)
 	} else {
 		clear_selectors_v1();
 	}
-	for (; e && e->reg; e++)
-		if (x86_pmu.extra_ok & 1u << e->reg)
-			c->extra[e->reg - 1] = kpmu_rdmsr(e->msr);
+	c->extra_known = 0;
 	c->on = 0;
 	c->known = 0;
 	c->kernel = 0;

@@ -95,6 +95,8 @@ struct x86_model {
 extern const struct x86_model *const x86_models[];
 extern const struct x86_model x86_generic;
 
+#define X86_HAS_EXTRA	0x80
+
 /**
  * struct x86_pmu - this machine's PMU, constant after detection
  * @version: architectural version, 0 when there is no usable PMU
@@ -109,6 +111,8 @@ extern const struct x86_model x86_generic;
  * @anythread: PERFEVTSEL.ANY may be set
  * @extra_ok: extra registers that exist, by number
  * @hw: the generic hardware events, 0 where there is none
+ * @first: by event code, the first of the model's constraints that may be about
+ *	it, and X86_HAS_EXTRA if an extra register may be
  * @model: the table in use
  */
 struct x86_pmu {
@@ -123,6 +127,7 @@ struct x86_pmu {
 	bool anythread;
 	u32 extra_ok;
 	u64 hw[X86_HW_EVENTS];
+	u8 first[256];
 	const struct x86_model *model;
 };
 
@@ -140,6 +145,7 @@ extern struct x86_pmu x86_pmu;
  * @boot_ctrl: GLOBAL_CTRL as we found it
  * @sel: selectors; a fixed counter's holds its four bits of FIXED_CTR_CTRL
  * @extra: extra registers
+ * @extra_known: which of them are what @extra says, by number
  * @slots: who owns which counter
  */
 struct x86_cpu {
@@ -152,6 +158,7 @@ struct x86_cpu {
 	u64 boot_ctrl;
 	u64 sel[KPMU_NR_SLOTS];
 	u64 extra[3];
+	u8 extra_known;
 	struct kpmu_slots slots;
 };
 
