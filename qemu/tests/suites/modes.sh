@@ -25,7 +25,7 @@ moved()
 	rm -f "$work"/mon.* "$work/state"
 	mkfifo "$work/mon.in" "$work/mon.out"
 	cat "$work/mon.out" >"$work/mon.log" &
-	vm "$skl" "long" $(p millions 600) "$@" -chardev "pipe,id=m,path=$work/mon" \
+	vm "$skl" "long" $(p millions 1500) "$@" -chardev "pipe,id=m,path=$work/mon" \
 		-mon m,mode=readline >"$work/one" &
 	pid=$!
 	exec 7>"$work/mon.in"
@@ -34,7 +34,7 @@ moved()
 		sleep 0.05
 	done
 	sleep 0.5
-	printf 'stop\nmigrate file:%s\nquit\n' "$work/state" >&7
+	printf 'migrate file:%s\nquit\n' "$work/state" >&7
 	exec 7>&-
 	wait $pid || true
 	if grep -q 'long:' "$work/one" || [ ! -s "$work/state" ]; then
@@ -42,7 +42,7 @@ moved()
 		single 1 "$name: state in the middle of a run"
 		return
 	fi
-	vm "$skl" "long" $(p millions 600) "$@" -incoming "file:$work/state" >"$work/two" || rc=$?
+	vm "$skl" "long" $(p millions 1500) "$@" -incoming "file:$work/state" >"$work/two" || rc=$?
 	cat "$work/one" "$work/two" >"$work/out"
 	judge "$name" $((rc == 1 ? 0 : 1)) "$work/out"
 }
