@@ -48,10 +48,40 @@ static int listed(const char *list, const char *name)
 	return 0;
 }
 
+/* For cost.sh: clock ticks of three loops while the events "count" run */
+static void bench(void)
+{
+	static const u32 events[] = { EV_INSN, EV_BR, EV_LD, EV_ST, 0x00c5, 0x412e };
+	extern const struct ucase bench_cases[];
+	struct cpu *cpu = this_cpu();
+	u32 mask = param("count", 0);
+	u64 rounds = (u64)param("millions", 20) * 1000000;
+
+	for (int i = 0, n = 0; i < 6; i++)
+		if (mask >> i & 1)
+			wrmsr(MSR_PERFEVTSEL(n++), events[i] | SEL_USR | SEL_EN);
+	for (int i = 0; i < 3; i++) {
+		struct frame f = {
+			.rip = bench_cases[i].entry, .cs = SEL_UCODE, .ss = SEL_UDATA,
+			.rflags = 0x3002, .rcx = rounds, .rdi = (u64)cpu->data,
+			.rsp = (u64)cpu->user_stack + sizeof(cpu->user_stack) - 64,
+		};
+		u64 t = __builtin_ia32_rdtsc();
+
+		enter_user(&f);
+		print("%d ", __builtin_ia32_rdtsc() - t);
+	}
+	print("\n");
+}
+
 void test_main(void)
 {
 	const char *list = param_str("tests");
 
+	if (list && streq(list, "bench")) {
+		bench();
+		return;
+	}
 	detect();
 	if (!pmu.version) {
 		check(0, "no PMU");

@@ -66,10 +66,72 @@ CASE "rep movs"
 	.globl	model_end, long_case
 model_end:
 long_case:
+	.text
 CASE "long"
 1:	addq	$1, %rax
 	nop
 	decq	%rcx
 	jnz	1b
 	int	$VEC_EXIT
+/*
+ * For the cost: loops of %rcx rounds, each %rdx times.  How fast a loop runs
+ * depends on where its generated code happens to lie, so there are 24 copies of
+ * it, with code of other lengths between them.
+ */
+	.section .cases2, "a"
+	.globl	bench_cases
+bench_cases:
+	.text
+
+	.macro	COPIES loop
+	.set	copy, 0
+	.rept	24
+	movq	%rcx, %r8
+	jmp	1f
+1:
+	.rept	copy * 7 % 24
+	leal	7(%rdx), %r9d
+	.endr
+	jmp	2f
+2:	\loop
+	movq	%r8, %rcx
+	jmp	3f
+3:	.set	copy, copy + 1
+	.endr
+	int	$VEC_EXIT
+	.endm
+
+	.macro	loop_registers
+9:	addq	$1, %rax
+	addq	$2, %rdx
+	xorl	%ebx, %ebx
+	leal	1(%rbx), %ebx
+	nop
+	nop
+	nop
+	imulq	$3, %rbx, %rbx
+	decq	%rcx
+	jnz	9b
+	.endm
+	.macro	loop_memory
+9:	movq	(%rdi), %rax
+	movq	%rax, 8(%rdi)
+	decq	%rcx
+	jnz	9b
+	.endm
+	.macro	loop_syscall
+	shrq	$6, %rcx
+	movq	%rcx, %rbx
+9:	syscall
+	decq	%rbx
+	jnz	9b
+	.endm
+
+CASE "registers, 10 a round"
+	COPIES	loop_registers
+CASE "load and store, 4 a round"
+	COPIES	loop_memory
+CASE "system calls"
+	COPIES	loop_syscall
+
 	.section .note.GNU-stack, "", @progbits
