@@ -49,15 +49,15 @@ moved()
 
 monitor()
 {
-	local out
+	local out rc=0
 
 	out=$(printf 'info pmu -m\nquit\n' | timeout 20 "$qemu/qemu-system-x86_64" -L "$qemu" \
 		-M pc -display none -nodefaults -cpu "$icx" -S -monitor stdio 2>/dev/null) || true
-	grep -q 'Intel PMU version 5, 8 general and 4 fixed counters of 48 bits' <<<"$out"
-	single $? "modes: info pmu"
+	grep -q 'Intel PMU version 5, 8 general and 4 fixed counters of 48 bits' <<<"$out" || rc=1
+	single $rc "modes: info pmu"
 	vm "$skl" "stats" -trace 'x86_pmu_*' -D "$work/trace" >/dev/null || true
-	grep -q 'x86_pmu_wrmsr cpu 0 msr 0x186 val 0x100000000 #GP' "$work/trace"
-	single $? "modes: trace events"
+	grep -q 'x86_pmu_wrmsr cpu 0 msr 0x186 val 0x100000000 #GP' "$work/trace" && rc=0 || rc=1
+	single $rc "modes: trace events"
 }
 
 suite_modes()
