@@ -1,9 +1,49 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The front door: everything a person runs.  `make help` lists it.
+# The front door: everything a person runs.
+#
+## make demo         boot, load kpmu, count known work beside native perf
+## make test         all tests, on all kernels
+## make bench        what operations cost, native beside kpmu
+## make shell        a shell in a guest with kpmu loaded (K=6.12)
+## make conformance  which rows of the specification the last tests proved
+## make check        sparse, checkpatch, shellcheck
+## make layers       folders include only downward
+## make modules      build kpmu.ko for all kernels (build/NAME/kpmu.ko)
+## make module K=6.1 build it for one; KDIR=tree KERNEL=vmlinuz K=given for yours
+## make selftests    build the test programs
+## make deps         install what the build needs (Debian, root)
+## make clean        remove build/; caches outside the checkout stay
+
+K ?= 6.12
+KERNELS := 6.1 6.12
+TOP := $(CURDIR)
 
 .DEFAULT_GOAL := help
-
 help:
-	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
+	@sed -n 's/^## //p' Makefile
 
-.PHONY: help
+# Each kernel builds in a copy of the sources, so that builds do not mix
+module:
+	@qemu/module.sh $(K)
+modules:
+	@for k in $(KERNELS); do qemu/module.sh $$k || exit 1; done
+selftests:
+	@$(MAKE) -s -C selftests
+demo: deps module selftests
+	@qemu/run.sh -k $(K) -s 1 -f build/selftests/demo_demo demo_demo
+bench: modules selftests
+	@selftests/bench/run.sh
+check:
+	@selftests/check.sh
+layers:
+	@selftests/layers.sh
+deps:
+	@qemu/deps.sh
+shell: module
+	@qemu/run.sh -k $(K) -I
+test: deps modules selftests
+	@selftests/all.sh
+clean:
+	rm -rf build
+
+.PHONY: help module modules selftests demo bench check layers deps shell test clean

@@ -6,6 +6,7 @@
 #
 #	6.1	Debian 12's kernel
 #	6.12	Debian 12 backports' kernel
+#	source	the sources of 7.2 (no kernel: a tree, for its scripts)
 #
 # KERNEL=vmlinuz KDIR=tree kernel.sh given - the same for files of your own.
 
@@ -49,6 +50,21 @@ debian()
 	: >"$dir/ok"
 }
 
+# source DIR - the newest sources of 7.2
+source72()
+{
+	local dir=$1 tmp=$1.tmp
+	apt_setup
+	say "fetching the sources of Linux 7.2 (164 MB)"
+	rm -rf "$tmp"; mkdir -p "$tmp"
+	apt_unpack "$tmp" linux-source-7.2
+	progress "$tmp/log" tar -C "$tmp" -xf "$tmp"/usr/src/linux-source-7.2.tar.xz ||
+		die "cannot unpack the sources"
+	rm -rf "$dir"; mv "$tmp"/linux-source-7.2 "$dir"
+	rm -rf "$tmp"
+	: >"$dir/ok"
+}
+
 # given DIR - the user's own vmlinuz and tree
 given()
 {
@@ -70,7 +86,8 @@ build()
 	case $name in
 	6.1) debian 6.1 "$dir" '6\.1\.0-[0-9]+' bookworm ;;
 	6.12) debian 6.12 "$dir" '6\.12\.[0-9.]+\+deb12' bookworm-backports ;;
-	*) die "kernel.sh: 6.1, 6.12 or given, not '$name'" ;;
+	source) source72 "$dir" ;;
+	*) die "kernel.sh: 6.1, 6.12, source or given, not '$name'" ;;
 	esac
 }
 if [ "$name" = given ]; then given "$dir"; else with_lock "kernel-$name" build; fi

@@ -5,7 +5,7 @@
 # COMMAND in the guest, give its output and exit status back.
 #
 #  -k NAME    kernel: 6.1, 6.12 (default), or a folder as kernel.sh makes
-#  -m FILE    the module (default build/NAME/kpmu.ko); -m none: no module
+#  -m FILE    the module (default build/NAME/kpmu.stripped.ko); -m none: no module
 #  -P PARAMS  module parameters
 #  -c MODEL   CPU: skylake (default) icelake spr generic, or a QEMU -cpu line
 #  -p PROPS   more CPU properties, as x-pmu-gp=2,x-pmu-skid=3
@@ -58,7 +58,7 @@ case $kernel in
 esac
 base=$("$here/initramfs.sh")
 qemu=${QEMU:-$("$here/build.sh")}
-: "${module:=$KPMU_TOP/build/$(basename "$kdir")/kpmu.ko}"
+: "${module:=$KPMU_TOP/build/$(basename "$kdir")/kpmu.stripped.ko}"
 
 cpu_line()
 {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Bring an attr in from user space: the size rules of perf_event_open(2). */
+#include <linux/errno.h>
+#include <linux/mm.h>
+#include <linux/uaccess.h>
+
+#include "attr.h"
+
+static int too_big(struct kpmu_attr __user *uattr)
+{
+	/* Tell the caller, if we can, how much of it this version understands */
+	put_user((u32)sizeof(*uattr), &uattr->size);
+	return -E2BIG;
+}
+
+/**
+ * kpmu_attr_copy() - copy an attr of any published size
+ * @attr: where to; what the caller's version lacks becomes zero
+ * @from: the caller's struct perf_event_attr
+ *
+ * A size of 0 means the first published size.  A caller newer than us is
+ * welcome as long as what we do not know is zero.
+ *
+ * Context: may sleep.
+ * Return: 0, -EFAULT, or -E2BIG with our size stored in the caller's attr.
+ */
+int kpmu_attr_copy(struct kpmu_attr *attr, void __user *from)
+{
+	struct kpmu_attr __user *uattr = from;
+	u32 size;
+	int err;
+
+	if (get_user(size, &uattr->size))
+		return -EFAULT;
+	if (!size)
+		size = KPMU_ATTR_SIZE_VER0;
+	if (size < KPMU_ATTR_SIZE_VER0 || size > PAGE_SIZE)
+		return too_big(uattr);
+
+	err = copy_struct_from_user(attr, sizeof(*attr), uattr, size);
+	if (err)
+		return err == -E2BIG ? too_big(uattr) : err;
+	attr->size = size;
+	return 0;
+}

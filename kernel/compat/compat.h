@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What differs between the kernels we support (6.1, 6.12, 7.2), each
+ * difference behind a name of ours.  Nothing outside this folder asks for a
+ * kernel version, and nothing here changes the meaning of a kernel name.
+ */
+#ifndef KPMU_COMPAT_H
+#define KPMU_COMPAT_H
+
+#include <linux/version.h>
+#include <linux/types.h>
+#include <linux/device.h>
+#include <linux/hrtimer.h>
+#include <linux/ftrace.h>
+#include <linux/module.h>
+#include <linux/sysctl.h>
+#include <asm/msr.h>
+
+/* 6.16 renamed the 64-bit MSR accessors and dropped the old names */
+static __always_inline u64 kpmu_rdmsr(u32 msr)
+{
+	u64 val;
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+	rdmsrq(msr, val);
+#else
+	rdmsrl(msr, val);
+#endif
+	return val;
+}
+
+static __always_inline int kpmu_rdmsr_safe(u32 msr, u64 *val)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+	return rdmsrq_safe(msr, val);
+#else
+	return rdmsrl_safe(msr, val);
+#endif
+}
+
+static __always_inline void kpmu_wrmsr(u32 msr, u64 val)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+	wrmsrq(msr, val);
+#else
+	wrmsrl(msr, val);
+#endif
+}
+
+static __always_inline int kpmu_wrmsr_safe(u32 msr, u64 val)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+	return wrmsrq_safe(msr, val);
+#else
+	return wrmsrl_safe(msr, val);
+#endif
+}
+
+static __always_inline u64 kpmu_rdpmc(u32 counter)
+{
+	u32 lo, hi;
+
+	asm volatile("rdpmc" : "=a" (lo), "=d" (hi) : "c" (counter));
+	return lo | (u64)hi << 32;
+}
+
+/* 6.15 folded the callback into the set-up call */
+static inline void kpmu_hrtimer_setup(struct hrtimer *timer,
+				      enum hrtimer_restart (*fn)(struct hrtimer *),
+				      clockid_t clock, enum hrtimer_mode mode)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+	hrtimer_setup(timer, fn, clock, mode);
+#else
+	hrtimer_init(timer, clock, mode);
+	timer->function = fn;
+#endif
+}
+
+/* Argument n (0 to 3) of the function an ftrace callback was entered for */
+static __always_inline unsigned long
+kpmu_ftrace_arg(struct ftrace_regs *fregs, int n)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+	return ftrace_regs_get_argument(fregs, n);
+#else
+	const struct pt_regs *regs = &fregs->regs;
+
+	switch (n) {
+	case 0: return regs->di;
+	case 1: return regs->si;
+	case 2: return regs->dx;
+	default: return regs->cx;
+	}
+#endif
+}
+
+/* Before 6.5 a sysctl table ends with an empty entry, later it must not */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#define KPMU_SYSCTL_END
+#else
+#define KPMU_SYSCTL_END	{ }
+#endif
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+#define KPMU_SYSCTL_CONST const
+#else
+#define KPMU_SYSCTL_CONST
+#endif
+
+/* 6.4 took the owner out of class_create() */
+static inline struct class *kpmu_class_create(const char *name)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+	return class_create(name);
+#else
+	return class_create(THIS_MODULE, name);
+#endif
+}
+
+/* 6.2 made the device of a devnode callback const */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define KPMU_DEVNODE_CONST const
+#else
+#define KPMU_DEVNODE_CONST
+#endif
+
+/* The class argument of security_perf_event_open(): attr went away in 6.16 */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+#define KPMU_LSM_OPEN_TAKES_ATTR 0
+#else
+#define KPMU_LSM_OPEN_TAKES_ATTR 1
+#endif
+
+#endif

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Hooks by name.  All functions share one ftrace_ops: attaching patches the
+ * kernel's text, which costs the same for one function as for ten.
+ */
+#include <linux/ftrace.h>
+#include <linux/kallsyms.h>
+#include <linux/string.h>
+#include <linux/tracepoint.h>
+
+#include "compat.h"
+#include "hook.h"
+
+static struct kpmu_fhook *fhooks;
+static int nr_fhooks;
+
+/*
+ * Which hook is this?  The callback gets an address only, and addresses need
+ * kallsyms lookups that may be out of reach at load; names can be had from an
+ * address at any time.  So each hook learns its address when first called.
+ */
+static struct kpmu_fhook *fhook_learn(unsigned long ip)
+{
+	char name[KSYM_SYMBOL_LEN];
+	int i;
+
+	sprint_symbol_no_offset(name, ip);
+	for (i = 0; i < nr_fhooks; i++) {
+		if (fhooks[i].ok && !strcmp(fhooks[i].func, name)) {
+			WRITE_ONCE(fhooks[i].ip, ip);
+			return &fhooks[i];
+		}
+	}
+	return NULL;
+}
+
+static void notrace fhook_entry(unsigned long ip, unsigned long parent_ip,
+				struct ftrace_ops *ops, struct ftrace_regs *fregs)
+{
+	struct kpmu_fhook *h = NULL;
+	int i;
+
+	for (i = 0; i < nr_fhooks; i++) {
+		if (READ_ONCE(fhooks[i].ip) == ip) {
+			h = &fhooks[i];
+			break;
+		}
+	}
+	if (!h)
+		h = fhook_learn(ip);
+	if (!h)
+		return;
+	atomic_long_inc(&h->hits);
+	h->fn(fregs);
+}
+
+static struct ftrace_ops fhook_ops = { .func = fhook_entry };
+
+/**
+ * kpmu_fhooks_register() - attach to a table of functions
+ * @hooks: the table, must stay; .ok tells afterwards which are attached
+ * @n: its rows
+ *
+ * Context: may sleep, takes about 50 ms under emulation.
+ * Return: 0 if anything was attached, else the last error.
+ */
+int kpmu_fhooks_register(struct kpmu_fhook *hooks, int n)
+{
+	int i, err = 0, any = 0;
+
+	fhooks = hooks;
+	nr_fhooks = n;
+	for (i = 0; i < n; i++) {
+		int e = ftrace_set_filter(&fhook_ops, (char *)hooks[i].func,
+					  strlen(hooks[i].func), 0);
+
+		hooks[i].ok = !e;
+		if (e)
+			err = e;
+		else
+			any = 1;
+	}
+	if (any)
+		err = register_ftrace_function(&fhook_ops);
+	if (err && !any)
+		return err;
+	if (err)
+		for (i = 0; i < n; i++)
+			hooks[i].ok = false;
+	return err;
+}
+
+void kpmu_fhooks_unregister(void)
+{
+	int i, any = 0;
+
+	for (i = 0; i < nr_fhooks; i++)
+		any |= fhooks[i].ok;
+	if (any)
+		unregister_ftrace_function(&fhook_ops);
+	nr_fhooks = 0;
+}
+
+struct thook_search {
+	struct kpmu_thook *hooks;
+	int n;
+};
+
+static void thook_match(struct tracepoint *tp, void *priv)
+{
+	struct thook_search *s = priv;
+	int i;
+
+	for (i = 0; i < s->n; i++)
+		if (!strcmp(tp->name, s->hooks[i].name))
+			s->hooks[i].tp = tp;
+}
+
+/**
+ * kpmu_thooks_find() - look up the tracepoints of a table
+ * @hooks: the table; .tp stays NULL for what this kernel lacks
+ * @n: its rows
+ */
+void kpmu_thooks_find(struct kpmu_thook *hooks, int n)
+{
+	struct thook_search s = { hooks, n };
+
+	for_each_kernel_tracepoint(thook_match, &s);
+}
+
+/**
+ * kpmu_thook_arm() - attach the probe
+ * @hook: found before by kpmu_thooks_find()
+ *
+ * Context: may sleep.  The caller serialises arming and disarming.
+ */
+int kpmu_thook_arm(struct kpmu_thook *hook)
+{
+	int err;
+
+	if (hook->armed)
+		return 0;
+	if (!hook->tp)
+		return -EOPNOTSUPP;
+	err = tracepoint_probe_register(hook->tp, hook->probe, NULL);
+	hook->armed = !err;
+	return err;
+}
+
+/**
+ * kpmu_thook_disarm() - detach the probe
+ * @hook: the tracepoint
+ *
+ * A probe may still run on another CPU when this returns; before the module
+ * goes, call tracepoint_synchronize_unregister().
+ */
+void kpmu_thook_disarm(struct kpmu_thook *hook)
+{
+	if (!hook->armed)
+		return;
+	tracepoint_probe_unregister(hook->tp, hook->probe, NULL);
+	hook->armed = false;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Where the kernel can be asked to call us: functions and tracepoints by name. */
+#ifndef KPMU_HOOK_H
+#define KPMU_HOOK_H
+
+#include <linux/types.h>
+
+struct ftrace_regs;
+struct tracepoint;
+
+/**
+ * struct kpmu_fhook - a kernel function whose entry we are told of
+ * @func: its name
+ * @fn: called at its entry with the arguments in @fregs; must not sleep,
+ *	whatever the function itself may do
+ * @feature: what does not work without it, for the caps file
+ * @hits: how often it fired
+ * @ok: it is in place
+ * @ip: where the function is, learnt at its first call
+ */
+struct kpmu_fhook {
+	const char *func;
+	void (*fn)(struct ftrace_regs *fregs);
+	const char *feature;
+	atomic_long_t hits;
+	bool ok;
+	unsigned long ip;
+};
+
+int kpmu_fhooks_register(struct kpmu_fhook *hooks, int n);
+void kpmu_fhooks_unregister(void);
+
+/**
+ * struct kpmu_thook - a tracepoint we can listen to
+ * @name: its name
+ * @probe: the probe, with the tracepoint's own prototype after a data pointer
+ * @feature: what does not work without it
+ * @tp: the tracepoint, NULL when this kernel has none of that name
+ * @armed: the probe is attached
+ */
+struct kpmu_thook {
+	const char *name;
+	void *probe;
+	const char *feature;
+	struct tracepoint *tp;
+	bool armed;
+};
+
+void kpmu_thooks_find(struct kpmu_thook *hooks, int n);
+int kpmu_thook_arm(struct kpmu_thook *hook);
+void kpmu_thook_disarm(struct kpmu_thook *hook);
+
+#endif

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Symbols by name.  kallsyms_lookup_name() is not exported, but a kprobe on
+ * it tells where it is; functions are then reached through kpmu_thunk().
+ * Every symbol is optional: whoever needs one asks and has a stricter way
+ * when it is missing.
+ */
+#define pr_fmt(fmt) "kpmu: " fmt
+
+#include <linux/kprobes.h>
+#include <linux/perf_event.h>
+#include <linux/ptrace.h>
+#include <linux/security.h>
+
+#include "compat.h"
+#include "ksym.h"
+
+unsigned long kpmu_thunk(unsigned long fn, unsigned long a0, unsigned long a1,
+			 unsigned long a2, unsigned long a3, unsigned long a4);
+
+static unsigned long addr[KSYM_NR] __ro_after_init;
+
+#define KPMU_KSYM_NAME(name) #name,
+static const char *const names[KSYM_NR] = { KPMU_KSYMS(KPMU_KSYM_NAME) };
+
+static int nothing(struct kprobe *p, struct pt_regs *regs)
+{
+	return 0;
+}
+
+/**
+ * kpmu_ksym_init() - find the symbols of the table
+ *
+ * Context: module init, may sleep.
+ * Return: 0, or the error of the kprobe that finds the first symbol; all
+ * symbols are then absent, and the features that need them say so.
+ */
+int __init kpmu_ksym_init(void)
+{
+	struct kprobe kp = {
+		.symbol_name = "kallsyms_lookup_name",
+		.pre_handler = nothing,
+	};
+	unsigned long lookup;
+	int i, err;
+
+	err = register_kprobe(&kp);
+	if (err)
+		return err;
+	lookup = (unsigned long)kp.addr;
+	unregister_kprobe(&kp);
+
+	for (i = 0; i < KSYM_NR; i++)
+		addr[i] = kpmu_thunk(lookup, (unsigned long)names[i], 0, 0, 0, 0);
+	return 0;
+}
+
+const char *kpmu_ksym_name(enum kpmu_ksym sym)
+{
+	return names[sym];
+}
+
+bool kpmu_ksym_has(enum kpmu_ksym sym)
+{
+	return addr[sym];
+}
+
+/**
+ * kpmu_ksym_data() - address of an unexported variable
+ * @sym: which
+ *
+ * Return: the address, NULL when this kernel has none of that name.
+ */
+void *kpmu_ksym_data(enum kpmu_ksym sym)
+{
+	return (void *)addr[sym];
+}
+
+/**
+ * kpmu_ksym_call() - call an unexported function
+ * @sym: which; kpmu_ksym_has() must be true
+ * @a0: arguments, as many as the function takes
+ * @a1: likewise
+ * @a2: likewise
+ * @a3: likewise
+ *
+ * Context: that of the function called.
+ * Return: its return register; narrow it to the function's own type.
+ */
+unsigned long kpmu_ksym_call(enum kpmu_ksym sym, unsigned long a0,
+			     unsigned long a1, unsigned long a2,
+			     unsigned long a3)
+{
+	return kpmu_thunk(addr[sym], a0, a1, a2, a3, 0);
+}
+
+static bool may_access(struct task_struct *task, unsigned int mode, bool *known)
+{
+	*known = addr[KSYM_ptrace_may_access];
+	return *known && (kpmu_ksym_call(KSYM_ptrace_may_access,
+					 (unsigned long)task, mode, 0, 0) & 0xff);
+}
+
+/**
+ * kpmu_ptrace_may_read() - may current look into a task (READ_REALCREDS)?
+ * @task: the task
+ * @known: set false when the kernel's check cannot be reached; the caller
+ *	must then decide more strictly
+ *
+ * Context: may take task_lock(); hold signal->exec_update_lock so that the
+ * answer stays true.
+ */
+bool kpmu_ptrace_may_read(struct task_struct *task, bool *known)
+{
+	return may_access(task, PTRACE_MODE_READ_REALCREDS, known);
+}
+
+/**
+ * kpmu_ptrace_may_attach() - the same for changing what a task does
+ * @task: the task
+ * @known: as above
+ */
+bool kpmu_ptrace_may_attach(struct task_struct *task, bool *known)
+{
+	return may_access(task, PTRACE_MODE_ATTACH_REALCREDS, known);
+}
+
+/**
+ * kpmu_lsm_open() - ask the security modules about opening an event
+ * @class: PERF_SECURITY_OPEN, _CPU, _KERNEL or _TRACEPOINT
+ * @type: attr.type of the event
+ * @config: attr.config of the event
+ *
+ * Context: may sleep.
+ * Return: 0 (also when the hook cannot be reached) or the module's error.
+ */
+int kpmu_lsm_open(int class, u32 type, u64 config)
+{
+	/* Older hooks hand modules an attr; what they may look at is in here */
+	struct perf_event_attr attr = {
+		.type = type, .size = sizeof(attr), .config = config,
+	};
+
+	if (!addr[KSYM_security_perf_event_open])
+		return 0;
+	if (KPMU_LSM_OPEN_TAKES_ATTR)
+		return kpmu_ksym_call(KSYM_security_perf_event_open,
+				      (unsigned long)&attr, class, 0, 0);
+	return kpmu_ksym_call(KSYM_security_perf_event_open, class, 0, 0, 0);
+}
+
+/**
+ * kpmu_native_paranoid() - kernel.perf_event_paranoid now
+ * @dflt: what to say when it cannot be read
+ */
+int kpmu_native_paranoid(int dflt)
+{
+	int *p = kpmu_ksym_data(KSYM_sysctl_perf_event_paranoid);
+
+	return p ? READ_ONCE(*p) : dflt;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Functions and variables of the kernel that it does not export. */
+#ifndef KPMU_KSYM_H
+#define KPMU_KSYM_H
+
+#include <linux/types.h>
+
+struct task_struct;
+
+/* One row a symbol, function or variable */
+#define KPMU_KSYMS(X)				\
+	X(ptrace_may_access)			\
+	X(security_perf_event_open)		\
+	X(sysctl_perf_event_paranoid)	\
+	X(pmc_refcount)			\
+	X(active_events)			\
+	X(watchdog_enabled)
+
+#define KPMU_KSYM_ENUM(name) KSYM_##name,
+enum kpmu_ksym { KPMU_KSYMS(KPMU_KSYM_ENUM) KSYM_NR };
+#undef KPMU_KSYM_ENUM
+
+int kpmu_ksym_init(void);
+const char *kpmu_ksym_name(enum kpmu_ksym sym);
+bool kpmu_ksym_has(enum kpmu_ksym sym);
+void *kpmu_ksym_data(enum kpmu_ksym sym);
+unsigned long kpmu_ksym_call(enum kpmu_ksym sym, unsigned long a0,
+			     unsigned long a1, unsigned long a2,
+			     unsigned long a3);
+
+/* Typed wrappers: the only callers of kpmu_ksym_call() */
+bool kpmu_ptrace_may_read(struct task_struct *task, bool *known);
+bool kpmu_ptrace_may_attach(struct task_struct *task, bool *known);
+int kpmu_lsm_open(int class, u32 type, u64 config);
+int kpmu_native_paranoid(int dflt);
+
+#endif

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* /dev/kpmu itself. */
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include <uapi/linux/kpmu.h>
+
+#include "../compat/compat.h"
+#include "dev.h"
+
+static ushort mode = 0600;
+module_param(mode, ushort, 0444);
+MODULE_PARM_DESC(mode, "mode of /dev/kpmu (default 0600)");
+
+static uint gid;
+module_param(gid, uint, 0444);
+MODULE_PARM_DESC(gid, "group of /dev/kpmu (default 0)");
+
+static long dev_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct kpmu_open args;
+
+	switch (cmd) {
+	case KPMU_IOC_OPEN:
+		if (copy_from_user(&args, (void __user *)arg, sizeof(args)))
+			return -EFAULT;
+		if (args.reserved)
+			return -EINVAL;
+		return kpmu_dev_open_event(&args);
+	default:
+		return -ENOTTY;
+	}
+}
+
+static const struct file_operations dev_fops = {
+	.owner = THIS_MODULE,
+	.open = nonseekable_open,
+	.unlocked_ioctl = dev_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};
+
+static dev_t number;
+static struct cdev cdev;
+static struct class *class;
+
+static char *devnode(KPMU_DEVNODE_CONST struct device *dev, umode_t *m,
+		     kuid_t *uid, kgid_t *g)
+{
+	/* Asked without them when the node is removed */
+	if (m)
+		*m = mode & 0777;
+	if (g)
+		*g = KGIDT_INIT(gid);
+	return NULL;
+}
+
+static const struct device_type type = { .name = "kpmu", .devnode = devnode };
+
+static void release(struct device *dev)
+{
+	kfree(dev);
+}
+
+static struct device *device;
+
+static int make_device(void)
+{
+	int err;
+
+	device = kzalloc(sizeof(*device), GFP_KERNEL);
+	if (!device)
+		return -ENOMEM;
+	device_initialize(device);
+	device->class = class;
+	device->type = &type;
+	device->devt = number;
+	device->release = release;
+	err = dev_set_name(device, "kpmu") ?: device_add(device);
+	if (err)
+		put_device(device);
+	return err;
+}
+
+int __init kpmu_chardev_init(void)
+{
+	int err;
+
+	err = alloc_chrdev_region(&number, 0, 1, "kpmu");
+	if (err)
+		return err;
+	class = kpmu_class_create("kpmu");
+	if (IS_ERR(class)) {
+		err = PTR_ERR(class);
+		goto err_class;
+	}
+	cdev_init(&cdev, &dev_fops);
+	cdev.owner = THIS_MODULE;
+	err = cdev_add(&cdev, number, 1);
+	if (err)
+		goto err_cdev;
+	err = make_device();
+	if (err)
+		goto err_device;
+	return 0;
+
+err_device:
+	cdev_del(&cdev);
+err_cdev:
+	class_destroy(class);
+err_class:
+	unregister_chrdev_region(number, 1);
+	return err;
+}
+
+void kpmu_chardev_exit(void)
+{
+	device_unregister(device);
+	cdev_del(&cdev);
+	class_destroy(class);
+	unregister_chrdev_region(number, 1);
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* /sys/kernel/debug/kpmu: what runs where, statistics, what is hooked. */
+#include <linux/cpumask.h>
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+#include <linux/smp.h>
+
+#include "../hooks/hooks.h"
+#include "../sched/sched.h"
+#include "../trace/stats.h"
+#include "dev.h"
+
+static struct dentry *root;
+
+static void show_group(struct seq_file *m, struct kpmu_event *leader)
+{
+	struct kpmu_event *e;
+
+	seq_printf(m, "    id %llu on counter %d", leader->id, leader->hw.idx);
+	kpmu_for_each_member(e, leader)
+		seq_printf(m, ", id %llu on %d", e->id, e->hw.idx);
+	seq_puts(m, "\n");
+}
+
+static void show_ctx(struct seq_file *m, const char *what, struct kpmu_ctx *ctx)
+{
+	int i;
+
+	seq_printf(m, "  %s: %u events, %u flexible groups, placed:\n", what,
+		   ctx->nr_events, ctx->nr_flexible);
+	for (i = 0; i < ctx->nr_placed; i++)
+		show_group(m, ctx->placed[i]);
+}
+
+/* On the CPU itself, where its state stands still */
+static void show_cpu(void *data)
+{
+	struct seq_file *m = data;
+	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
+	const struct kpmu_plan *plan = kc->task ? &kc->task->plan : &kc->ctx.plan;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	seq_printf(m, "cpu %d: plan %llu, counters %#x, waiting: %u of the CPU, %u of the task\n",
+		   kc->ctx.home, plan->serial, plan->slots.mask,
+		   plan->cpu_waits, plan->task_waits);
+	show_ctx(m, "cpu", &kc->ctx);
+	if (kc->task)
+		show_ctx(m, "task", kc->task);
+	kpmu_counters_show(m, kc->ctx.home);
+	local_irq_restore(flags);
+}
+
+static int cpus_show(struct seq_file *m, void *unused)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		smp_call_function_single(cpu, show_cpu, m, 1);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(cpus);
+
+static int stats_show(struct seq_file *m, void *unused)
+{
+	kpmu_stats_show(m);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(stats);
+
+static int caps_show(struct seq_file *m, void *unused)
+{
+	kpmu_hooks_show(m);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(caps);
+
+void __init kpmu_debugfs_init(void)
+{
+	root = debugfs_create_dir("kpmu", NULL);
+	debugfs_create_file("cpus", 0400, root, NULL, &cpus_fops);
+	debugfs_create_file("stats", 0444, root, NULL, &stats_fops);
+	debugfs_create_file("caps", 0444, root, NULL, &caps_fops);
+}
+
+void kpmu_debugfs_exit(void)
+{
+	debugfs_remove_recursive(root);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The device: opening events, and what their fds answer. */
+#ifndef KPMU_DEV_H
+#define KPMU_DEV_H
+
+#include <linux/fs.h>
+
+struct kpmu_event;
+struct kpmu_open;
+
+extern const struct file_operations kpmu_event_fops;
+
+long kpmu_dev_open_event(const struct kpmu_open *args);
+struct kpmu_event *kpmu_event_of_file(struct file *file);
+void kpmu_event_close(struct kpmu_event *e);
+long kpmu_event_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+long kpmu_event_compat_ioctl(struct file *file, unsigned int cmd,
+			     unsigned long arg);
+
+int kpmu_chardev_init(void);
+void kpmu_chardev_exit(void);
+int kpmu_sysctl_init(void);
+void kpmu_sysctl_exit(void);
+void kpmu_debugfs_init(void);
+void kpmu_debugfs_exit(void);
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What an event's fd answers. */
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+
+#include "../event/event.h"
+#include "../hooks/hooks.h"
+#include "../sched/sched.h"
+#include "dev.h"
+
+/**
+ * kpmu_event_of_file() - the event behind an fd
+ * @file: any file
+ *
+ * Return: the event, held by the file; NULL if the file is not one of ours.
+ */
+struct kpmu_event *kpmu_event_of_file(struct file *file)
+{
+	return file->f_op == &kpmu_event_fops ? file->private_data : NULL;
+}
+
+static ssize_t event_read(struct file *file, char __user *buf, size_t len,
+			  loff_t *pos)
+{
+	return kpmu_event_read(file->private_data, buf, len);
+}
+
+/**
+ * kpmu_event_close() - nobody has the event's fd any more
+ * @e: the event, attached
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_event_close(struct kpmu_event *e)
+{
+	bool task = e->ctx->home < 0;
+
+	kpmu_event_detach(e);
+	kpmu_event_put(e);
+	if (task)
+		kpmu_hooks_put();
+}
+
+static int event_release(struct inode *inode, struct file *file)
+{
+	kpmu_event_close(file->private_data);
+	return 0;
+}
+
+/* Nothing will ever come from an event without a buffer */
+static __poll_t event_poll(struct file *file, struct poll_table_struct *wait)
+{
+	return EPOLLHUP;
+}
+
+static int event_fasync(int fd, struct file *file, int on)
+{
+	struct kpmu_event *e = file->private_data;
+	int ret = fasync_helper(fd, file, on, &e->fasync);
+
+	return ret < 0 ? ret : 0;
+}
+
+const struct file_operations kpmu_event_fops = {
+	.owner = THIS_MODULE,
+	.read = event_read,
+	.poll = event_poll,
+	.release = event_release,
+	.unlocked_ioctl = kpmu_event_ioctl,
+	.compat_ioctl = kpmu_event_compat_ioctl,
+	.fasync = event_fasync,
+};

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ioctls of an event fd: a table, a row each.  perf_event_open(2),
+ * "perf_event ioctl calls".
+ */
+#include <linux/compat.h>
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/perf_event.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "../event/event.h"
+#include "dev.h"
+
+static long do_enable(struct kpmu_event *e, unsigned long arg)
+{
+	kpmu_event_control(e, KPMU_OP_ENABLE, arg & PERF_IOC_FLAG_GROUP);
+	return 0;
+}
+
+static long do_disable(struct kpmu_event *e, unsigned long arg)
+{
+	kpmu_event_control(e, KPMU_OP_DISABLE, arg & PERF_IOC_FLAG_GROUP);
+	return 0;
+}
+
+static long do_reset(struct kpmu_event *e, unsigned long arg)
+{
+	kpmu_event_control(e, KPMU_OP_RESET, arg & PERF_IOC_FLAG_GROUP);
+	return 0;
+}
+
+static long do_id(struct kpmu_event *e, unsigned long arg)
+{
+	return put_user(e->id, (u64 __user *)arg);
+}
+
+/* On a counting event, which all are so far */
+static long do_refuse(struct kpmu_event *e, unsigned long arg)
+{
+	return -EINVAL;
+}
+
+static long do_period(struct kpmu_event *e, unsigned long arg)
+{
+	u64 period;
+
+	if (copy_from_user(&period, (void __user *)arg, sizeof(period)))
+		return -EFAULT;
+	return -EINVAL;
+}
+
+/* No event has a ring to give yet */
+static long do_set_output(struct kpmu_event *e, unsigned long arg)
+{
+	struct file *file;
+	long err;
+
+	if (arg == -1UL)
+		return 0;
+	file = fget(arg);
+	if (!file)
+		return -EBADF;
+	err = kpmu_event_of_file(file) ? -EINVAL : -EBADF;
+	fput(file);
+	return err;
+}
+
+static long do_set_filter(struct kpmu_event *e, unsigned long arg)
+{
+	char *filter = strndup_user((const char __user *)arg, PAGE_SIZE);
+
+	if (IS_ERR(filter))
+		return PTR_ERR(filter);
+	kfree(filter);
+	return -EINVAL;
+}
+
+static long do_set_bpf(struct kpmu_event *e, unsigned long arg)
+{
+	struct file *file = fget(arg);
+
+	if (!file)
+		return -EBADF;
+	fput(file);
+	return -EINVAL;
+}
+
+static long do_modify(struct kpmu_event *e, unsigned long arg)
+{
+	struct kpmu_attr attr;
+	const char *why;
+	int err;
+
+	err = kpmu_attr_copy(&attr, (void __user *)arg);
+	if (!err)
+		err = kpmu_attr_check(&attr, NULL, KPMU_ATTR_SHAPE, &why);
+	if (err)
+		return err;
+	return attr.type == e->type ? -EOPNOTSUPP : -EINVAL;
+}
+
+static const struct ioctl_row {
+	unsigned int cmd;
+	long (*fn)(struct kpmu_event *e, unsigned long arg);
+} rows[] = {
+	{ PERF_EVENT_IOC_ENABLE, do_enable },
+	{ PERF_EVENT_IOC_DISABLE, do_disable },
+	{ PERF_EVENT_IOC_RESET, do_reset },
+	{ PERF_EVENT_IOC_ID, do_id },
+	{ PERF_EVENT_IOC_PERIOD, do_period },
+	{ PERF_EVENT_IOC_REFRESH, do_refuse },
+	{ PERF_EVENT_IOC_SET_OUTPUT, do_set_output },
+	{ PERF_EVENT_IOC_SET_FILTER, do_set_filter },
+	{ PERF_EVENT_IOC_SET_BPF, do_set_bpf },
+	{ PERF_EVENT_IOC_PAUSE_OUTPUT, do_refuse },
+	{ PERF_EVENT_IOC_QUERY_BPF, do_refuse },
+	{ PERF_EVENT_IOC_MODIFY_ATTRIBUTES, do_modify },
+};
+
+/**
+ * kpmu_event_ioctl() - ioctl(2) on an event
+ * @file: the event's
+ * @cmd: see the table
+ * @arg: its argument
+ *
+ * Context: task, may sleep.
+ */
+long kpmu_event_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].cmd == cmd)
+			return rows[i].fn(file->private_data, arg);
+	return -ENOTTY;
+}
+
+/**
+ * kpmu_event_compat_ioctl() - the same for a caller of 32 bits
+ * @file: the event's
+ * @cmd: as such a caller encodes it: where the argument is a pointer, the size of
+ *	a pointer is part of the number
+ * @arg: its argument
+ *
+ * Context: task, may sleep.
+ */
+long kpmu_event_compat_ioctl(struct file *file, unsigned int cmd,
+			     unsigned long arg)
+{
+	switch (_IOC_NR(cmd)) {
+	case _IOC_NR(PERF_EVENT_IOC_SET_FILTER):
+	case _IOC_NR(PERF_EVENT_IOC_ID):
+	case _IOC_NR(PERF_EVENT_IOC_QUERY_BPF):
+	case _IOC_NR(PERF_EVENT_IOC_MODIFY_ATTRIBUTES):
+		if (_IOC_SIZE(cmd) == sizeof(compat_uptr_t)) {
+			cmd &= ~IOCSIZE_MASK;
+			cmd |= sizeof(void *) << IOCSIZE_SHIFT;
+		}
+	}
+	return kpmu_event_ioctl(file, cmd, arg);
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Opening an event: the arguments of perf_event_open(2), checked in the order in
+ * which the kernel's own perf checks them, so that the first error is the same.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/cpumask.h>
+#include <linux/fcntl.h>
+#include <linux/file.h>
+#include <linux/limits.h>
+#include <linux/pid.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+
+#include <uapi/linux/kpmu.h>
+
+#include "../event/event.h"
+#include "../hooks/hooks.h"
+#include "../sched/sched.h"
+#include "../trace/kpmu_trace.h"
+#include "dev.h"
+
+#define FLAGS_ALL	(PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT | \
+			 PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC)
+
+static const struct kpmu_attr_limits limits = {
+	.max_stack = 127,
+	.max_rate = 100000,
+};
+
+/* An open on its way */
+struct request {
+	const struct kpmu_open *args;
+	struct kpmu_attr attr;
+	struct file *group_file;
+	struct kpmu_event *leader;
+	struct task_struct *task;
+	struct kpmu_event *event;
+	int fd;
+	u64 id;
+	const char *why;
+};
+
+static int check_attr(struct request *r)
+{
+	int err;
+
+	err = kpmu_attr_copy(&r->attr, u64_to_user_ptr(r->args->attr));
+	if (err)
+		return err;
+	err = kpmu_attr_check(&r->attr, &limits, KPMU_ATTR_SHAPE, &r->why);
+	if (err)
+		return err;
+	err = kpmu_permit(KPMU_PERMIT_OPEN, &r->attr, NULL, &r->why);
+	if (err)
+		return err;
+	return kpmu_attr_check(&r->attr, &limits, KPMU_ATTR_LIMITS, &r->why);
+}
+
+static int find_leader(struct request *r)
+{
+	if (r->args->group_fd == -1)
+		return 0;
+	r->group_file = fget(r->args->group_fd);
+	if (!r->group_file)
+		return -EBADF;
+	r->leader = kpmu_event_of_file(r->group_file);
+	if (!r->leader) {
+		r->why = "group_fd is not an event of kpmu";
+		return -EBADF;
+	}
+	if (!READ_ONCE(r->leader->attached)) {
+		r->why = "the group leader's task is gone";
+		return -ENODEV;
+	}
+	if (r->args->flags & PERF_FLAG_FD_OUTPUT) {
+		r->why = "output redirection is not built yet";
+		return -EOPNOTSUPP;
+	}
+	if (r->args->flags & PERF_FLAG_FD_NO_GROUP)
+		r->leader = NULL;
+	return 0;
+}
+
+static int find_task(struct request *r)
+{
+	struct task_struct *task;
+
+	if (r->args->pid == -1)
+		return 0;
+	rcu_read_lock();
+	task = r->args->pid ? pid_task(find_vpid(r->args->pid), PIDTYPE_PID) :
+			      current;
+	if (task)
+		get_task_struct(task);
+	rcu_read_unlock();
+	r->task = task;
+	return task ? 0 : -ESRCH;
+}
+
+static int check_cpu(struct request *r)
+{
+	int cpu = r->args->cpu;
+
+	if (r->task && cpu == -1)
+		return 0;
+	if ((unsigned int)cpu < nr_cpu_ids)
+		return 0;
+	r->why = r->task ? "no such CPU" : "neither a task nor a CPU";
+	return -EINVAL;
+}
+
+/* Both must be about the same thing for their values to be comparable */
+static int check_group(struct request *r)
+{
+	struct kpmu_event *leader = r->leader;
+
+	if (!leader)
+		return 0;
+	if (!kpmu_is_leader(leader)) {
+		r->why = "group_fd is not a group leader";
+		return -EINVAL;
+	}
+	if (leader->cpu != r->args->cpu || leader->ctx->task != r->task) {
+		r->why = "group_fd counts for another task or CPU";
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int attach_task(struct request *r)
+{
+	struct kpmu_ctx *ctx;
+	int err;
+
+	err = kpmu_hooks_get();
+	if (err) {
+		r->why = "task switches cannot be seen on this kernel";
+		return err;
+	}
+	do {
+		ctx = kpmu_ctx_of_task(r->task);
+		if (IS_ERR(ctx)) {
+			err = PTR_ERR(ctx);
+			break;
+		}
+		err = check_group(r) ?: kpmu_event_attach(r->event, ctx,
+							  r->leader, &r->why);
+		kpmu_ctx_put(ctx);
+		if (err == -EAGAIN)
+			cond_resched();
+	} while (err == -EAGAIN);
+	if (err)
+		kpmu_hooks_put();
+	return err;
+}
+
+static int attach_to_task(struct request *r)
+{
+	struct rw_semaphore *lock = &r->task->signal->exec_update_lock;
+	int err;
+
+	/* What the task may become by exec must not slip in between */
+	err = down_read_interruptible(lock);
+	if (err)
+		return err;
+	err = kpmu_permit(KPMU_PERMIT_TASK, &r->attr, r->task, &r->why) ?:
+	      attach_task(r);
+	up_read(lock);
+	return err;
+}
+
+static int attach_to_cpu(struct request *r)
+{
+	int cpu = r->args->cpu;
+	int err;
+
+	err = kpmu_permit(KPMU_PERMIT_CPU, &r->attr, NULL, &r->why);
+	if (err)
+		return err;
+	return check_group(r) ?:
+	       kpmu_event_attach(r->event, &per_cpu(kpmu_cpu, cpu).ctx,
+				 r->leader, &r->why);
+}
+
+static int make_event(struct request *r)
+{
+	int err;
+
+	err = check_cpu(r);
+	if (err)
+		return err;
+	err = kpmu_attr_check(&r->attr, &limits, KPMU_ATTR_SUPPORT, &r->why);
+	if (err)
+		return err;
+	r->event = kpmu_event_alloc(&r->attr, r->args->cpu, &r->why);
+	if (IS_ERR(r->event)) {
+		err = PTR_ERR(r->event);
+		r->event = NULL;
+		return err;
+	}
+	err = r->task ? attach_to_task(r) : attach_to_cpu(r);
+	if (err) {
+		kpmu_event_put(r->event);
+		r->event = NULL;
+	}
+	return err;
+}
+
+static int make_file(struct request *r)
+{
+	struct file *file;
+
+	file = anon_inode_getfile("[perf_event]", &kpmu_event_fops, r->event,
+				  O_RDWR);
+	if (IS_ERR(file)) {
+		kpmu_event_close(r->event);
+		return PTR_ERR(file);
+	}
+	r->id = r->event->id;
+	/* From here on the event is its fd's, which another thread may close */
+	fd_install(r->fd, file);
+	return 0;
+}
+
+static int with_fd(struct request *r)
+{
+	int flags = O_RDWR;
+	int err;
+
+	if (r->args->flags & PERF_FLAG_FD_CLOEXEC)
+		flags |= O_CLOEXEC;
+	r->fd = get_unused_fd_flags(flags);
+	if (r->fd < 0)
+		return r->fd;
+	err = find_leader(r) ?: find_task(r) ?: make_event(r) ?: make_file(r);
+	if (err)
+		put_unused_fd(r->fd);
+	return err ?: r->fd;
+}
+
+static long open_event(struct request *r)
+{
+	const struct kpmu_open *args = r->args;
+	int err;
+
+	if (args->flags & ~(u64)FLAGS_ALL) {
+		r->why = "unknown flags";
+		return -EINVAL;
+	}
+	err = check_attr(r);
+	if (err)
+		return err;
+	if (args->flags & PERF_FLAG_PID_CGROUP) {
+		if (args->pid == -1 || args->cpu == -1)
+			return -EINVAL;
+		r->why = "cgroup events are not built yet";
+		return -EOPNOTSUPP;
+	}
+	return with_fd(r);
+}
+
+/**
+ * kpmu_dev_open_event() - what KPMU_IOC_OPEN does
+ * @args: the arguments
+ *
+ * Context: task, may sleep.
+ * Return: the new fd, or an errno of perf_event_open(2).
+ */
+long kpmu_dev_open_event(const struct kpmu_open *args)
+{
+	struct request r = { .args = args, .why = "" };
+	long ret;
+
+	ret = open_event(&r);
+	trace_kpmu_open(r.id, r.attr.type, r.attr.config, args->pid, args->cpu,
+			ret, r.why);
+	if (r.task)
+		put_task_struct(r.task);
+	if (r.group_file)
+		fput(r.group_file);
+	return ret;
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* /proc/sys/kernel/kpmu: our twins of the perf_event_* files, same names. */
+#include <linux/sysctl.h>
+
+#include "../compat/compat.h"
+#include "../event/event.h"
+#include "../sched/sched.h"
+#include "dev.h"
+
+static struct ctl_table table[] = {
+	{
+		.procname = "perf_event_paranoid",
+		.data = &kpmu_sysctl_paranoid,
+		.maxlen = sizeof(int),
+		.mode = 0644,
+		.proc_handler = proc_dointvec,
+	},
+	{
+		.procname = "perf_event_mux_interval_ms",
+		.data = &kpmu_mux_interval_ms,
+		.maxlen = sizeof(int),
+		.mode = 0644,
+		.proc_handler = proc_dointvec_minmax,
+		.extra1 = SYSCTL_ONE,
+		.extra2 = SYSCTL_ONE_THOUSAND,
+	},
+	KPMU_SYSCTL_END
+};
+
+static struct ctl_table_header *header;
+
+int __init kpmu_sysctl_init(void)
+{
+	header = register_sysctl("kernel/kpmu", table);
+	return header ? 0 : -ENOMEM;
+}
+
+void kpmu_sysctl_exit(void)
+{
+	unregister_sysctl_table(header);
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Into a context and a group, and out again.  The functions named *_owned run
+ * as the context's owner, by kpmu_ctx_call().
+ */
+#include <linux/errno.h>
+#include <linux/list.h>
+#include <linux/slab.h>
+
+#include "../sched/sched.h"
+#include "event.h"
+
+/* The longest result of a group read, in bytes; more members are refused */
+#define MAX_READ_SIZE	(16 * 1024)
+
+/* What a group needs has changed: queue it by the new needs */
+static void requeue(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+{
+	if (!leader->group.queued || ctx->parked == leader)
+		return;
+	kpmu_queue_del(ctx, leader);
+	kpmu_queue_add(ctx, leader);
+}
+
+/* Take a group out of what the context runs; the counters follow by commit */
+static void unplace(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+{
+	int i;
+
+	if (!leader->group.placed)
+		return;
+	leader->group.placed = false;
+	for (i = 0; i < ctx->nr_placed; i++)
+		if (ctx->placed[i] == leader)
+			break;
+	for (; i < ctx->nr_placed - 1; i++)
+		ctx->placed[i] = ctx->placed[i + 1];
+	ctx->nr_placed--;
+}
+
+/*
+ * Could the group with the new member ever run?  Members that are off count
+ * too: they may be switched on.
+ */
+static bool group_fits(struct kpmu_event *leader, struct kpmu_event *new)
+{
+	struct kpmu_event *events[KPMU_NR_SLOTS], *e;
+	int n = 0;
+
+	if (!kpmu_has_counter(new))
+		return true;
+	events[n++] = new;
+	if (kpmu_has_counter(leader))
+		events[n++] = leader;
+	kpmu_for_each_member(e, leader) {
+		if (!kpmu_has_counter(e))
+			continue;
+		if (n == KPMU_NR_SLOTS)
+			return false;
+		events[n++] = e;
+	}
+	return kpmu_plan_fits(events, n);
+}
+
+static bool read_fits(const struct kpmu_event *leader,
+		      const struct kpmu_event *new)
+{
+	const struct kpmu_event *e;
+
+	if (kpmu_read_size(new, leader->group.nr + 1) > MAX_READ_SIZE ||
+	    kpmu_read_size(leader, leader->group.nr + 1) > MAX_READ_SIZE)
+		return false;
+	kpmu_for_each_member(e, leader)
+		if (kpmu_read_size(e, leader->group.nr + 1) > MAX_READ_SIZE)
+			return false;
+	return true;
+}
+
+struct attach {
+	struct kpmu_event *event;
+	struct kpmu_event *leader;	/* NULL: it leads itself */
+	const char *why;
+};
+
+static int check_leader(struct kpmu_ctx *ctx, struct attach *a)
+{
+	struct kpmu_event *leader = a->leader, *e = a->event;
+
+	if (!leader->attached) {
+		a->why = "the group leader's task is gone";
+		return -ENODEV;
+	}
+	if (!kpmu_is_leader(leader)) {
+		a->why = "group_fd is not a group leader";
+		return -EINVAL;
+	}
+	if (e->flags & (KPMU_ATTR_PINNED | KPMU_ATTR_EXCLUSIVE)) {
+		a->why = "pinned and exclusive are for group leaders";
+		return -EINVAL;
+	}
+	if (leader->clockid != e->clockid) {
+		a->why = "the group has another clock";
+		return -EINVAL;
+	}
+	if (!read_fits(leader, e)) {
+		a->why = "the group is too large to be read";
+		return -E2BIG;
+	}
+	if (!group_fits(leader, e)) {
+		a->why = "the group would never fit on the counters";
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int attach_owned(struct kpmu_ctx *ctx, void *data)
+{
+	struct kpmu_cpu *live = kpmu_plan_live(ctx);
+	struct attach *a = data;
+	struct kpmu_event *e = a->event;
+	int err;
+
+	if (ctx->retired)
+		return -EAGAIN;
+	if (ctx->home >= 0 && ctx->cpu < 0) {
+		a->why = "the CPU is offline";
+		return -ENODEV;
+	}
+	if (a->leader) {
+		err = check_leader(ctx, a);
+		if (err)
+			return err;
+		e->leader = a->leader;
+		list_add_tail(&e->node, &a->leader->group.members);
+		a->leader->group.nr++;
+		a->leader->group.shared = true;
+	} else {
+		list_add_tail(&e->node, &ctx->leaders);
+	}
+	e->ctx = ctx;
+	e->attached = true;
+	e->clock.since = ctx->time;
+	ctx->nr_events++;
+	if (a->leader) {
+		kpmu_plan_remove(live, a->leader);
+		requeue(ctx, a->leader);
+	} else if (e->state == KPMU_ON) {
+		kpmu_queue_add(ctx, e);
+	}
+	if (e->leader->state == KPMU_ON)
+		kpmu_plan_insert(live, e->leader);
+	kpmu_group_clocks(e->leader, ctx->time);
+	return 0;
+}
+
+/**
+ * kpmu_event_attach() - let an event take part
+ * @e: the event, new
+ * @ctx: where it is to count
+ * @leader: the group it joins, of the same context; NULL to lead its own
+ * @why: set to what is wrong
+ *
+ * If it is enabled it counts when this returns, as far as there is room.
+ *
+ * Context: task, may sleep.
+ * Return: 0; -EAGAIN if the context has retired (get a new one); -ENODEV if
+ * the leader's task is gone; -EINVAL, -E2BIG.
+ */
+int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
+		      struct kpmu_event *leader, const char **why)
+{
+	struct attach a = { .event = e, .leader = leader, .why = *why };
+	int err;
+
+	err = kpmu_ctx_call(ctx, attach_owned, &a);
+	*why = a.why;
+	if (err)
+		return err;
+	if (ctx->home < 0)
+		kpmu_ctx_get(ctx);
+	return 0;
+}
+
+/* The leader goes; each member goes on alone, as it was told to */
+static void promote_members(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
+			    struct kpmu_event *leader)
+{
+	struct kpmu_event *e, *tmp;
+
+	list_for_each_entry_safe(e, tmp, &leader->group.members, node) {
+		list_move_tail(&e->node, &ctx->leaders);
+		e->leader = e;
+		e->group.nr = 1;
+		if (e->attached && e->state == KPMU_ON) {
+			kpmu_queue_add(ctx, e);
+			kpmu_plan_insert(live, e);
+		}
+		kpmu_group_clocks(e, ctx->time);
+	}
+}
+
+static int detach_owned(struct kpmu_ctx *ctx, void *data)
+{
+	struct kpmu_cpu *live = kpmu_plan_live(ctx);
+	struct kpmu_event *e = data, *leader = e->leader;
+
+	if (e->attached && !--ctx->nr_events)
+		ctx->emptied = jiffies;
+	e->attached = false;
+	kpmu_group_clocks(leader, ctx->time);
+	if (leader == e) {
+		kpmu_queue_del(ctx, e);
+		kpmu_plan_remove(live, e);
+		unplace(ctx, e);
+		list_del(&e->node);
+		promote_members(ctx, live, e);
+		return 0;
+	}
+	/* Its counter must still be found by walking the group */
+	kpmu_plan_remove(live, leader);
+	list_del(&e->node);
+	leader->group.nr--;
+	requeue(ctx, leader);
+	if (leader->group.queued && ctx->parked != leader)
+		kpmu_plan_insert(live, leader);
+	kpmu_group_clocks(leader, ctx->time);
+	return 0;
+}
+
+/**
+ * kpmu_event_detach() - the event counts no more and belongs to no group
+ * @e: the event, attached before
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_event_detach(struct kpmu_event *e)
+{
+	kpmu_ctx_call(e->ctx, detach_owned, e);
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Is an attr sound in itself?  Tables, a row for each flag bit and each rule,
+ * so that the manual can be ticked off against them.  No kernel services:
+ * also built and tested in user space.
+ */
+#ifdef __KERNEL__
+#include <linux/bitops.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/limits.h>
+#else
+#include "shim.h"
+#endif
+
+#include "../abi/attr.h"
+
+/**
+ * struct flag_row - a bit of the flag word; its place in the table is its number
+ * @name: its name in the manual
+ * @needs: flags without which it makes no sense
+ * @excludes: flags it contradicts
+ * @later: not built yet; refused so that nobody waits for what never comes
+ */
+struct flag_row {
+	const char *name;
+	u64 needs;
+	u64 excludes;
+	bool later;
+};
+
+static const struct flag_row flag_rows[KPMU_ATTR_NR_FLAGS] = {
+	[0] = { "disabled" },
+	[1] = { "inherit", 0, 0, true },
+	[2] = { "pinned" },
+	[3] = { "exclusive" },
+	[4] = { "exclude_user" },
+	[5] = { "exclude_kernel" },
+	[6] = { "exclude_hv" },
+	[7] = { "exclude_idle" },
+	[8] = { "mmap" },
+	[9] = { "comm" },
+	[10] = { "freq" },
+	[11] = { "inherit_stat" },
+	[12] = { "enable_on_exec", 0, KPMU_ATTR_REMOVE_ON_EXEC, true },
+	[13] = { "task" },
+	[14] = { "watermark" },
+	[15] = { "precise_ip" },
+	[16] = { "precise_ip" },
+	[17] = { "mmap_data" },
+	[18] = { "sample_id_all" },
+	[19] = { "exclude_host" },
+	[20] = { "exclude_guest" },
+	[21] = { "exclude_callchain_kernel" },
+	[22] = { "exclude_callchain_user" },
+	[23] = { "mmap2" },
+	[24] = { "comm_exec" },
+	[25] = { "use_clockid" },
+	[26] = { "context_switch" },
+	[27] = { "write_backward" },
+	[28] = { "namespaces" },
+	[29] = { "ksymbol" },
+	[30] = { "bpf_event" },
+	[31] = { "aux_output" },
+	[32] = { "cgroup" },
+	[33] = { "text_poke" },
+	[34] = { "build_id" },
+	[35] = { "inherit_thread", KPMU_ATTR_INHERIT, 0, true },
+	[36] = { "remove_on_exec", 0, KPMU_ATTR_ENABLE_ON_EXEC, true },
+	[37] = { "sigtrap", KPMU_ATTR_REMOVE_ON_EXEC, 0, true },
+	[38] = { "defer_callchain", 0, 0, true },
+	[39] = { "defer_output", 0, 0, true },
+};
+
+/* Bits whose row says more than a name: the others need no look */
+#define FLAGS_WITH_RULES	(KPMU_ATTR_INHERIT | KPMU_ATTR_ENABLE_ON_EXEC | \
+				 KPMU_ATTR_INHERIT_THREAD |		\
+				 KPMU_ATTR_REMOVE_ON_EXEC |		\
+				 KPMU_ATTR_SIGTRAP |			\
+				 KPMU_ATTR_DEFER_CALLCHAIN |		\
+				 KPMU_ATTR_DEFER_OUTPUT)
+
+#define ATTR_FLAGS_ALL	GENMASK_ULL(KPMU_ATTR_NR_FLAGS - 1, 0)
+
+/* Registers of arch/x86's perf_regs numbering that a sample can have */
+#define REGS_64		(GENMASK_ULL(23, 16) | GENMASK_ULL(11, 0))
+#define REGS_EXTENDED	GENMASK_ULL(63, 32)
+
+static bool regs_bad(u64 mask)
+{
+	return !mask || mask & ~(REGS_64 | REGS_EXTENDED);
+}
+
+static bool has(const struct kpmu_attr *a, u64 sample)
+{
+	return a->sample_type & sample;
+}
+
+/* The rules, each true for an attr that breaks it */
+static bool reserved_flags(const struct kpmu_attr *a,
+			   const struct kpmu_attr_limits *l)
+{
+	return a->flags & ~ATTR_FLAGS_ALL || a->reserved_2 ||
+	       a->aux_action & ~KPMU_AUX_ACTION_ALL;
+}
+
+static bool sample_bits(const struct kpmu_attr *a,
+			const struct kpmu_attr_limits *l)
+{
+	return a->sample_type & ~KPMU_SAMPLE_ALL;
+}
+
+static bool format_bits(const struct kpmu_attr *a,
+			const struct kpmu_attr_limits *l)
+{
+	return a->read_format & ~KPMU_FORMAT_ALL;
+}
+
+static bool branch_bits(const struct kpmu_attr *a,
+			const struct kpmu_attr_limits *l)
+{
+	return has(a, KPMU_SAMPLE_BRANCH_STACK) &&
+	       (a->branch_sample_type & ~KPMU_BRANCH_ALL ||
+		!(a->branch_sample_type & ~KPMU_BRANCH_PLM));
+}
+
+static bool regs_user_bits(const struct kpmu_attr *a,
+			   const struct kpmu_attr_limits *l)
+{
+	return has(a, KPMU_SAMPLE_REGS_USER) && regs_bad(a->sample_regs_user);
+}
+
+static bool regs_intr_bits(const struct kpmu_attr *a,
+			   const struct kpmu_attr_limits *l)
+{
+	return has(a, KPMU_SAMPLE_REGS_INTR) && regs_bad(a->sample_regs_intr);
+}
+
+static bool stack_size(const struct kpmu_attr *a,
+		       const struct kpmu_attr_limits *l)
+{
+	return has(a, KPMU_SAMPLE_STACK_USER) &&
+	       (a->sample_stack_user >= USHRT_MAX || a->sample_stack_user % 8);
+}
+
+static bool two_weights(const struct kpmu_attr *a,
+			const struct kpmu_attr_limits *l)
+{
+	return has(a, KPMU_SAMPLE_WEIGHT) && has(a, KPMU_SAMPLE_WEIGHT_STRUCT);
+}
+
+static bool frequency(const struct kpmu_attr *a,
+		      const struct kpmu_attr_limits *l)
+{
+	return a->flags & KPMU_ATTR_FREQ && a->sample_freq > l->max_rate;
+}
+
+static bool period(const struct kpmu_attr *a, const struct kpmu_attr_limits *l)
+{
+	return !(a->flags & KPMU_ATTR_FREQ) && a->sample_period >> 63;
+}
+
+static bool max_stack(const struct kpmu_attr *a,
+		      const struct kpmu_attr_limits *l)
+{
+	return has(a, KPMU_SAMPLE_CALLCHAIN) && a->sample_max_stack > l->max_stack;
+}
+
+/* Asked for or not */
+static bool extended_regs(const struct kpmu_attr *a,
+			  const struct kpmu_attr_limits *l)
+{
+	return (a->sample_regs_user | a->sample_regs_intr) & REGS_EXTENDED;
+}
+
+static bool aux_output(const struct kpmu_attr *a,
+		       const struct kpmu_attr_limits *l)
+{
+	return a->flags & KPMU_ATTR_AUX_OUTPUT;
+}
+
+static bool aux_start_paused(const struct kpmu_attr *a,
+			     const struct kpmu_attr_limits *l)
+{
+	return a->aux_action & KPMU_AUX_START_PAUSED;
+}
+
+static bool aux_group(const struct kpmu_attr *a,
+		      const struct kpmu_attr_limits *l)
+{
+	return a->aux_action & (KPMU_AUX_PAUSE | KPMU_AUX_RESUME) ||
+	       a->aux_sample_size;
+}
+
+static bool branch_stack(const struct kpmu_attr *a,
+			 const struct kpmu_attr_limits *l)
+{
+	return has(a, KPMU_SAMPLE_BRANCH_STACK);
+}
+
+static bool sampling(const struct kpmu_attr *a, const struct kpmu_attr_limits *l)
+{
+	return a->sample_period;
+}
+
+struct rule {
+	bool (*broken)(const struct kpmu_attr *attr,
+		       const struct kpmu_attr_limits *limits);
+	int err;
+	const char *why;
+};
+
+static const struct rule shape_rules[] = {
+	{ reserved_flags, -EINVAL, "reserved bits are set" },
+	{ sample_bits, -EINVAL, "unknown sample_type bits" },
+	{ format_bits, -EINVAL, "unknown read_format bits" },
+	{ branch_bits, -EINVAL, "branch_sample_type selects nothing, or too much" },
+	{ regs_user_bits, -EINVAL,
+	  "sample_regs_user names no register, or unknown ones" },
+	{ stack_size, -EINVAL,
+	  "sample_stack_user must be a multiple of 8 below 65535" },
+	{ regs_intr_bits, -EINVAL,
+	  "sample_regs_intr names no register, or unknown ones" },
+	{ two_weights, -EINVAL, "WEIGHT and WEIGHT_STRUCT together" },
+};
+
+static const struct rule limit_rules[] = {
+	{ frequency, -EINVAL, "sample_freq above perf_event_max_sample_rate" },
+	{ period, -EINVAL, "sample_period has bit 63 set" },
+};
+
+static const struct rule support_rules[] = {
+	{ extended_regs, -EOPNOTSUPP, "no extended registers on this PMU" },
+	{ aux_output, -EOPNOTSUPP, "this PMU writes no AUX data" },
+	{ aux_start_paused, -EOPNOTSUPP, "this PMU cannot start paused" },
+	{ aux_group, -EINVAL, "needs an AUX event as group leader" },
+	{ branch_stack, -EOPNOTSUPP, "this PMU records no branches" },
+	{ max_stack, -EOVERFLOW, "sample_max_stack above perf_event_max_stack" },
+	{ sampling, -EOPNOTSUPP, "sampling is not built yet" },
+};
+
+static const struct {
+	const struct rule *rules;
+	size_t n;
+} phases[] = {
+	[KPMU_ATTR_SHAPE] = { shape_rules, ARRAY_SIZE(shape_rules) },
+	[KPMU_ATTR_LIMITS] = { limit_rules, ARRAY_SIZE(limit_rules) },
+	[KPMU_ATTR_SUPPORT] = { support_rules, ARRAY_SIZE(support_rules) },
+};
+
+static bool flag_broken(const struct flag_row *row, u64 flags,
+			enum kpmu_attr_phase phase)
+{
+	if (phase == KPMU_ATTR_SHAPE)
+		return (flags & row->needs) != row->needs || flags & row->excludes;
+	return phase == KPMU_ATTR_SUPPORT && row->later;
+}
+
+/* Most events ask for nothing that most rules are about */
+static bool plain(const struct kpmu_attr *a)
+{
+	const u64 harmless = KPMU_SAMPLE_IP | KPMU_SAMPLE_TID | KPMU_SAMPLE_TIME |
+			     KPMU_SAMPLE_ID | KPMU_SAMPLE_CPU |
+			     KPMU_SAMPLE_PERIOD | KPMU_SAMPLE_IDENTIFIER;
+
+	return !(a->sample_type & ~harmless) && !a->sample_period &&
+	       !(a->flags & (FLAGS_WITH_RULES | KPMU_ATTR_AUX_OUTPUT |
+			     ~ATTR_FLAGS_ALL)) &&
+	       !(a->read_format & ~KPMU_FORMAT_ALL) && !a->reserved_2 &&
+	       !a->aux_action && !a->aux_sample_size && !a->sample_regs_user &&
+	       !a->sample_regs_intr;
+}
+
+/**
+ * kpmu_attr_check() - is an attr sound in itself?
+ * @attr: as copied from the user
+ * @limits: what sysctls allow
+ * @phase: which rules; a caller goes through them in order, so that the first
+ *	error found is the one that clients of the kernel's perf know
+ * @why: set to what is wrong with it, in words
+ *
+ * Context: any.  perf_event_open(2), "ERRORS".
+ * Return: 0, -EINVAL, -EOPNOTSUPP or -EOVERFLOW.
+ */
+int kpmu_attr_check(const struct kpmu_attr *attr,
+		    const struct kpmu_attr_limits *limits,
+		    enum kpmu_attr_phase phase, const char **why)
+{
+	const struct rule *r = phases[phase].rules;
+	const struct rule *end = r + phases[phase].n;
+	u64 bits = attr->flags & FLAGS_WITH_RULES;
+
+	if (plain(attr))
+		return 0;
+	for (; r < end; r++) {
+		if (r->broken(attr, limits)) {
+			*why = r->why;
+			return r->err;
+		}
+	}
+	for (; bits; bits &= bits - 1) {
+		const struct flag_row *row = &flag_rows[__builtin_ctzll(bits)];
+
+		if (flag_broken(row, attr->flags, phase)) {
+			*why = row->name;
+			return phase == KPMU_ATTR_SHAPE ? -EINVAL : -EOPNOTSUPP;
+		}
+	}
+	return 0;
+}
+
+/**
+ * kpmu_attr_flag_name() - the manual's name of a flag bit
+ * @bit: 0 to 63
+ *
+ * Return: the name, NULL for a reserved bit.  For tests that walk the table.
+ */
+const char *kpmu_attr_flag_name(int bit)
+{
+	return bit < KPMU_ATTR_NR_FLAGS ? flag_rows[bit].name : NULL;
+}

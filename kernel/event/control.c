@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Enable, disable, reset: one event or its whole group. */
+#include "../sched/sched.h"
+#include "event.h"
+
+struct control {
+	struct kpmu_event *event;
+	enum kpmu_op op;
+	bool group;
+};
+
+/* te and tr go on; only the count starts again */
+static void reset(struct kpmu_event *e)
+{
+	e->hw.source->read(&e->hw);
+	local64_set(&e->hw.count, 0);
+}
+
+static void reset_owned(struct control *c)
+{
+	struct kpmu_event *leader = c->event->leader, *e;
+
+	if (!c->group) {
+		reset(c->event);
+		return;
+	}
+	reset(leader);
+	kpmu_for_each_member(e, leader)
+		reset(e);
+}
+
+static enum kpmu_state told(const struct control *c)
+{
+	return c->op == KPMU_OP_ENABLE ? KPMU_ON : KPMU_OFF;
+}
+
+static void set_states(struct control *c)
+{
+	struct kpmu_event *leader = c->event->leader, *e;
+
+	if (!c->group) {
+		c->event->state = told(c);
+		return;
+	}
+	leader->state = told(c);
+	kpmu_for_each_member(e, leader)
+		e->state = told(c);
+}
+
+static int control_owned(struct kpmu_ctx *ctx, void *data)
+{
+	struct control *c = data;
+	struct kpmu_event *leader = c->event->leader;
+	struct kpmu_cpu *live;
+
+	if (c->op == KPMU_OP_RESET) {
+		reset_owned(c);
+		return 0;
+	}
+	/* Once an event's task is gone there is nothing to switch */
+	if (!leader->attached || (!c->group && c->event->state == told(c)))
+		return 0;
+	live = kpmu_plan_live(ctx);
+	if (c->event != leader && !c->group)
+		kpmu_queue_del(ctx, leader);	/* what it needs changes */
+	else
+		kpmu_queue_park(ctx, leader);
+	kpmu_plan_remove(live, leader);
+	set_states(c);
+	if (leader->state == KPMU_ON) {
+		kpmu_queue_add(ctx, leader);
+		kpmu_plan_insert(live, leader);
+	}
+	kpmu_group_clocks(leader, ctx->time);
+	return 0;
+}
+
+/**
+ * kpmu_event_control() - do what an ioctl asks
+ * @e: the event
+ * @op: what
+ * @group: to all events of its group, whoever of them was asked
+ *
+ * Takes effect on all of them at once: one commit.
+ *
+ * Context: task, IRQs on.  perf_event_open(2), "perf_event ioctl calls".
+ */
+void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group)
+{
+	struct control c = { .event = e, .op = op, .group = group };
+
+	kpmu_ctx_call(e->ctx, control_owned, &c);
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* An event's birth and end. */
+#include <linux/err.h>
+#include <linux/percpu.h>
+#include <linux/slab.h>
+#include <linux/time.h>
+
+#include "../sched/sched.h"
+#include "../trace/stats.h"
+#include "event.h"
+
+/* What an event may cost at most; tools open thousands */
+static_assert(sizeof(struct kpmu_event) <= 512);
+
+static struct kmem_cache *event_cache;
+static atomic64_t last_id;
+
+/*
+ * Events whose overflow is an NMI need a clock that can be read in one.
+ */
+static int set_clock(struct kpmu_event *e, const struct kpmu_attr *attr,
+		     const char **why)
+{
+	e->clockid = -1;
+	if (!(attr->flags & KPMU_ATTR_USE_CLOCKID))
+		return 0;
+	switch (attr->clockid) {
+	case CLOCK_REALTIME:
+	case CLOCK_BOOTTIME:
+	case CLOCK_TAI:
+		if (e->hw.source->nmi) {
+			*why = "this clock cannot be read in an NMI";
+			return -EINVAL;
+		}
+		break;
+	case CLOCK_MONOTONIC:
+	case CLOCK_MONOTONIC_RAW:
+		break;
+	default:
+		*why = "no such clock for time stamps";
+		return -EINVAL;
+	}
+	e->clockid = attr->clockid;
+	return 0;
+}
+
+static void put_hardware(struct kpmu_event *e)
+{
+	if (e->hw.source->put)
+		e->hw.source->put();
+}
+
+/**
+ * kpmu_event_alloc() - make an event of an attr
+ * @attr: checked for shape, limits and support
+ * @cpu: the CPU it is bound to, -1 for any
+ * @why: set to what is wrong
+ *
+ * The source has taken its hardware for the event when this returns.
+ *
+ * Context: task, may sleep.
+ * Return: the event, not attached to anything; -ENOMEM, -ENOENT for a type
+ * that nobody serves, or what its source says.
+ */
+struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
+				    const char **why)
+{
+	const struct kpmu_source *source = kpmu_source_find(attr);
+	struct kpmu_event *e;
+	int err;
+
+	if (!source) {
+		*why = "no such event type";
+		return ERR_PTR(-ENOENT);
+	}
+	e = kmem_cache_zalloc(event_cache, GFP_KERNEL);
+	if (!e)
+		return ERR_PTR(-ENOMEM);
+	e->hw.source = source;
+	e->hw.hint = -1;
+	e->hw.idx = -1;
+	e->state = attr->flags & KPMU_ATTR_DISABLED ? KPMU_OFF : KPMU_ON;
+	e->read_format = attr->read_format;
+	kpmu_read_layout(e);
+	e->cpu = cpu;
+	e->flags = attr->flags;
+	e->type = attr->type;
+	e->config = attr->config;
+	e->leader = e;
+	INIT_LIST_HEAD(&e->group.members);
+	e->group.nr = 1;
+	refcount_set(&e->ref, 1);
+
+	err = source->init(&e->hw, attr, why);
+	if (!err && source->needs && source->needs(&e->hw) & KPMU_NEED_CPU)
+		err = kpmu_permit(KPMU_PERMIT_CPU, attr, NULL, why);
+	if (!err && source->get) {
+		err = source->get();
+		if (err)
+			*why = "the counters are taken; see the kernel log";
+	}
+	if (!err) {
+		err = set_clock(e, attr, why);
+		if (err)
+			put_hardware(e);
+	}
+	if (err) {
+		kmem_cache_free(event_cache, e);
+		return ERR_PTR(err);
+	}
+	e->id = atomic64_inc_return(&last_id);
+	kpmu_stat_inc(opens);
+	return e;
+}
+
+void kpmu_event_get(struct kpmu_event *e)
+{
+	refcount_inc(&e->ref);
+}
+
+static void free_event(struct rcu_head *rcu)
+{
+	kmem_cache_free(event_cache, container_of(rcu, struct kpmu_event, rcu));
+}
+
+/**
+ * kpmu_event_put() - give a reference back
+ * @e: the event, detached if this is the last
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_event_put(struct kpmu_event *e)
+{
+	if (!refcount_dec_and_test(&e->ref))
+		return;
+	put_hardware(e);
+	if (e->ctx && e->ctx->home < 0)
+		kpmu_ctx_put(e->ctx);
+	kpmu_stat_inc(closes);
+	/* Reading a member looks at its leader without a lock */
+	if (e->group.shared)
+		call_rcu(&e->rcu, free_event);
+	else
+		kmem_cache_free(event_cache, e);
+}
+
+int __init kpmu_events_init(void)
+{
+	event_cache = KMEM_CACHE(kpmu_event, 0);
+	return event_cache ? 0 : -ENOMEM;
+}
+
+void kpmu_events_exit(void)
+{
+	rcu_barrier();		/* events on their way to be freed */
+	kmem_cache_destroy(event_cache);
+}

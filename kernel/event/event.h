@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The event: what stands behind an fd.
+ *
+ * event/ and sched/ are two halves of one thing: event/ knows what an event is
+ * and what a user may do with it, sched/ when it counts.  So the two may
+ * include each other, through this header and sched/sched.h only.
+ */
+#ifndef KPMU_EVENT_H
+#define KPMU_EVENT_H
+
+#include <linux/list.h>
+#include <linux/rbtree.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/types.h>
+
+#include "../abi/attr.h"
+#include "../pmu/source.h"
+
+struct fasync_struct;
+struct kpmu_ctx;
+struct task_struct;
+
+/*
+ * What the user asked for.  Whether an event counts also depends on its leader
+ * (a member is off while the leader is) and on the plan.
+ */
+enum kpmu_state {
+	KPMU_OFF,	/* disabled */
+	KPMU_ON,	/* enabled */
+	KPMU_ERROR,	/* pinned, but there was no room: off until told again */
+};
+
+/**
+ * struct kpmu_clock - an event's two times, in ns of its context's clock
+ * @enabled: how long it was enabled, up to @since
+ * @running: how long it counted, up to @since
+ * @since: when the two were last brought up to date
+ * @is_enabled: it is enabled since then
+ * @is_running: it counts since then
+ */
+struct kpmu_clock {
+	u64 enabled;
+	u64 running;
+	u64 since;
+	bool is_enabled;
+	bool is_running;
+};
+
+struct kpmu_event;
+
+/**
+ * struct kpmu_class - flexible groups of one context that need the same
+ * @key: what they need, as one number: a class either fits or does not
+ * @node: in the context's list of classes
+ * @groups: the groups, the least served first
+ * @next: the next candidate (a leader) while a plan is built
+ * @nr: how many groups
+ * @cpu: the CPU they are bound to, -1 for any
+ *
+ * Lives in one of its groups, and moves to another when that one leaves.
+ */
+struct kpmu_class {
+	u64 key;
+	struct list_head node;
+	struct rb_root_cached groups;
+	struct kpmu_event *next;
+	u32 nr;
+	int cpu;
+};
+
+/**
+ * struct kpmu_group - what a leader has more than a member
+ * @members: the other events, in order of creation
+ * @nr: events in the group, the leader included
+ * @shared: it has or had members, which may look at the leader
+ * @placed: it runs in the plan that its context applied last
+ * @queued: it is in a class (flexible) or in the pinned list
+ * @mark: scratch of the apply: it is in the plan
+ * @served: running time received, for the order of flexible groups; ns
+ * @charged: the context's time up to which @served is right
+ * @rb: in its class
+ * @pinned_node: in the context's pinned list
+ * @class: storage for the class, if this group happens to keep it
+ */
+struct kpmu_group {
+	struct list_head members;
+	u16 nr;
+	bool shared;
+	bool placed;
+	bool queued;
+	bool mark;
+	u64 served;
+	u64 charged;
+	union {
+		struct rb_node rb;
+		struct list_head pinned_node;
+	};
+	struct kpmu_class class;
+};
+
+/**
+ * struct kpmu_event - one event
+ * @hw: what its source works on
+ * @state: what the user asked for; under the context's lock
+ * @attached: it is in a context's scheduling; cleared at close, exit, exec
+ * @read_format: as in the attr
+ * @read_size: bytes of a read's result for a group of one
+ * @read_more: bytes for each more event of its group
+ * @cpu: the CPU it is bound to, -1 for any
+ * @flags: the attr's flag word
+ * @clockid: the clock of its time stamps, -1 for local_clock()
+ * @clock: its times
+ * @ctx: the context; never changes, held
+ * @leader: the group's leader, itself for one
+ * @node: a member's place in the leader's list
+ * @group: the leader's part
+ * @id: unique, never used again
+ * @type: as in the attr
+ * @config: as in the attr
+ * @fasync: who wants SIGIO
+ * @ref: the fd, and whoever looks at the event meanwhile
+ */
+struct kpmu_event {
+	struct kpmu_hw hw;
+	u8 state;
+	bool attached;
+	u8 read_format;
+	u8 read_size;
+	u8 read_more;
+	s8 clockid;
+	int cpu;
+	u64 flags;
+	struct kpmu_clock clock;
+	struct kpmu_ctx *ctx;
+	struct kpmu_event *leader;
+	struct list_head node;
+	struct kpmu_group group;
+	u64 id;
+	u32 type;
+	u64 config;
+	struct fasync_struct *fasync;
+	refcount_t ref;
+	struct rcu_head rcu;
+};
+
+#define kpmu_for_each_member(e, leader) \
+	list_for_each_entry(e, &(leader)->group.members, node)
+
+static inline bool kpmu_is_leader(const struct kpmu_event *e)
+{
+	return e->leader == e;
+}
+
+static inline bool kpmu_is_pinned(const struct kpmu_event *e)
+{
+	return e->flags & KPMU_ATTR_PINNED;
+}
+
+/* Does the user want it to count now?  Under the context's lock. */
+static inline bool kpmu_is_enabled(const struct kpmu_event *e)
+{
+	return e->attached && e->state == KPMU_ON && e->leader->state == KPMU_ON;
+}
+
+/* Bytes of a read's result when the group has @nr events */
+static inline size_t kpmu_read_size(const struct kpmu_event *e, int nr)
+{
+	return e->read_size + (nr - 1) * e->read_more;
+}
+
+static inline bool kpmu_has_counter(const struct kpmu_event *e)
+{
+	return e->hw.allowed;
+}
+
+/* create.c: the event itself */
+struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
+				    const char **why);
+void kpmu_event_get(struct kpmu_event *e);
+void kpmu_event_put(struct kpmu_event *e);
+int kpmu_events_init(void);
+void kpmu_events_exit(void);
+
+/* attach.c: into a context and its group, and out again */
+int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
+		      struct kpmu_event *leader, const char **why);
+void kpmu_event_detach(struct kpmu_event *e);
+
+/* control.c */
+enum kpmu_op { KPMU_OP_ENABLE, KPMU_OP_DISABLE, KPMU_OP_RESET };
+void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group);
+
+/* read.c */
+void kpmu_read_layout(struct kpmu_event *e);
+ssize_t kpmu_event_read(struct kpmu_event *e, char __user *buf, size_t len);
+
+/* perm.c */
+enum kpmu_permit {
+	KPMU_PERMIT_OPEN,	/* an event with this attr at all */
+	KPMU_PERMIT_CPU,	/* on every task of a CPU */
+	KPMU_PERMIT_TASK,	/* on this task */
+};
+int kpmu_permit(enum kpmu_permit what, const struct kpmu_attr *attr,
+		struct task_struct *task, const char **why);
+int kpmu_paranoid(void);
+extern int kpmu_sysctl_paranoid;
+
+#endif

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who may do what: the one place that decides.  The mode of /dev/kpmu can
+ * only add to this, never take away.  perf_event_open(2), "perf_event related
+ * configuration files" and "ERRORS".
+ */
+#include <linux/capability.h>
+#include <linux/errno.h>
+#include <linux/perf_event.h>
+#include <linux/sched/signal.h>
+#include <linux/security.h>
+
+#include "../compat/ksym.h"
+#include "event.h"
+
+int kpmu_sysctl_paranoid = 2;
+
+#define PLM_KERNEL_HV	(BIT_ULL(1) | BIT_ULL(2))
+
+/**
+ * kpmu_paranoid() - the level in force: the stricter of ours and the kernel's
+ *
+ * Context: any.
+ */
+int kpmu_paranoid(void)
+{
+	int own = READ_ONCE(kpmu_sysctl_paranoid);
+
+	return max(own, kpmu_native_paranoid(own));
+}
+
+static int permit_kernel(const struct kpmu_attr *attr, const char **why)
+{
+	if (kpmu_paranoid() > 1 && !perfmon_capable()) {
+		*why = "seeing the kernel needs CAP_PERFMON at this paranoid level";
+		return -EACCES;
+	}
+	return kpmu_lsm_open(PERF_SECURITY_KERNEL, attr->type, attr->config);
+}
+
+static int permit_cpu(const struct kpmu_attr *attr, const char **why)
+{
+	if (kpmu_paranoid() > 0 && !perfmon_capable()) {
+		*why = "seeing all of a CPU needs CAP_PERFMON at this paranoid level";
+		return -EACCES;
+	}
+	return kpmu_lsm_open(PERF_SECURITY_CPU, attr->type, attr->config);
+}
+
+static bool sees_kernel(const struct kpmu_attr *attr)
+{
+	if (!(attr->flags & KPMU_ATTR_EXCLUDE_KERNEL) ||
+	    attr->flags & KPMU_ATTR_TEXT_POKE)
+		return true;
+	if (attr->sample_type & KPMU_SAMPLE_CALLCHAIN &&
+	    !(attr->flags & KPMU_ATTR_EXCLUDE_CALLCHAIN_KERNEL))
+		return true;
+	if (attr->sample_type & KPMU_SAMPLE_BRANCH_STACK &&
+	    attr->branch_sample_type & PLM_KERNEL_HV)
+		return true;
+	return attr->sample_type & KPMU_SAMPLE_PHYS_ADDR;
+}
+
+static int permit_open(const struct kpmu_attr *attr, const char **why)
+{
+	int err;
+
+	/* A level of Debian's: nothing for the unprivileged */
+	if (kpmu_paranoid() > 2 && !capable(CAP_SYS_ADMIN)) {
+		*why = "perf_event_paranoid is above 2";
+		return -EACCES;
+	}
+	err = kpmu_lsm_open(PERF_SECURITY_OPEN, attr->type, attr->config);
+	if (err)
+		return err;
+	if (sees_kernel(attr)) {
+		err = permit_kernel(attr, why);
+		if (err)
+			return err;
+	}
+	if (attr->flags & KPMU_ATTR_NAMESPACES && !perfmon_capable()) {
+		*why = "namespaces needs CAP_PERFMON";
+		return -EACCES;
+	}
+	if (attr->sample_type & KPMU_SAMPLE_REGS_INTR)
+		return security_locked_down(LOCKDOWN_PERF);
+	return 0;
+}
+
+static bool may_kill(struct task_struct *task)
+{
+	bool ok;
+
+	rcu_read_lock();
+	ok = ns_capable(__task_cred(task)->user_ns, CAP_KILL);
+	rcu_read_unlock();
+	return ok;
+}
+
+static int permit_task(const struct kpmu_attr *attr, struct task_struct *task,
+		       const char **why)
+{
+	bool sigtrap = attr->flags & KPMU_ATTR_SIGTRAP;
+	bool known, ok;
+
+	if (perfmon_capable() && (!sigtrap || may_kill(task)))
+		return 0;
+	ok = sigtrap ? kpmu_ptrace_may_attach(task, &known) :
+		       kpmu_ptrace_may_read(task, &known);
+	if (!known)
+		ok = same_thread_group(task, current);
+	if (ok)
+		return 0;
+	*why = "not allowed to look into that task";
+	return -EACCES;
+}
+
+/**
+ * kpmu_permit() - may current do this?
+ * @what: see enum kpmu_permit
+ * @attr: the event asked for, of sound shape
+ * @task: KPMU_PERMIT_TASK: the target, its signal->exec_update_lock held
+ * @why: set to the reason for a no
+ *
+ * Paranoid level, capabilities, ptrace rules, security modules and lockdown
+ * have their say, with the credentials of this moment; the fd works on
+ * whatever becomes of them.
+ *
+ * Context: task, may sleep.
+ * Return: 0, -EACCES, or what a security module answers.
+ */
+int kpmu_permit(enum kpmu_permit what, const struct kpmu_attr *attr,
+		struct task_struct *task, const char **why)
+{
+	switch (what) {
+	case KPMU_PERMIT_OPEN:
+		return permit_open(attr, why);
+	case KPMU_PERMIT_CPU:
+		return permit_cpu(attr, why);
+	default:
+		return permit_task(attr, task, why);
+	}
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * read(2) on an event.  perf_event_open(2), "Reading results".
+ *
+ * What belongs together is taken together: as the owner of the context, with
+ * one reading of its clock.
+ */
+#include <linux/errno.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "../sched/sched.h"
+#include "../trace/kpmu_trace.h"
+#include "event.h"
+
+#define FORMAT_TIMES	(KPMU_FORMAT_TIME_ENABLED | KPMU_FORMAT_TIME_RUNNING)
+
+/* Words of a group's result that need no allocation */
+#define STACK_WORDS	40
+
+struct reading {
+	struct kpmu_event *event;
+	u64 *buf;
+	size_t room;		/* bytes of @buf */
+	size_t need;		/* bytes of the result */
+};
+
+/**
+ * kpmu_read_layout() - how long a read's result is
+ * @e: the event, its read_format set; .read_size and .read_more become the bytes
+ *	for one event, and for each more of its group if the format is for groups
+ *
+ * Context: any.
+ */
+void kpmu_read_layout(struct kpmu_event *e)
+{
+	u8 format = e->read_format;
+	int times = hweight8(format & FORMAT_TIMES);
+	int entry = 1 + hweight8(format & (KPMU_FORMAT_ID | KPMU_FORMAT_LOST));
+
+	e->read_size = (times + entry) * sizeof(u64);
+	e->read_more = 0;
+	if (format & KPMU_FORMAT_GROUP) {
+		e->read_size += sizeof(u64);
+		e->read_more = entry * sizeof(u64);
+	}
+}
+
+static u64 *put_times(u64 *p, const struct kpmu_event *e, u64 format, u64 now)
+{
+	const struct kpmu_clock *c = &e->clock;
+	u64 passed = now - c->since;
+
+	if (format & KPMU_FORMAT_TIME_ENABLED)
+		*p++ = c->enabled + (c->is_enabled ? passed : 0);
+	if (format & KPMU_FORMAT_TIME_RUNNING)
+		*p++ = c->running + (c->is_running ? passed : 0);
+	return p;
+}
+
+static u64 *put_id(u64 *p, const struct kpmu_event *e, u64 format)
+{
+	if (format & KPMU_FORMAT_ID)
+		*p++ = e->id;
+	if (format & KPMU_FORMAT_LOST)
+		*p++ = 0;
+	return p;
+}
+
+static u64 *put_value(u64 *p, struct kpmu_event *e)
+{
+	*p++ = e->hw.source->read(&e->hw);
+	return p;
+}
+
+static u64 *put_group(u64 *p, struct kpmu_event *leader, u64 format, u64 now)
+{
+	struct kpmu_event *e;
+
+	*p++ = leader->group.nr;
+	p = put_times(p, leader, format, now);
+	p = put_value(p, leader);
+	p = put_id(p, leader, format);
+	kpmu_for_each_member(e, leader) {
+		p = put_value(p, e);
+		p = put_id(p, e, format);
+	}
+	return p;
+}
+
+static void trace_reading(struct kpmu_event *e, u64 now)
+{
+	u64 times[2];
+
+	if (!trace_kpmu_read_enabled())
+		return;
+	put_times(times, e, KPMU_FORMAT_TIME_ENABLED | KPMU_FORMAT_TIME_RUNNING,
+		  now);
+	trace_kpmu_read(e->id, e->hw.source->read(&e->hw), times[0], times[1]);
+}
+
+/* Words written, 0 for end of file, -EAGAIN if there is not room enough */
+static int read_owned(struct kpmu_ctx *ctx, void *data)
+{
+	struct reading *r = data;
+	struct kpmu_event *e = r->event;
+	u64 now = 0, *p = r->buf;
+
+	if (e->read_format & FORMAT_TIMES || trace_kpmu_read_enabled())
+		now = kpmu_ctx_now(ctx);
+	if (e->state == KPMU_ERROR)
+		return 0;
+	trace_reading(e, now);
+	if (e->read_format & KPMU_FORMAT_GROUP) {
+		r->need = kpmu_read_size(e, e->leader->group.nr);
+		if (r->need > r->room)
+			return -EAGAIN;
+		return put_group(p, e->leader, e->read_format, now) - r->buf;
+	}
+	p = put_value(p, e);
+	p = put_times(p, e, e->read_format, now);
+	p = put_id(p, e, e->read_format);
+	return p - r->buf;
+}
+
+/* The common case: the event is on this CPU, where nobody else may touch it */
+static bool read_here(struct reading *r, int *words)
+{
+	struct kpmu_ctx *ctx = r->event->ctx;
+	unsigned long flags;
+	bool here;
+
+	local_irq_save(flags);
+	here = READ_ONCE(ctx->cpu) == smp_processor_id();
+	if (here)
+		*words = read_owned(ctx, r);
+	local_irq_restore(flags);
+	return here;
+}
+
+static int read_words(struct reading *r)
+{
+	int words;
+
+	if (!read_here(r, &words))
+		words = kpmu_ctx_call(r->event->ctx, read_owned, r);
+	return words;
+}
+
+/* Small results, word by word, without the detours of copy_to_user() */
+static ssize_t put_words(char __user *buf, const u64 *words, int n)
+{
+	u64 __user *to = (u64 __user *)buf;
+	int i;
+
+	if (!user_access_begin(buf, n * sizeof(u64)))
+		return -EFAULT;
+	for (i = 0; i < n; i++)
+		unsafe_put_user(words[i], to + i, fault);
+	user_access_end();
+	return n * sizeof(u64);
+fault:
+	user_access_end();
+	return -EFAULT;
+}
+
+/* The longest result of one event: count, two times, id, lost */
+#define ONE_WORDS	5
+
+static ssize_t read_one(struct kpmu_event *e, char __user *buf, size_t len)
+{
+	u64 words[ONE_WORDS];
+	struct reading r = { .event = e, .buf = words };
+	int n;
+
+	if (len < e->read_size)
+		return -ENOSPC;
+	n = read_words(&r);
+	return n ? put_words(buf, words, n) : 0;
+}
+
+/* The result of a large group, which may grow while we get room for it */
+static noinline ssize_t read_large(struct reading *r, char __user *buf,
+				   size_t len)
+{
+	ssize_t n;
+
+	do {
+		if (len < r->need)
+			return -ENOSPC;
+		r->room = r->need;
+		r->buf = kmalloc(r->room, GFP_KERNEL);
+		if (!r->buf)
+			return -ENOMEM;
+		n = read_words(r);
+		if (n > 0)
+			n = put_words(buf, r->buf, n);
+		kfree(r->buf);
+	} while (n == -EAGAIN);
+	return n;
+}
+
+static ssize_t read_group(struct kpmu_event *e, char __user *buf, size_t len)
+{
+	u64 few[STACK_WORDS];
+	struct reading r = { .event = e, .buf = few, .room = sizeof(few) };
+	ssize_t n = read_words(&r);
+
+	if (n == -EAGAIN)
+		return read_large(&r, buf, len);
+	if (n <= 0)
+		return n;
+	return len < r.need ? -ENOSPC : put_words(buf, few, n);
+}
+
+/* Just the count of an event that is on this CPU: what most reads are */
+static bool read_count(struct kpmu_event *e, u64 *count)
+{
+	unsigned long flags;
+	bool here;
+
+	local_irq_save(flags);
+	here = READ_ONCE(e->ctx->cpu) == smp_processor_id() &&
+	       e->state != KPMU_ERROR;
+	if (here)
+		*count = e->hw.source->read(&e->hw);
+	local_irq_restore(flags);
+	return here;
+}
+
+/**
+ * kpmu_event_read() - read(2)
+ * @e: the event
+ * @buf: the caller's buffer
+ * @len: its length in bytes
+ *
+ * Context: task, may sleep.
+ * Return: bytes written; 0 for a pinned event in error state; -ENOSPC if the
+ * result is longer than the buffer; -ENOMEM, -EFAULT.
+ */
+ssize_t kpmu_event_read(struct kpmu_event *e, char __user *buf, size_t len)
+{
+	u64 count;
+
+	if (!e->read_format && len >= sizeof(count) &&
+	    !trace_kpmu_read_enabled() && read_count(e, &count))
+		return put_user(count, (u64 __user *)buf) ?: sizeof(count);
+	if (e->read_format & KPMU_FORMAT_GROUP)
+		return read_group(e, buf, len);
+	return read_one(e, buf, len);
+}

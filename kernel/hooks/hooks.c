@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The kernel's calls to us: task switch, task exit, CPUs coming and going.
+ *
+ * The switch is hooked only while a task event exists, so kpmu costs an idle
+ * system nothing.  Taking the hook patches kernel text, which is slow; so it
+ * stays for a while after the last event, for the next one.  So do contexts.
+ */
+#define pr_fmt(fmt) "kpmu: " fmt
+
+#include <linux/cpuhotplug.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/tracepoint.h>
+#include <linux/workqueue.h>
+
+#include "../compat/compat.h"
+#include "../compat/hook.h"
+#include "../compat/ksym.h"
+#include "../sched/sched.h"
+#include "hooks.h"
+
+#define LINGER	HZ
+
+static void on_switch(void *data, bool preempt, struct task_struct *prev,
+		      struct task_struct *next, unsigned int prev_state)
+{
+	kpmu_switch(next);
+}
+
+static void on_exit(struct ftrace_regs *fregs)
+{
+	kpmu_ctx_exit((struct task_struct *)kpmu_ftrace_arg(fregs, 0));
+}
+
+static struct kpmu_thook switch_hook = {
+	"sched_switch", on_switch, "events on tasks"
+};
+
+static struct kpmu_fhook fhooks[] = {
+	{ "perf_event_exit_task", on_exit, "values kept at a task's exit" },
+};
+
+static DEFINE_MUTEX(lock);
+static atomic_t users = ATOMIC_INIT(0);
+
+static unsigned long last_put;
+
+static void linger_over(struct work_struct *work);
+static DECLARE_DELAYED_WORK(linger, linger_over);
+
+/* Nothing was closed for a while: let go what is not needed any more */
+static void linger_over(struct work_struct *work)
+{
+	bool left;
+
+	mutex_lock(&lock);
+	left = kpmu_ctxs_reap(LINGER);
+	if (!left && !atomic_read(&users) &&
+	    time_after_eq(jiffies, READ_ONCE(last_put) + LINGER))
+		kpmu_thook_disarm(&switch_hook);
+	else if (left || !atomic_read(&users))
+		queue_delayed_work(system_wq, &linger, LINGER);
+	mutex_unlock(&lock);
+}
+
+/**
+ * kpmu_hooks_get() - one more event on a task
+ *
+ * Context: task, may sleep.
+ * Return: 0; -EOPNOTSUPP if task switches cannot be seen.
+ */
+int kpmu_hooks_get(void)
+{
+	int err = 0;
+
+	if (atomic_inc_not_zero(&users))
+		return 0;
+	mutex_lock(&lock);
+	err = kpmu_thook_arm(&switch_hook);
+	if (!err)
+		atomic_inc(&users);
+	mutex_unlock(&lock);
+	return err;
+}
+
+/**
+ * kpmu_hooks_put() - one event on a task less
+ *
+ * Context: task.
+ */
+void kpmu_hooks_put(void)
+{
+	WRITE_ONCE(last_put, jiffies);
+	atomic_dec(&users);
+	queue_delayed_work(system_wq, &linger, LINGER);
+}
+
+static int cpu_up(unsigned int cpu)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	kpmu_cpu_online();
+	local_irq_restore(flags);
+	return 0;
+}
+
+static int cpu_down(unsigned int cpu)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	kpmu_cpu_offline();
+	local_irq_restore(flags);
+	return 0;
+}
+
+static int hp_state;
+
+/**
+ * kpmu_hooks_show() - the caps file: every hook, in place or not
+ * @m: where to print
+ */
+void kpmu_hooks_show(struct seq_file *m)
+{
+	int i;
+
+	seq_printf(m, "%-26s %-8s %s\n", "sched_switch",
+		   switch_hook.tp ? "ok" : "missing", switch_hook.feature);
+	for (i = 0; i < ARRAY_SIZE(fhooks); i++)
+		seq_printf(m, "%-26s %-8s %s (%ld calls)\n", fhooks[i].func,
+			   fhooks[i].ok ? "ok" : "missing", fhooks[i].feature,
+			   atomic_long_read(&fhooks[i].hits));
+	for (i = 0; i < KSYM_NR; i++)
+		seq_printf(m, "%-26s %s\n", kpmu_ksym_name(i),
+			   kpmu_ksym_has(i) ? "ok" : "missing");
+}
+
+int __init kpmu_hooks_init(void)
+{
+	int err;
+
+	kpmu_thooks_find(&switch_hook, 1);
+	err = kpmu_fhooks_register(fhooks, ARRAY_SIZE(fhooks));
+	if (err)
+		pr_notice("some hooks are missing (%d): see kpmu/caps in debugfs\n", err);
+	hp_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "kpmu:online",
+				     cpu_up, cpu_down);
+	if (hp_state >= 0)
+		return 0;
+	kpmu_fhooks_unregister();
+	return hp_state;
+}
+
+/* No event is left, so nothing is armed but what lingers */
+void kpmu_hooks_exit(void)
+{
+	cancel_delayed_work_sync(&linger);
+	kpmu_ctxs_reap(0);
+	kpmu_thook_disarm(&switch_hook);
+	kpmu_fhooks_unregister();
+	cpuhp_remove_state(hp_state);
+	tracepoint_synchronize_unregister();
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Start and end, in order; undone in reverse. */
+#define pr_fmt(fmt) "kpmu: " fmt
+
+#include <linux/module.h>
+
+#include "compat/ksym.h"
+#include "dev/dev.h"
+#include "event/event.h"
+#include "hooks/hooks.h"
+#include "pmu/source.h"
+#include "sched/sched.h"
+
+static int __init kpmu_init(void)
+{
+	int err;
+
+	err = kpmu_ksym_init();
+	if (err)
+		pr_notice("no symbol lookup (%d): some features are off\n", err);
+	err = kpmu_events_init();
+	if (err)
+		return err;
+	err = kpmu_ctxs_init();
+	if (err)
+		goto err_events;
+	err = kpmu_sources_init();
+	if (err)
+		goto err_ctxs;
+	err = kpmu_hooks_init();
+	if (err)
+		goto err_sources;
+	err = kpmu_sysctl_init();
+	if (err)
+		goto err_hooks;
+	kpmu_debugfs_init();
+	err = kpmu_chardev_init();
+	if (err)
+		goto err_debugfs;
+	return 0;
+
+err_debugfs:
+	kpmu_debugfs_exit();
+	kpmu_sysctl_exit();
+err_hooks:
+	kpmu_hooks_exit();
+err_sources:
+	kpmu_sources_exit();
+err_ctxs:
+	kpmu_ctxs_exit();
+err_events:
+	kpmu_events_exit();
+	return err;
+}
+
+static void __exit kpmu_exit(void)
+{
+	kpmu_chardev_exit();
+	kpmu_debugfs_exit();
+	kpmu_sysctl_exit();
+	kpmu_hooks_exit();
+	kpmu_sources_exit();
+	kpmu_ctxs_exit();
+	kpmu_events_exit();
+}
+
+module_init(kpmu_init);
+module_exit(kpmu_exit);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("The perf_event subsystem, rebuilt as a module");

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What an event source is to the rest of kpmu, and what an event is to its
+ * source.  Counters are 64 bits wide here; how wide the hardware is, how it
+ * signs, wraps and reloads, is the source's business.
+ */
+#ifndef KPMU_SOURCE_H
+#define KPMU_SOURCE_H
+
+#include <linux/types.h>
+#include <asm/local64.h>
+
+struct kpmu_attr;
+struct kpmu_hw;
+struct pt_regs;
+struct seq_file;
+
+#define KPMU_MAX_COUNTERS_SHIFT	5
+#define KPMU_NR_SLOTS		(1 << KPMU_MAX_COUNTERS_SHIFT)
+
+/* What an event may only have with more than the usual permission */
+#define KPMU_NEED_CPU		BIT(0)	/* it sees other tasks (AnyThread) */
+
+/**
+ * struct kpmu_hw - the part of an event that its source works on
+ * @source: who counts it
+ * @count: what was counted up to @prev
+ * @prev: the hardware counter's value at the last fold
+ * @sel: the selector, ready to be written
+ * @extra: value for the extra register, when @extra_reg is not 0
+ * @allowed: counters it may use, a bit each; 0 for a source without counters
+ * @hint: counter it used last, -1 if none: taken again when free
+ * @idx: counter it is on now, -1 when it does not count
+ * @fixed: the selector for a fixed counter, four bits
+ * @kernel: it counts at CPL 0 too
+ * @extra_reg: the extra register it needs, from 1; 0 for none
+ * @extra_alt: registers 1 and 2 do the same, and the other one will do as well
+ */
+struct kpmu_hw {
+	const struct kpmu_source *source;
+	local64_t count;
+	local64_t prev;
+	u64 sel;
+	u64 extra;
+	u32 allowed;
+	s8 hint;
+	s8 idx;
+	u8 fixed;
+	bool kernel;
+	u8 extra_reg;
+	bool extra_alt;
+};
+
+/**
+ * struct kpmu_slots - what should run on the counters of this CPU
+ * @mask: counters in use
+ * @alt: counters whose event uses the other one of extra registers 1 and 2
+ * @hw: per counter in @mask, the event
+ */
+struct kpmu_slots {
+	u32 mask;
+	u32 alt;
+	struct kpmu_hw *hw[KPMU_NR_SLOTS];
+};
+
+/**
+ * struct kpmu_source - a source of events
+ * @name: its name, as in sysfs
+ * @nmi: its overflows are NMIs
+ * @init: check type and config of an attr, fill in an event's hw part.
+ *	Task context.  0, -ENOENT (not mine, or no such event here), -EINVAL,
+ *	-EOPNOTSUPP, -ENXIO; *@why then says more
+ * @needs: what more permission (KPMU_NEED_*) an initialised event asks for
+ * @get: take the hardware for one more event.  Task context, may sleep.
+ *	-EBUSY when somebody else holds it
+ * @put: give it back.  Task context, may sleep
+ * @read: bring hw->count up to date.  IRQs off, on the CPU where hw->idx is
+ */
+struct kpmu_source {
+	const char *name;
+	bool nmi;
+	int (*init)(struct kpmu_hw *hw, const struct kpmu_attr *attr,
+		    const char **why);
+	u32 (*needs)(const struct kpmu_hw *hw);
+	int (*get)(void);
+	void (*put)(void);
+	u64 (*read)(struct kpmu_hw *hw);
+};
+
+/**
+ * kpmu_source_find() - the source that an attr names
+ * @attr: a checked attr
+ *
+ * Return: the source, or NULL for a type that nobody serves.
+ */
+const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr);
+
+/**
+ * kpmu_commit() - make the counters of this CPU be what a plan says
+ * @want: the counters to use and their events; what runs already goes on
+ *	untouched
+ *
+ * Not in the vtable: there is one set of counters that needs planning, and the
+ * call sits in the task switch.
+ *
+ * Context: IRQs off; NMIs may come in between.
+ */
+void kpmu_commit(const struct kpmu_slots *want);
+
+/**
+ * kpmu_counters_offline() - this CPU goes; nothing is on its counters
+ *
+ * Context: on the CPU, IRQs off.
+ */
+void kpmu_counters_offline(void);
+
+/**
+ * kpmu_counters_show() - what is on a CPU's counters, for debugfs
+ * @m: where to print
+ * @cpu: which CPU
+ *
+ * Context: on that CPU with IRQs off, or anywhere if lines may disagree.
+ */
+void kpmu_counters_show(struct seq_file *m, int cpu);
+
+int kpmu_sources_init(void);
+void kpmu_sources_exit(void);
+
+#endif

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The commit: make the counters of this CPU be what a plan says, writing only
+ * the difference.  SDM volume 3, IA32_PERF_GLOBAL_CTRL and following.
+ *
+ * Counting events do not own the value of their counter.  Counters run freely;
+ * an event remembers the value at which it got the counter and adds
+ * the distance.  So events come and go with reads, not writes: a
+ * switch between two tasks with the same selectors writes at most GLOBAL_CTRL.
+ * An idle counter's value is not trusted either: whoever takes it reads it first, so
+ * it does no harm if somebody else let it run meanwhile (the kernel's own
+ * handler does, for its tracing PMUs).
+ *
+ * Everything here runs with IRQs off, but PMIs come as NMIs at any point.
+ * Order makes that safe: a counter's owner changes while the counter stands
+ * still, except for counters that do not count the kernel, which stand still
+ * as long as we are here.
+ */
+#include <linux/bitops.h>
+#include <linux/irqflags.h>
+
+#include "../../trace/stats.h"
+#include "msr.h"
+
+DEFINE_PER_CPU(struct x86_cpu, x86_cpu);
+
+/* Add what was counted since the last fold.  An NMI may fold in between. */
+static void fold(struct kpmu_hw *hw, int idx)
+{
+	u64 prev, raw;
+
+	do {
+		prev = local64_read(&hw->prev);
+		raw = x86_counter_read(idx);
+	} while (local64_cmpxchg(&hw->prev, prev, raw) != prev);
+	local64_add((raw - prev) & x86_pmu.value, &hw->count);
+}
+
+/**
+ * x86_read() - an event's count, now
+ * @hw: the event; if it is on a counter, then of this CPU
+ *
+ * Context: IRQs off.
+ */
+u64 x86_read(struct kpmu_hw *hw)
+{
+	if (hw->idx >= 0)
+		fold(hw, hw->idx);
+	return local64_read(&hw->count);
+}
+
+void x86_counter_write(int idx, u64 val)
+{
+	if (idx >= X86_FIXED)
+		x86_wrmsr(MSR_FIXED_COUNTER(idx - X86_FIXED), val);
+	else if (x86_pmu.full_width)
+		x86_wrmsr(MSR_GP_FULL(idx), val);
+	else
+		x86_wrmsr(MSR_GP_COUNTER(idx), val);
+	kpmu_stat_inc(counters);
+}
+
+/* Version 1 has no GLOBAL_CTRL: each selector has its own switch */
+static noinline void enable_each(struct x86_cpu *c, u32 on)
+{
+	u32 diff = c->on ^ on;
+
+	for (; diff; diff &= diff - 1) {
+		int i = __ffs(diff);
+
+		x86_wrmsr(MSR_GP_SEL(i),
+			  on & 1u << i ? c->sel[i] : c->sel[i] & ~SEL_EN);
+	}
+}
+
+static __always_inline void enable(struct x86_cpu *c, u32 on)
+{
+	if (c->on == on)
+		return;
+	if (x86_pmu.version >= 2)
+		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, x86_global_bits(on));
+	else
+		enable_each(c, on);
+	c->on = on;
+}
+
+/* The selector with the event code that goes with the other extra register */
+static noinline u64 alt_selector(const struct kpmu_hw *hw)
+{
+	const struct x86_extra_reg *e = x86_pmu.model->extra;
+
+	while (e->reg != 3 - hw->extra_reg)
+		e++;
+	return (hw->sel & ~SEL_CODE) | e->code;
+}
+
+/* The selector an event needs on a counter: PERFEVTSEL, or 4 fixed bits */
+static __always_inline u64 selector(const struct kpmu_hw *hw, int idx, bool alt)
+{
+	if (idx >= X86_FIXED)
+		return hw->fixed;
+	return unlikely(alt) ? alt_selector(hw) : hw->sel;
+}
+
+static noinline void write_extra(struct x86_cpu *c, const struct kpmu_hw *hw,
+				 bool alt)
+{
+	const struct x86_extra_reg *e;
+	int reg = alt ? 3 - hw->extra_reg : hw->extra_reg;
+
+	if (c->extra[reg - 1] == hw->extra)
+		return;
+	c->extra[reg - 1] = hw->extra;
+	for (e = x86_pmu.model->extra; e->reg != reg; e++)
+		;
+	x86_wrmsr(e->msr, hw->extra);
+}
+
+static noinline void write_selector(struct x86_cpu *c, struct kpmu_hw *hw,
+				    int idx, u64 sel)
+{
+	u32 bit = 1u << idx;
+
+	c->sel[idx] = sel;
+	c->known |= bit;
+	c->kernel = hw->kernel ? c->kernel | bit : c->kernel & ~bit;
+	if (idx >= X86_FIXED) {
+		int shift = (idx - X86_FIXED) * 4;
+
+		/* Written once for all of them, by the caller */
+		c->fixed_ctrl &= ~(15ULL << shift);
+		c->fixed_ctrl |= sel << shift;
+	} else {
+		x86_wrmsr(MSR_GP_SEL(idx),
+			  x86_pmu.version >= 2 ? sel : sel & ~SEL_EN);
+	}
+	kpmu_stat_inc(selectors);
+}
+
+/* Give a counter, standing still, to an event */
+static void start(struct x86_cpu *c, struct kpmu_hw *hw, int idx, u64 sel,
+		  bool alt)
+{
+	u64 raw;
+
+	if (hw->extra_reg)
+		write_extra(c, hw, alt);
+	if (c->sel[idx] != sel || !(c->known & 1u << idx))
+		write_selector(c, hw, idx, sel);
+
+	/* Keep the sign bit set: users sign-extend, and the wrap is our alarm */
+	raw = x86_counter_read(idx);
+	if (unlikely(!(raw & 1ULL << (x86_pmu.width - 1)))) {
+		raw = x86_pmu.start;
+		x86_counter_write(idx, raw);
+	}
+	local64_set(&hw->prev, raw);
+	hw->idx = idx;
+	hw->hint = idx;
+	WRITE_ONCE(c->slots.hw[idx], hw);
+}
+
+static void stop(struct x86_cpu *c, int idx)
+{
+	struct kpmu_hw *hw = c->slots.hw[idx];
+
+	fold(hw, idx);
+	hw->idx = -1;
+	WRITE_ONCE(c->slots.hw[idx], NULL);
+}
+
+/*
+ * Counters that must stand still while they change hands: those that count the
+ * kernel, and those that get another selector or another value.
+ */
+static u32 must_stop(const struct x86_cpu *c, const struct kpmu_slots *want,
+		     u32 changed)
+{
+	u32 off = changed & (c->kernel | want->alt), left = changed & c->on & ~off;
+
+	for (; left; left &= left - 1) {
+		int i = __ffs(left);
+
+		if (c->sel[i] != selector(want->hw[i], i, false))
+			off |= 1u << i;
+	}
+	return off;
+}
+
+/* Counters whose owner is not the wanted one */
+static u32 find_changed(const struct x86_cpu *c, const struct kpmu_slots *want)
+{
+	u32 m, changed = (c->slots.alt ^ want->alt) & want->mask & c->slots.mask;
+
+	for (m = want->mask; m; m &= m - 1) {
+		int i = __ffs(m);
+
+		if (c->slots.hw[i] != want->hw[i])
+			changed |= 1u << i;
+	}
+	return changed;
+}
+
+/* See source.h */
+void kpmu_commit(const struct kpmu_slots *want)
+{
+	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+	u32 changed = find_changed(c, want);
+	u32 stopped = c->slots.mask & (~want->mask | changed);
+	u64 fixed;
+	u32 m;
+
+	if (!(stopped | changed))
+		return;
+	if (unlikely(!c->ready))
+		x86_cpu_setup(c);
+
+	fixed = c->fixed_ctrl;
+	enable(c, c->on & want->mask & ~must_stop(c, want, changed));
+	for (m = stopped; m; m &= m - 1)
+		stop(c, __ffs(m));
+	for (m = changed; m; m &= m - 1) {
+		int i = __ffs(m);
+		bool alt = want->alt & 1u << i;
+
+		start(c, want->hw[i], i, selector(want->hw[i], i, alt), alt);
+	}
+	if (c->fixed_ctrl != fixed)
+		x86_wrmsr(MSR_CORE_PERF_FIXED_CTR_CTRL, c->fixed_ctrl);
+	c->slots.mask = want->mask;
+	c->slots.alt = want->alt;
+	enable(c, want->mask);
+	kpmu_stat_inc(commits);
+	trace_kpmu_commit(stopped, changed, want->mask);
+}

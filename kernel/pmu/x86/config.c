@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From an attr to a selector and the counters it may go on.  SDM volume 3,
+ * "Architectural Performance Monitoring", IA32_PERFEVTSELx.
+ */
+#include <linux/errno.h>
+
+#include "../../abi/attr.h"
+#include "msr.h"
+
+/*
+ * Bits of a raw config that the kernel sets itself.  They belong to the
+ * register and clients (rr) hand them over with the event; they have no effect.
+ */
+#define RAW_IGNORED	(SEL_USR | SEL_OS | SEL_PC | SEL_INT | SEL_EN)
+#define RAW_USED	(SEL_CODE | SEL_MODIFIERS)
+
+struct choice {
+	u64 sel;
+	u64 extra;
+};
+
+/*
+ * The upper half of a generic config may name a PMU by its type, for machines
+ * with several; type 4 is this one.
+ */
+static int generic_config(const struct kpmu_attr *attr, u32 *config,
+			  const char **why)
+{
+	u32 pmu = attr->config >> 32;
+
+	if (pmu && pmu != KPMU_TYPE_RAW) {
+		*why = "no PMU of the type in the upper half of config";
+		return -ENOENT;
+	}
+	*config = attr->config;
+	return 0;
+}
+
+static int hardware(u32 config, struct choice *c, const char **why)
+{
+	if (config >= X86_HW_EVENTS) {
+		*why = "no such generic event";
+		return -EINVAL;
+	}
+	c->sel = x86_pmu.hw[config];
+	if (!c->sel) {
+		*why = "this CPU has no such generic event";
+		return -ENOENT;
+	}
+	return 0;
+}
+
+static int hw_cache(u32 config, struct choice *c, const char **why)
+{
+	const struct x86_cache_event *e;
+	u32 id = config & 0xff;
+	u32 op = config >> 8 & 0xff;
+	u32 result = config >> 16 & 0xff;
+
+	if (config >> 24 || id >= X86_CACHE_IDS || op >= X86_CACHE_OPS ||
+	    result >= X86_CACHE_RESULTS) {
+		*why = "no such cache, operation or result";
+		return -EINVAL;
+	}
+	if (!x86_pmu.model->cache) {
+		*why = "no cache events known for this CPU";
+		return -ENOENT;
+	}
+	e = &x86_pmu.model->cache[id][op][result];
+	if (!e->config) {
+		*why = "this CPU has no such cache event";
+		return -ENOENT;
+	}
+	if (e->config == X86_NONSENSE) {
+		*why = "this cache has no such operation";
+		return -EINVAL;
+	}
+	c->sel = e->config;
+	c->extra = e->extra;
+	return 0;
+}
+
+static int raw(const struct kpmu_attr *attr, struct choice *c, const char **why)
+{
+	if (attr->config & ~(RAW_USED | RAW_IGNORED)) {
+		*why = "config bits that this PMU does not define";
+		return -EINVAL;
+	}
+	if (attr->config & SEL_ANY && !x86_pmu.anythread) {
+		*why = "this PMU has no AnyThread";
+		return -EINVAL;
+	}
+	c->sel = attr->config & RAW_USED;
+	c->extra = attr->config1;
+	return 0;
+}
+
+static u32 allowed_counters(u64 sel)
+{
+	const struct x86_constraint *k = x86_pmu.model->constraints;
+	u32 where = X86_GP_MASK;
+
+	for (; k->counters; k++) {
+		u64 code = sel & k->code_mask;
+
+		if (code >= k->first && code <= k->last) {
+			where = k->counters;
+			break;
+		}
+	}
+	if (sel & SEL_MODIFIERS)
+		where &= X86_GP_MASK;
+	return where & x86_pmu.counters;
+}
+
+static int extra_reg(struct kpmu_hw *hw, u64 extra, const char **why)
+{
+	const struct x86_extra_reg *e = x86_pmu.model->extra;
+
+	for (; e && e->reg; e++) {
+		if (e->code != (hw->sel & SEL_CODE))
+			continue;
+		if (extra & ~e->valid) {
+			*why = "config1 bits that the extra register does not define";
+			return -EINVAL;
+		}
+		if (!(x86_pmu.extra_ok & 1u << e->reg)) {
+			*why = "the event needs a register that this machine lacks";
+			return -ENXIO;
+		}
+		hw->extra_reg = e->reg;
+		hw->extra_alt = e->reg <= 2 && (x86_pmu.extra_ok & 6) == 6;
+		hw->extra = extra;
+		return 0;
+	}
+	return 0;
+}
+
+/*
+ * What runs in a guest cannot be told apart here: the hypervisor would have to
+ * switch counters around it, and asks the kernel's own perf only.  So an event for
+ * guests only counts nothing on the host, which is what there is without a guest.
+ */
+static void exclusions(struct kpmu_hw *hw, const struct kpmu_attr *attr)
+{
+	hw->sel |= SEL_INT | SEL_EN;
+	hw->fixed = FIXED_PMI;
+	if (attr->flags & KPMU_ATTR_EXCLUDE_HOST)
+		return;
+	if (!(attr->flags & KPMU_ATTR_EXCLUDE_USER)) {
+		hw->sel |= SEL_USR;
+		hw->fixed |= FIXED_USR;
+	}
+	if (!(attr->flags & KPMU_ATTR_EXCLUDE_KERNEL)) {
+		hw->sel |= SEL_OS;
+		hw->fixed |= FIXED_OS;
+		hw->kernel = true;
+	}
+}
+
+/**
+ * x86_event_init() - make a selector of an attr
+ * @hw: filled in
+ * @attr: checked, of type HARDWARE, HW_CACHE or RAW
+ * @why: what is wrong, in words
+ *
+ * Context: any.
+ * Return: 0; -ENOENT for what this CPU lacks, -EINVAL for what means
+ * nothing, -ENXIO for an extra register that cannot be reached, -EOPNOTSUPP.
+ */
+int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
+		   const char **why)
+{
+	struct choice c = { };
+	u32 config;
+	int err;
+
+	if (!x86_pmu.version) {
+		*why = "no hardware PMU";
+		return -ENOENT;
+	}
+	switch (attr->type) {
+	case KPMU_TYPE_HARDWARE:
+		err = generic_config(attr, &config, why) ?:
+		      hardware(config, &c, why);
+		break;
+	case KPMU_TYPE_HW_CACHE:
+		err = generic_config(attr, &config, why) ?:
+		      hw_cache(config, &c, why);
+		break;
+	default:
+		err = raw(attr, &c, why);
+		break;
+	}
+	if (err)
+		return err;
+	if (kpmu_attr_precise(attr)) {
+		*why = "no precise events on this PMU";
+		return -EOPNOTSUPP;
+	}
+	hw->sel = c.sel;
+	err = extra_reg(hw, c.extra, why);
+	if (err)
+		return err;
+	exclusions(hw, attr);
+	hw->allowed = allowed_counters(hw->sel);
+	if (!hw->allowed) {
+		*why = "no counter of this PMU can count it";
+		return attr->type == KPMU_TYPE_RAW ? -EINVAL : -ENOENT;
+	}
+	return 0;
+}
+
+/* AnyThread shows what the neighbour hyperthread runs */
+u32 x86_event_needs(const struct kpmu_hw *hw)
+{
+	return hw->sel & SEL_ANY ? KPMU_NEED_CPU : 0;
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What PMU is this?  CPUID leaf 0AH, IA32_PERF_CAPABILITIES and the model
+ * tables.  SDM volume 3, "Architectural Performance Monitoring"; volume 2, CPUID.
+ */
+#define pr_fmt(fmt) "kpmu: " fmt
+
+#include <linux/bitops.h>
+#include <linux/kernel.h>
+#include <asm/cpufeature.h>
+#include <asm/processor.h>
+
+#include "msr.h"
+
+struct x86_pmu x86_pmu __ro_after_init;
+
+#define CAP_FULL_WIDTH_WRITE	BIT_ULL(13)
+
+/* The architectural events in the order of CPUID.0AH:EBX, as generic events */
+static const struct { u8 hw; u16 code; } arch_events[] = {
+	{ 0, 0x003c },		/* core cycles */
+	{ 1, 0x00c0 },		/* instructions retired */
+	{ 6, 0x013c },		/* reference cycles at the bus's pace */
+	{ 2, 0x4f2e },		/* last-level cache references */
+	{ 3, 0x412e },		/* last-level cache misses */
+	{ 4, 0x00c4 },		/* branches retired */
+	{ 5, 0x00c5 },		/* branches mispredicted */
+};
+
+#define HW_REF_CYCLES	9
+
+static const struct x86_model *find_model(void)
+{
+	const struct x86_model *const *m;
+	const u8 *n;
+
+	if (boot_cpu_data.x86 != 6)
+		return &x86_generic;
+	for (m = x86_models; *m; m++)
+		for (n = (*m)->models; *n; n++)
+			if (*n == boot_cpu_data.x86_model)
+				return *m;
+	return &x86_generic;
+}
+
+/* Some hypervisors ignore writes to registers they do not model */
+static bool msr_holds(u32 msr, u64 bits)
+{
+	u64 old, now;
+	bool ok;
+
+	if (kpmu_rdmsr_safe(msr, &old) || kpmu_wrmsr_safe(msr, old ^ bits) ||
+	    kpmu_rdmsr_safe(msr, &now))
+		return false;
+	ok = now == (old ^ bits);
+	kpmu_wrmsr_safe(msr, old);
+	return ok;
+}
+
+static void detect_events(u32 ebx, int ebx_len)
+{
+	const struct x86_model *m = x86_pmu.model;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(arch_events); i++)
+		if (i < ebx_len && !(ebx & 1 << i))
+			x86_pmu.hw[arch_events[i].hw] = arch_events[i].code;
+	/* A pseudo encoding: only the fixed counter counts it */
+	if (x86_pmu.fixed & 1u << (X86_FIXED + 2))
+		x86_pmu.hw[HW_REF_CYCLES] = 0x0300;
+	for (i = 0; m->hw && i < X86_HW_EVENTS; i++)
+		if (m->hw[i] && x86_pmu.hw[i])
+			x86_pmu.hw[i] = m->hw[i];
+}
+
+static void detect_fixed(int version, u32 ecx, u32 edx)
+{
+	int n = edx & 0x1f;
+	u32 fixed = 0;
+
+	if (version < 2)
+		return;
+	fixed = GENMASK(n, 0) >> 1;
+	if (version >= 5)
+		fixed |= ecx;
+	x86_pmu.fixed = fixed << X86_FIXED;
+}
+
+static void detect_extra(void)
+{
+	const struct x86_extra_reg *e = x86_pmu.model->extra;
+
+	for (; e && e->reg; e++)
+		if (msr_holds(e->msr, 0x11))
+			x86_pmu.extra_ok |= 1u << e->reg;
+}
+
+/**
+ * x86_detect() - describe this machine's core PMU in x86_pmu
+ *
+ * Context: module init.
+ * Return: 0, or -ENODEV when there is none that we can drive.
+ */
+int __init x86_detect(void)
+{
+	u32 eax, ebx, ecx, edx;
+	u64 caps = 0;
+
+	if (boot_cpu_data.x86_vendor != X86_VENDOR_INTEL ||
+	    boot_cpu_data.cpuid_level < 0xa ||
+	    cpu_feature_enabled(X86_FEATURE_XENPV))
+		return -ENODEV;
+	cpuid(0xa, &eax, &ebx, &ecx, &edx);
+	x86_pmu.gp = min_t(int, (eax >> 8) & 0xff, X86_MAX_GP);
+	x86_pmu.width = (eax >> 16) & 0xff;
+	if (!(eax & 0xff) || !x86_pmu.gp || x86_pmu.width < 32)
+		return -ENODEV;
+
+	detect_fixed(eax & 0xff, ecx, edx);
+	x86_pmu.counters = GENMASK(x86_pmu.gp - 1, 0) | x86_pmu.fixed;
+	x86_pmu.value = GENMASK_ULL(x86_pmu.width - 1, 0);
+	if (boot_cpu_has(X86_FEATURE_PDCM))
+		kpmu_rdmsr_safe(MSR_IA32_PERF_CAPABILITIES, &caps);
+	x86_pmu.full_width = caps & CAP_FULL_WIDTH_WRITE;
+	/* General counters may take 32 bits only, sign-extended */
+	x86_pmu.start = x86_pmu.full_width ? 1ULL << (x86_pmu.width - 1) :
+			(u64)(s64)(s32)0x80000000 & x86_pmu.value;
+	x86_pmu.anythread = (eax & 0xff) >= 3 && !(edx & BIT(15));
+	x86_pmu.model = find_model();
+	x86_pmu.version = eax & 0xff;
+	detect_events(ebx, eax >> 24);
+	detect_extra();
+	pr_info("%s PMU, version %d, %d general and %d fixed counters of %d bits%s\n",
+		x86_pmu.model->name, x86_pmu.version, x86_pmu.gp,
+		hweight32(x86_pmu.fixed), x86_pmu.width,
+		x86_pmu.full_width ? "" : ", 32-bit writes");
+	return 0;
+}

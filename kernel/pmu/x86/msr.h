@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Access to the PMU's registers; every write can be traced. */
+#ifndef KPMU_X86_MSR_H
+#define KPMU_X86_MSR_H
+
+#include <asm/msr-index.h>
+
+#include "../../compat/compat.h"
+#include "../../trace/kpmu_trace.h"
+#include "x86.h"
+
+#define MSR_GP_COUNTER(n)	(0x0c1 + (n))	/* writes 32 bits, sign-extended */
+#define MSR_GP_FULL(n)		(MSR_IA32_PMC0 + (n))
+#define MSR_GP_SEL(n)		(0x186 + (n))
+#define MSR_FIXED_COUNTER(n)	(MSR_CORE_PERF_FIXED_CTR0 + (n))
+
+static __always_inline void x86_wrmsr(u32 msr, u64 val)
+{
+	trace_kpmu_wrmsr(msr, val);
+	kpmu_wrmsr(msr, val);
+}
+
+/* RDPMC's number of a counter */
+static __always_inline u32 x86_rdpmc_index(int idx)
+{
+	return idx < X86_FIXED ? idx : (1u << 30) + idx - X86_FIXED;
+}
+
+static __always_inline u64 x86_counter_read(int idx)
+{
+	return kpmu_rdpmc(x86_rdpmc_index(idx));
+}
+
+/* Slots as the bits of GLOBAL_CTRL and GLOBAL_STATUS, and back */
+static __always_inline u64 x86_global_bits(u32 slots)
+{
+	return (slots & X86_GP_MASK) | (u64)(slots >> X86_FIXED) << 32;
+}
+
+static __always_inline u32 x86_global_slots(u64 bits)
+{
+	return (bits & X86_GP_MASK) | (u32)(bits >> 32) << X86_FIXED;
+}
+
+#endif

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The core PMU as a source of events, and its picture in debugfs. */
+#include <linux/errno.h>
+#include <linux/init.h>
+#include <linux/seq_file.h>
+
+#include "../../abi/attr.h"
+#include "msr.h"
+
+/* See source.h */
+void kpmu_counters_show(struct seq_file *m, int cpu)
+{
+	struct x86_cpu *c = per_cpu_ptr(&x86_cpu, cpu);
+	int i;
+
+	seq_printf(m, "registers ours: %s, counting %#x, fixed_ctrl %#llx\n",
+		   c->ready ? "yes" : "no", c->on, c->fixed_ctrl);
+	for (i = 0; i < KPMU_NR_SLOTS; i++) {
+		if (!(x86_pmu.counters & 1u << i))
+			continue;
+		seq_printf(m, "%s %2d: selector %#10llx %s\n",
+			   i < X86_FIXED ? "general" : "fixed  ", i % X86_FIXED,
+			   c->sel[i], c->slots.mask & 1u << i ? "in use" : "idle");
+	}
+}
+
+const struct kpmu_source x86_source = {
+	.name = "cpu",
+	.nmi = true,
+	.init = x86_event_init,
+	.needs = x86_event_needs,
+	.get = x86_get,
+	.put = x86_put,
+	.read = x86_read,
+};
+
+const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr)
+{
+	switch (attr->type) {
+	case KPMU_TYPE_HARDWARE:
+	case KPMU_TYPE_HW_CACHE:
+	case KPMU_TYPE_RAW:
+		return &x86_source;
+	default:
+		return NULL;
+	}
+}
+
+int __init kpmu_sources_init(void)
+{
+	int err = x86_detect();
+
+	/* A machine without a PMU still has the other kinds of event */
+	if (err == -ENODEV)
+		return 0;
+	return err ?: x86_pmi_init();
+}
+
+void kpmu_sources_exit(void)
+{
+	if (x86_pmu.version)
+		x86_pmi_exit();
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Intel models as data: which event goes on which counter, and what the
+ * generic events are called there.  Sources: the SDM's event lists and
+ * Intel's perfmon event files.
+ */
+#include <linux/stddef.h>
+
+#include "x86.h"
+
+#define FIXED(n)	(1u << (X86_FIXED + (n)))
+#define ANY_GP		0xffu
+
+/* One event with its umask; all umasks of an event; a range of events */
+#define CODE(c, m)	{ c, c, SEL_CODE, m }
+#define EVENT(e, m)	{ e, e, SEL_EVENT, m }
+#define RANGE(a, b, m)	{ a, b, SEL_EVENT, m }
+#define END		{ }
+
+/*
+ * An event that a fixed counter counts may also go on a general one, except
+ * the pseudo encodings (event code 0), which only name the fixed counter.
+ */
+static const struct x86_constraint gen_constraints[] = {
+	CODE(0x00c0, FIXED(0) | ANY_GP),
+	CODE(0x003c, FIXED(1) | ANY_GP),
+	CODE(0x0300, FIXED(2)),
+	END
+};
+
+static const struct x86_constraint skl_constraints[] = {
+	CODE(0x00c0, FIXED(0) | ANY_GP),
+	CODE(0x003c, FIXED(1) | ANY_GP),
+	CODE(0x0300, FIXED(2)),
+	CODE(0x01c0, 0x02),		/* INST_RETIRED.PREC_DIST */
+	EVENT(0xd0, 0x0f),		/* MEM_INST_RETIRED */
+	EVENT(0xd1, 0x0f),		/* MEM_LOAD_RETIRED */
+	EVENT(0xd2, 0x0f),		/* MEM_LOAD_L3_HIT_RETIRED */
+	EVENT(0xcd, 0x0f),		/* MEM_TRANS_RETIRED */
+	EVENT(0xc6, 0x0f),		/* FRONTEND_RETIRED */
+	END
+};
+
+static const struct x86_constraint icl_constraints[] = {
+	CODE(0x00c0, FIXED(0) | ANY_GP),
+	CODE(0x01c0, FIXED(0) | ANY_GP),
+	CODE(0x0100, FIXED(0)),
+	CODE(0x003c, FIXED(1) | ANY_GP),
+	CODE(0x0200, FIXED(1)),
+	CODE(0x0300, FIXED(2)),
+	CODE(0x0400, FIXED(3)),		/* TOPDOWN.SLOTS */
+	RANGE(0x03, 0x0a, 0x0f),
+	RANGE(0x1f, 0x28, 0x0f),
+	EVENT(0x32, 0x0f),		/* SW_PREFETCH_ACCESS */
+	RANGE(0x48, 0x56, 0x0f),
+	RANGE(0x60, 0x8b, 0x0f),
+	CODE(0x04a3, 0xff),		/* CYCLE_ACTIVITY.STALLS_TOTAL */
+	CODE(0x10a3, 0xff),		/* CYCLE_ACTIVITY.CYCLES_MEM_ANY */
+	CODE(0x14a3, 0xff),		/* CYCLE_ACTIVITY.STALLS_MEM_ANY */
+	EVENT(0xa3, 0x0f),
+	RANGE(0xa8, 0xb0, 0x0f),
+	RANGE(0xb7, 0xbd, 0x0f),
+	RANGE(0xd0, 0xe6, 0x0f),
+	EVENT(0xef, 0x0f),
+	RANGE(0xf0, 0xf4, 0x0f),
+	END
+};
+
+static const struct x86_constraint spr_constraints[] = {
+	CODE(0x00c0, FIXED(0) | ANY_GP),
+	CODE(0x0100, FIXED(0)),
+	CODE(0x003c, FIXED(1) | ANY_GP),
+	CODE(0x0200, FIXED(1)),
+	CODE(0x0300, FIXED(2)),
+	CODE(0x013c, FIXED(2) | ANY_GP),
+	CODE(0x0400, FIXED(3)),
+	EVENT(0x2e, 0xff),
+	EVENT(0x3c, 0xff),
+	RANGE(0x01, 0x8f, 0x0f),
+	CODE(0x01a3, 0x0f), CODE(0x02a3, 0x0f), CODE(0x05a3, 0x0f),
+	CODE(0x06a3, 0x0f), CODE(0x08a3, 0x0f), CODE(0x0ca3, 0x0f),
+	CODE(0x04a4, 0x01), CODE(0x08a4, 0x01),
+	CODE(0x01cd, 0xfe), CODE(0x02cd, 0x01),
+	EVENT(0xce, 0x01),
+	RANGE(0xd0, 0xdf, 0x0f),
+	END
+};
+
+/*
+ * The generic cache events, [cache][op][result]: caches L1D L1I LL DTLB ITLB
+ * BPU NODE, ops read write prefetch, results access miss.
+ */
+#define NO		{ 0, 0 }
+#define NONSENSE	{ X86_NONSENSE, 0 }
+#define EV(c)		{ c, 0 }
+#define OCR(x)		{ 0x01b7, x }	/* OFFCORE_RESPONSE */
+#define OCR_SPR(x)	{ 0x012a, x }	/* its code since Golden Cove */
+
+/* OFFCORE_RESPONSE of Skylake: request, supplier, snoop */
+#define SKL_READ	BIT_ULL(0)
+#define SKL_RFO		BIT_ULL(1)
+#define SKL_ANY		BIT_ULL(16)
+#define SKL_NO_SUPPLIER	BIT_ULL(17)
+#define SKL_LOCAL	BIT_ULL(26)
+#define SKL_REMOTE	GENMASK_ULL(29, 27)
+#define SKL_SNOOP	GENMASK_ULL(37, 30)
+#define SKL_SNOOP_DRAM	GENMASK_ULL(36, 30)
+#define SKL_L3_MISS	(SKL_LOCAL | SKL_REMOTE | SKL_NO_SUPPLIER)
+
+/* Rows that models share */
+#define ONLY_READ(access, miss)	{				\
+	{ access, miss }, { NONSENSE, NONSENSE }, { NONSENSE, NONSENSE } }
+#define SKL_L1D		{ { EV(0x81d0), EV(0x0151) }, { EV(0x82d0), NO }, { NO, NO } }
+#define SKL_L1I		{ { NO, EV(0x0283) }, { NONSENSE, NONSENSE }, { NO, NO } }
+#define SKL_DTLB	{ { EV(0x81d0), EV(0x0e08) },		\
+			  { EV(0x82d0), EV(0x0e49) }, { NO, NO } }
+#define SKL_BPU		ONLY_READ(EV(0x00c4), EV(0x00c5))
+#define SKL_LL		{					\
+	{ OCR(SKL_READ | SKL_ANY | SKL_SNOOP),			\
+	  OCR(SKL_READ | SKL_L3_MISS | SKL_SNOOP) },		\
+	{ OCR(SKL_RFO | SKL_ANY | SKL_SNOOP),			\
+	  OCR(SKL_RFO | SKL_L3_MISS | SKL_SNOOP) },		\
+	{ NO, NO } }
+#define SKL_NODE	{					\
+	{ OCR(SKL_READ | SKL_LOCAL | SKL_SNOOP_DRAM),		\
+	  OCR(SKL_READ | SKL_REMOTE | SKL_SNOOP_DRAM) },	\
+	{ OCR(SKL_RFO | SKL_LOCAL | SKL_SNOOP_DRAM),		\
+	  OCR(SKL_RFO | SKL_REMOTE | SKL_SNOOP_DRAM) },		\
+	{ NO, NO } }
+
+#define CACHE_TABLE(name) static const struct x86_cache_event	\
+	name[X86_CACHE_IDS][X86_CACHE_OPS][X86_CACHE_RESULTS]
+
+CACHE_TABLE(skl_cache) = {
+	SKL_L1D, SKL_L1I, SKL_LL, SKL_DTLB,
+	ONLY_READ(EV(0x2085), EV(0x0e85)),
+	SKL_BPU, SKL_NODE,
+};
+
+/* Ice Lake's ITLB has no access event */
+CACHE_TABLE(icl_cache) = {
+	SKL_L1D, SKL_L1I, SKL_LL, SKL_DTLB,
+	ONLY_READ(NONSENSE, EV(0x0e85)),
+	SKL_BPU, SKL_NODE,
+};
+
+/* Ice Lake servers have other response codes */
+CACHE_TABLE(icx_cache) = {
+	SKL_L1D, SKL_L1I,
+	{
+		{ OCR(0x0000010001), OCR(0x3fbfc00001) },
+		{ OCR(0x3f3ffc0002), OCR(0x3f3fc00002) },
+		{ NO, NO }
+	},
+	SKL_DTLB,
+	ONLY_READ(NONSENSE, EV(0x0e85)),
+	SKL_BPU,
+	{
+		{ OCR(0x0104000001), OCR(0x0730000001) },
+		{ OCR(0x0104000002), OCR(0x0730000002) },
+		{ NO, NO }
+	},
+};
+
+CACHE_TABLE(spr_cache) = {
+	{ { EV(0x81d0), EV(0xe124) }, { EV(0x82d0), NO }, { NO, NO } },
+	{ { NO, EV(0xe424) }, { NONSENSE, NONSENSE }, { NO, NO } },
+	{
+		{ OCR_SPR(0x0000010001), OCR_SPR(0x3fbfc00001) },
+		{ OCR_SPR(0x3f3ffc0002), OCR_SPR(0x3f3fc00002) },
+		{ NO, NO }
+	},
+	{ { EV(0x81d0), EV(0x0e12) }, { EV(0x82d0), EV(0x0e13) }, { NO, NO } },
+	ONLY_READ(NONSENSE, EV(0x0e11)),
+	ONLY_READ(EV(0x04c4), EV(0x04c5)),
+	{
+		{ OCR_SPR(0x0104000001), OCR_SPR(0x0730000001) },
+		{ NO, NO }, { NO, NO }
+	},
+};
+
+/* Extra registers: 1 and 2 the offcore responses, 3 the front-end filter */
+#define MSR_RSP_0	0x1a6
+#define MSR_RSP_1	0x1a7
+#define MSR_FRONTEND	0x3f7
+
+static const struct x86_extra_reg skl_extra[] = {
+	{ 0x01b7, 1, MSR_RSP_0, 0x3fffff8fffULL },
+	{ 0x01bb, 2, MSR_RSP_1, 0x3fffff8fffULL },
+	{ 0x01c6, 3, MSR_FRONTEND, 0x7fff17 },
+	{ }
+};
+
+static const struct x86_extra_reg icl_extra[] = {
+	{ 0x01b7, 1, MSR_RSP_0, 0x3fffffbfffULL },
+	{ 0x01bb, 2, MSR_RSP_1, 0x3fffffbfffULL },
+	{ 0x01c6, 3, MSR_FRONTEND, 0x7fff17 },
+	{ }
+};
+
+static const struct x86_extra_reg spr_extra[] = {
+	{ 0x012a, 1, MSR_RSP_0, 0x3fffffffffULL },
+	{ 0x012b, 2, MSR_RSP_1, 0x3fffffffffULL },
+	{ 0x01c6, 3, MSR_FRONTEND, 0x7fff1f },
+	{ 0x40ad, 3, MSR_FRONTEND, 0x7 },
+	{ 0x04c2, 3, MSR_FRONTEND, 0x8 },
+	{ }
+};
+
+/* Golden Cove counts reference cycles on general counters too */
+static const u64 spr_hw[X86_HW_EVENTS] = { [9] = 0x013c };
+
+static const u8 skl_models[] = {
+	0x4e, 0x5e, 0x55, 0x8e, 0x9e, 0xa5, 0xa6, 0
+};
+static const u8 icl_models[] = { 0x7d, 0x7e, 0x8c, 0x8d, 0xa7, 0 };
+static const u8 icx_models[] = { 0x6a, 0x6c, 0 };
+static const u8 spr_models[] = { 0x8f, 0xcf, 0 };
+
+static const struct x86_model skylake = {
+	"skylake", skl_models, skl_constraints, NULL, skl_cache, skl_extra
+};
+static const struct x86_model icelake = {
+	"icelake", icl_models, icl_constraints, NULL, icl_cache, icl_extra
+};
+static const struct x86_model icelake_x = {
+	"icelake", icx_models, icl_constraints, NULL, icx_cache, icl_extra
+};
+static const struct x86_model sapphire_rapids = {
+	"sapphire_rapids", spr_models, spr_constraints, spr_hw, spr_cache,
+	spr_extra
+};
+
+const struct x86_model *const x86_models[] = {
+	&skylake, &icelake, &icelake_x, &sapphire_rapids, NULL
+};
+
+/* Nothing known but the architectural events */
+const struct x86_model x86_generic = {
+	"generic", NULL, gen_constraints, NULL, NULL, NULL
+};

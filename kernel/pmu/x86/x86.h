@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The core PMU of x86 CPUs: what the files of this folder share.
+ *
+ * Counters are numbered as struct kpmu_slots does: general counter n is n,
+ * fixed counter n is 16 + n.  SDM volume 3, chapter "Performance Monitoring".
+ */
+#ifndef KPMU_X86_H
+#define KPMU_X86_H
+
+#include <linux/percpu.h>
+#include <linux/types.h>
+
+#include "../source.h"
+
+#define X86_FIXED		16	/* first slot of the fixed counters */
+#define X86_MAX_GP		16
+#define X86_MAX_FIXED		16
+#define X86_GP_MASK		0x0000ffffu
+#define X86_FIXED_MASK		0xffff0000u
+
+/* PERFEVTSEL */
+#define SEL_EVENT		0x000000ffULL
+#define SEL_UMASK		0x0000ff00ULL
+#define SEL_USR			BIT_ULL(16)
+#define SEL_OS			BIT_ULL(17)
+#define SEL_EDGE		BIT_ULL(18)
+#define SEL_PC			BIT_ULL(19)
+#define SEL_INT			BIT_ULL(20)
+#define SEL_ANY			BIT_ULL(21)
+#define SEL_EN			BIT_ULL(22)
+#define SEL_INV			BIT_ULL(23)
+#define SEL_CMASK		0xff000000ULL
+#define SEL_CODE		(SEL_EVENT | SEL_UMASK)
+/* One counter's bits of FIXED_CTR_CTRL */
+#define FIXED_OS		1
+#define FIXED_USR		2
+#define FIXED_PMI		8
+/* What turns a plain count of an event into something else */
+#define SEL_MODIFIERS		(SEL_EDGE | SEL_ANY | SEL_INV | SEL_CMASK)
+
+/* The attr.config values that have no bit in CPUID but are known by number */
+#define X86_HW_EVENTS		10
+#define X86_CACHE_IDS		7
+#define X86_CACHE_OPS		3
+#define X86_CACHE_RESULTS	2
+#define X86_NONSENSE		((u64)-1)	/* the combination means nothing */
+
+/**
+ * struct x86_constraint - where events may go
+ * @first: first event code (with umask, if @code_mask has it)
+ * @last: last event code of a range, or @first
+ * @code_mask: the selector bits that @first and @last speak of
+ * @counters: slots allowed
+ */
+struct x86_constraint {
+	u32 first;
+	u32 last;
+	u32 code_mask;
+	u32 counters;
+};
+
+/* One entry of the generic cache event table */
+struct x86_cache_event {
+	u64 config;		/* 0: none here; X86_NONSENSE */
+	u64 extra;		/* value of the extra register, 0 if none needed */
+};
+
+/* An event whose meaning is completed by a second register */
+struct x86_extra_reg {
+	u16 code;		/* event and umask */
+	u8 reg;			/* our number of it, from 1 */
+	u32 msr;
+	u64 valid;		/* bits a user may set */
+};
+
+/**
+ * struct x86_model - what is known of a CPU model beyond its CPUID
+ * @name: as upstream names it in caps/pmu_name
+ * @models: model numbers of family 6, ended by 0
+ * @constraints: ended by an entry with no counters
+ * @hw: overrides of the generic hardware events, 0 for none
+ * @cache: the generic cache events, or NULL
+ * @extra: extra registers, ended by an entry with reg 0, or NULL
+ */
+struct x86_model {
+	const char *name;
+	const u8 *models;
+	const struct x86_constraint *constraints;
+	const u64 *hw;
+	const struct x86_cache_event (*cache)[X86_CACHE_OPS][X86_CACHE_RESULTS];
+	const struct x86_extra_reg *extra;
+};
+
+extern const struct x86_model *const x86_models[];
+extern const struct x86_model x86_generic;
+
+/**
+ * struct x86_pmu - this machine's PMU, constant after detection
+ * @version: architectural version, 0 when there is no usable PMU
+ * @gp: number of general counters
+ * @fixed: slots of the fixed counters that exist
+ * @counters: slots of all counters
+ * @width: of a counter in bits
+ * @value: mask of a counter's value
+ * @start: what an idle counter is set to: the farthest from its overflow
+ *	that the hardware lets us write
+ * @full_width: counters can be written in their whole width
+ * @anythread: PERFEVTSEL.ANY may be set
+ * @extra_ok: extra registers that exist, by number
+ * @hw: the generic hardware events, 0 where there is none
+ * @model: the table in use
+ */
+struct x86_pmu {
+	int version;
+	int gp;
+	u32 fixed;
+	u32 counters;
+	int width;
+	u64 value;
+	u64 start;
+	bool full_width;
+	bool anythread;
+	u32 extra_ok;
+	u64 hw[X86_HW_EVENTS];
+	const struct x86_model *model;
+};
+
+extern struct x86_pmu x86_pmu;
+
+/**
+ * struct x86_cpu - the shadow: what is in a CPU's PMU registers
+ * @ready: the registers are ours and known; cleared when they are given back
+ * @lvtpc: the overflow interrupt goes where it should; until the CPU goes
+ *	offline, for all on this machine want it as an NMI
+ * @on: counters that count, as in GLOBAL_CTRL
+ * @known: counters whose selector is what @sel says
+ * @kernel: counters whose selector counts at CPL 0
+ * @fixed_ctrl: FIXED_CTR_CTRL
+ * @boot_ctrl: GLOBAL_CTRL as we found it
+ * @sel: selectors; a fixed counter's holds its four bits of FIXED_CTR_CTRL
+ * @extra: extra registers
+ * @slots: who owns which counter
+ */
+struct x86_cpu {
+	bool ready;
+	bool lvtpc;
+	u32 on;
+	u32 known;
+	u32 kernel;
+	u64 fixed_ctrl;
+	u64 boot_ctrl;
+	u64 sel[KPMU_NR_SLOTS];
+	u64 extra[3];
+	struct kpmu_slots slots;
+};
+
+DECLARE_PER_CPU(struct x86_cpu, x86_cpu);
+
+int x86_detect(void);
+int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
+		   const char **why);
+u32 x86_event_needs(const struct kpmu_hw *hw);
+int x86_get(void);
+void x86_put(void);
+u64 x86_read(struct kpmu_hw *hw);
+void x86_cpu_setup(struct x86_cpu *c);
+void x86_cpu_clear(struct x86_cpu *c);
+void x86_counter_write(int idx, u64 val);
+int x86_pmi_init(void);
+void x86_pmi_exit(void);
+
+extern const struct kpmu_source x86_source;
+
+#endif

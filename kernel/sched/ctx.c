@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Contexts: found by task, owned by turns, ended at exit.
+ */
+#include <linux/hash.h>
+#include <linux/rhashtable.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+
+#include "../trace/stats.h"
+#include "sched.h"
+
+/* Task structs have no place for us, so tasks are found by their address */
+static u32 task_hash(const void *task, u32 len, u32 seed)
+{
+	return hash_ptr(*(void *const *)task, 32) ^ seed;
+}
+
+static int task_differs(struct rhashtable_compare_arg *arg, const void *obj)
+{
+	const struct kpmu_ctx *ctx = obj;
+
+	return ctx->task != *(struct task_struct *const *)arg->key;
+}
+
+static const struct rhashtable_params params = {
+	.key_len = sizeof(struct task_struct *),
+	.key_offset = offsetof(struct kpmu_ctx, task),
+	.head_offset = offsetof(struct kpmu_ctx, hash),
+	.hashfn = task_hash,
+	.obj_cmpfn = task_differs,
+	.min_size = 64,
+};
+
+static void ctx_end(struct kpmu_ctx *ctx);
+
+static struct rhashtable tasks;
+static struct kmem_cache *ctx_cache;
+
+static void ctx_setup(struct kpmu_ctx *ctx, int home)
+{
+	memset(ctx, 0, offsetof(struct kpmu_ctx, placed));
+	memset(&ctx->plan, 0, offsetof(struct kpmu_plan, groups));
+	ctx->plan.slots.mask = 0;
+	ctx->plan.slots.alt = 0;
+	raw_spin_lock_init(&ctx->lock);
+	ctx->cpu = -1;
+	ctx->home = home;
+	INIT_LIST_HEAD(&ctx->leaders);
+	INIT_LIST_HEAD(&ctx->pinned);
+	INIT_LIST_HEAD(&ctx->classes);
+	ctx->plan.cpu = -1;
+	refcount_set(&ctx->ref, 1);
+}
+
+void kpmu_ctx_get(struct kpmu_ctx *ctx)
+{
+	refcount_inc(&ctx->ref);
+}
+
+static void ctx_free(struct rcu_head *rcu)
+{
+	struct kpmu_ctx *ctx = container_of(rcu, struct kpmu_ctx, rcu);
+
+	put_task_struct(ctx->task);
+	kmem_cache_free(ctx_cache, ctx);
+}
+
+/**
+ * kpmu_ctx_put() - give a reference back
+ * @ctx: the context; a CPU's is never freed
+ *
+ * Context: any but NMI.
+ */
+void kpmu_ctx_put(struct kpmu_ctx *ctx)
+{
+	if (refcount_dec_and_test(&ctx->ref))
+		call_rcu(&ctx->rcu, ctx_free);
+}
+
+/**
+ * kpmu_ctx_find() - the context of a task
+ * @task: the task
+ *
+ * Context: RCU (or IRQs off), which also bounds how long the result is good.
+ */
+struct kpmu_ctx *kpmu_ctx_find(struct task_struct *task)
+{
+	return rhashtable_lookup(&tasks, &task, params);
+}
+
+static struct kpmu_ctx *find_get(struct task_struct *task)
+{
+	struct kpmu_ctx *ctx;
+
+	rcu_read_lock();
+	ctx = kpmu_ctx_find(task);
+	if (ctx && !refcount_inc_not_zero(&ctx->ref))
+		ctx = NULL;
+	rcu_read_unlock();
+	return ctx;
+}
+
+/**
+ * kpmu_ctx_of_task() - the context of a task, made if there is none
+ * @task: the task
+ *
+ * A context that was empty for a while retires; whoever attaches to one must
+ * look under its ownership whether it has, and come here again if so.
+ *
+ * Context: may sleep.
+ * Return: the context, held; -ENOMEM, or -ESRCH for a task that is exiting.
+ */
+struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task)
+{
+	struct kpmu_ctx *ctx, *other;
+
+	ctx = find_get(task);
+	if (ctx)
+		return ctx;
+	ctx = kmem_cache_alloc(ctx_cache, GFP_KERNEL);
+	if (!ctx)
+		return ERR_PTR(-ENOMEM);
+	ctx_setup(ctx, -1);
+	ctx->task = get_task_struct(task);
+	refcount_inc(&ctx->ref);		/* the hash's */
+	do {
+		other = rhashtable_lookup_get_insert_fast(&tasks, &ctx->hash,
+							  params);
+		if (!other)
+			break;
+		if (IS_ERR(other)) {
+			kpmu_ctx_put(ctx);
+			kpmu_ctx_put(ctx);
+			return other;
+		}
+		other = find_get(task);
+	} while (!other);
+	if (other) {
+		ctx_free(&ctx->rcu);		/* never seen by anyone */
+		return other;
+	}
+	/* Either we see that it exits, or its exit sees the context */
+	smp_mb();
+	if (READ_ONCE(task->flags) & PF_EXITING) {
+		ctx_end(ctx);
+		kpmu_ctx_put(ctx);
+		return ERR_PTR(-ESRCH);
+	}
+	kpmu_ctx_start(ctx);
+	return ctx;
+}
+
+struct start {
+	struct kpmu_ctx *ctx;
+	bool found;
+};
+
+static void start_here(void *data)
+{
+	struct start *s = data;
+
+	if (s->ctx->task != current)
+		return;
+	kpmu_switch_in(s->ctx);
+	s->found = true;
+}
+
+/**
+ * kpmu_ctx_start() - if a new context's task runs now, let it count
+ * @ctx: the context, in the hash
+ *
+ * From its next switch on the task is seen anyway.  Until then somebody must
+ * go where it runs.  If it is not there any more and did not come back to
+ * the same CPU, it has been switched.
+ *
+ * Context: may sleep.
+ */
+void kpmu_ctx_start(struct kpmu_ctx *ctx)
+{
+	struct start s = { .ctx = ctx };
+	unsigned long flags;
+	int cpu;
+
+	if (ctx->task == current) {
+		local_irq_save(flags);
+		kpmu_switch_in(ctx);
+		local_irq_restore(flags);
+		return;
+	}
+	do {
+		cpu = task_cpu(ctx->task);
+		if (smp_call_function_single(cpu, start_here, &s, 1))
+			cpu = -1;	/* went offline: look again */
+		kpmu_stat_inc(remote);
+	} while (!s.found && READ_ONCE(ctx->cpu) < 0 &&
+		 cpu != task_cpu(ctx->task));
+}
+
+/* The context is active on this CPU: run it, and let the counters follow */
+static __always_inline int
+call_active(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
+	    void *data)
+{
+	u64 clock = local_clock();
+	int ret;
+
+	kpmu_ctx_tick(ctx, clock);
+	ret = fn(ctx, data);
+	if (unlikely(ctx->retired))
+		kpmu_switch_out(ctx, clock);
+	else
+		kpmu_resched(this_cpu_ptr(&kpmu_cpu), clock);
+	return ret;
+}
+
+struct call {
+	struct kpmu_ctx *ctx;
+	int (*fn)(struct kpmu_ctx *ctx, void *data);
+	void *data;
+	bool done;
+	int ret;
+};
+
+/* Try from this CPU: the context is idle, or active right here */
+static void call_here(void *data)
+{
+	struct call *c = data;
+	int cpu = smp_load_acquire(&c->ctx->cpu); /* pairs with kpmu_ctx_release() */
+
+	if (cpu == smp_processor_id()) {
+		c->ret = call_active(c->ctx, c->fn, c->data);
+		c->done = true;
+	} else if (cpu < 0) {
+		raw_spin_lock(&c->ctx->lock);
+		if (c->ctx->cpu < 0) {
+			c->ret = c->fn(c->ctx, c->data);
+			c->done = true;
+		}
+		raw_spin_unlock(&c->ctx->lock);
+	}
+}
+
+static noinline int call_elsewhere(struct kpmu_ctx *ctx,
+				   int (*fn)(struct kpmu_ctx *, void *),
+				   void *data)
+{
+	struct call c = { .ctx = ctx, .fn = fn, .data = data };
+	unsigned long flags;
+	int cpu;
+
+	for (;;) {
+		local_irq_save(flags);
+		call_here(&c);
+		local_irq_restore(flags);
+		if (c.done)
+			return c.ret;
+		cpu = READ_ONCE(ctx->cpu);
+		if (cpu < 0)
+			continue;
+		kpmu_stat_inc(remote);
+		smp_call_function_single(cpu, call_here, &c, 1);
+		if (c.done)
+			return c.ret;
+	}
+}
+
+/**
+ * kpmu_ctx_call() - do something to a context, as its owner
+ * @ctx: the context
+ * @fn: what to do; atomic, IRQs off, the context's time up to date
+ * @data: for @fn
+ *
+ * Runs here if the context is idle or active here, else on the CPU where it is
+ * active.  What @fn changed takes effect on the counters before this returns.
+ *
+ * Context: task, IRQs on.
+ * Return: what @fn returned.
+ */
+int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
+		  void *data)
+{
+	unsigned long flags;
+	int ret;
+
+	local_irq_save(flags);
+	if (READ_ONCE(ctx->cpu) == smp_processor_id()) {
+		ret = call_active(ctx, fn, data);
+		local_irq_restore(flags);
+		return ret;
+	}
+	local_irq_restore(flags);
+	return call_elsewhere(ctx, fn, data);
+}
+
+/* Is it us who says that this context does not run again? */
+static bool retire(struct kpmu_ctx *ctx)
+{
+	if (ctx->retired)
+		return false;
+	ctx->retired = true;
+	return true;
+}
+
+static int end_owned(struct kpmu_ctx *ctx, void *unused)
+{
+	struct kpmu_event *leader, *e;
+
+	list_for_each_entry(leader, &ctx->leaders, node) {
+		kpmu_queue_del(ctx, leader);
+		leader->attached = false;
+		kpmu_for_each_member(e, leader)
+			e->attached = false;
+		kpmu_group_clocks(leader, ctx->time);
+	}
+	ctx->nr_events = 0;
+	return retire(ctx);
+}
+
+static int end_idle_owned(struct kpmu_ctx *ctx, void *age)
+{
+	if (ctx->nr_events ||
+	    time_before(jiffies, ctx->emptied + *(unsigned long *)age))
+		return false;
+	return retire(ctx);
+}
+
+static void unhash(struct kpmu_ctx *ctx)
+{
+	rhashtable_remove_fast(&tasks, &ctx->hash, params);
+	kpmu_ctx_put(ctx);
+}
+
+/* Nothing counts in this context any more; what was counted stays */
+static void ctx_end(struct kpmu_ctx *ctx)
+{
+	if (kpmu_ctx_call(ctx, end_owned, NULL))
+		unhash(ctx);
+}
+
+/**
+ * kpmu_ctxs_reap() - retire contexts that have no events
+ * @age: jiffies that they must have been empty for
+ *
+ * Contexts outlive their last event for a while, because programs that open one
+ * event often open the next.
+ *
+ * Context: task, may sleep.
+ * Return: whether some may be reaped later.
+ */
+bool kpmu_ctxs_reap(unsigned long age)
+{
+	struct rhashtable_iter iter;
+	struct kpmu_ctx *ctx;
+	bool left = false;
+
+	rhashtable_walk_enter(&tasks, &iter);
+	rhashtable_walk_start(&iter);
+	while ((ctx = rhashtable_walk_next(&iter))) {
+		if (IS_ERR(ctx) || READ_ONCE(ctx->nr_events) ||
+		    !refcount_inc_not_zero(&ctx->ref))
+			continue;
+		rhashtable_walk_stop(&iter);
+		if (kpmu_ctx_call(ctx, end_idle_owned, &age))
+			unhash(ctx);
+		else
+			left = true;
+		kpmu_ctx_put(ctx);
+		cond_resched();
+		rhashtable_walk_start(&iter);
+	}
+	rhashtable_walk_stop(&iter);
+	rhashtable_walk_exit(&iter);
+	return left;
+}
+
+/**
+ * kpmu_ctx_exit() - a task is leaving: its events keep their last values
+ * @task: current, on its way out or becoming somebody its observers may not
+ *	look at
+ *
+ * Context: task, IRQs on, may be atomic.
+ */
+void kpmu_ctx_exit(struct task_struct *task)
+{
+	struct kpmu_ctx *ctx;
+
+	smp_mb();	/* pairs with kpmu_ctx_of_task() */
+	ctx = find_get(task);
+	if (!ctx)
+		return;
+	ctx_end(ctx);
+	kpmu_ctx_put(ctx);
+}
+
+int __init kpmu_ctxs_init(void)
+{
+	int cpu;
+
+	ctx_cache = KMEM_CACHE(kpmu_ctx, 0);
+	if (!ctx_cache)
+		return -ENOMEM;
+	for_each_possible_cpu(cpu) {
+		ctx_setup(&per_cpu(kpmu_cpu, cpu).ctx, cpu);
+		per_cpu(kpmu_cpu, cpu).offline = true;
+		kpmu_rotate_init(per_cpu_ptr(&kpmu_cpu, cpu));
+	}
+	return rhashtable_init(&tasks, &params);
+}
+
+/* No event is left, and no switch comes by */
+void kpmu_ctxs_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		hrtimer_cancel(&per_cpu(kpmu_cpu, cpu).rotate);
+	rcu_barrier();		/* contexts on their way to be freed */
+	rhashtable_destroy(&tasks);
+	kmem_cache_destroy(ctx_cache);
+}

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The plan: which groups run now, on which counters.
+ *
+ * Order of importance: pinned groups of the CPU, pinned groups of the task,
+ * flexible groups of the CPU, flexible groups of the task.  Among flexible groups
+ * the one served least comes first, and what room is left goes to whatever
+ * fits, so no counter idles while something that fits waits.  The last two
+ * change places at every other rotation while both have groups waiting, so a
+ * busy CPU context cannot starve a task's.
+ */
+#include "../assign/assign.h"
+#include "../trace/kpmu_trace.h"
+#include "../trace/stats.h"
+#include "sched.h"
+
+static_assert(KPMU_MAX_COUNTERS == KPMU_NR_SLOTS);
+
+/* Work space of one build */
+struct build {
+	struct kpmu_plan *plan;
+	struct kpmu_matching m;
+	struct kpmu_hw *hw[KPMU_MAX_COUNTERS];	/* by order of placing */
+	u32 alt;		/* placed events that use the other register */
+	u8 extra_used;
+	u64 extra[4];
+	bool exclusive;		/* nothing may come beside what is placed */
+	int cpu;
+};
+
+/* Field by field: most of it is only written before it is read */
+static void build_init(struct build *b, struct kpmu_plan *plan, int cpu)
+{
+	b->plan = plan;
+	kpmu_matching_init(&b->m);
+	b->alt = 0;
+	b->extra_used = 0;
+	b->exclusive = false;
+	b->cpu = cpu;
+}
+
+static const char why_exclusive[] = "an exclusive group runs";
+static const char why_not_alone[] = "exclusive, and others run";
+static const char why_counters[] = "no free counter that it may use";
+static const char why_extra[] = "an extra register is in use with another value";
+static const char why_cpu[] = "bound to another CPU";
+
+/*
+ * Registers that do the same hold two values between them, so a value that is
+ * there already is used wherever it is; else the event's own register comes first.
+ */
+static bool claim_extra(struct build *b, const struct kpmu_hw *hw, bool *alt)
+{
+	int reg = hw->extra_reg, other = hw->extra_alt ? 3 - reg : reg;
+	u32 own_bit = 1u << reg, other_bit = 1u << other;
+
+	*alt = false;
+	if (!reg || (b->extra_used & own_bit && b->extra[reg] == hw->extra))
+		return true;
+	if (b->extra_used & other_bit && b->extra[other] == hw->extra) {
+		*alt = true;
+		return true;
+	}
+	if (b->extra_used & own_bit) {
+		if (b->extra_used & other_bit)
+			return false;
+		*alt = true;
+		reg = other;
+	}
+	b->extra_used |= 1u << reg;
+	b->extra[reg] = hw->extra;
+	return true;
+}
+
+/* A group's events that need counters now */
+struct needs {
+	int n;
+	struct kpmu_hw *hw[KPMU_MAX_COUNTERS];
+	u32 allowed[KPMU_MAX_COUNTERS];
+	s8 hint[KPMU_MAX_COUNTERS];
+};
+
+static bool need(struct needs *n, struct kpmu_event *e)
+{
+	if (!kpmu_has_counter(e) || e->state != KPMU_ON)
+		return true;
+	if (n->n == KPMU_MAX_COUNTERS)
+		return false;
+	n->hw[n->n] = &e->hw;
+	n->allowed[n->n] = e->hw.allowed;
+	n->hint[n->n] = e->hw.hint;
+	n->n++;
+	return true;
+}
+
+/* Place the events or leave everything as it was.  NULL, or why not. */
+static const char *place(struct build *b, const struct needs *n)
+{
+	u8 used = b->extra_used;
+	u64 saved[4];
+	int i, first = b->m.nr;
+	u32 alts = 0;
+	bool alt;
+
+	memcpy(saved, b->extra, sizeof(saved));
+	for (i = 0; i < n->n; i++) {
+		if (!claim_extra(b, n->hw[i], &alt)) {
+			b->extra_used = used;
+			memcpy(b->extra, saved, sizeof(saved));
+			return why_extra;
+		}
+		if (alt)
+			alts |= 1u << i;
+	}
+	if (!kpmu_assign_group(&b->m, n->allowed, n->hint, n->n)) {
+		b->extra_used = used;
+		memcpy(b->extra, saved, sizeof(saved));
+		return why_counters;
+	}
+	for (i = 0; i < n->n; i++)
+		b->hw[first + i] = n->hw[i];
+	b->alt |= alts << first;
+	return NULL;
+}
+
+static const char *place_group(struct build *b, struct kpmu_event *leader)
+{
+	bool alone = leader->flags & KPMU_ATTR_EXCLUSIVE;
+	struct kpmu_event *e;
+	struct needs n;
+	const char *why;
+
+	if (leader->cpu >= 0 && leader->cpu != b->cpu)
+		return why_cpu;
+	if (b->exclusive)
+		return why_exclusive;
+	if (alone && b->m.nr)
+		return why_not_alone;
+	n.n = 0;
+	if (!need(&n, leader))
+		return why_counters;
+	kpmu_for_each_member(e, leader)
+		if (!need(&n, e))
+			return why_counters;
+	why = place(b, &n);
+	if (why)
+		return why;
+	b->exclusive = alone;
+	b->plan->groups[b->plan->nr++] = leader;
+	if (leader->ctx->home >= 0)
+		b->plan->nr_cpu++;
+	return NULL;
+}
+
+static void build_pinned(struct build *b, struct kpmu_ctx *ctx)
+{
+	struct kpmu_event *leader, *tmp;
+	const char *why;
+
+	list_for_each_entry_safe(leader, tmp, &ctx->pinned, group.pinned_node) {
+		if (leader == ctx->parked)
+			continue;
+		why = place_group(b, leader);
+		if (!why || why == why_cpu)
+			continue;
+		/* It was promised the counters and cannot have them */
+		trace_kpmu_reject(leader->id, why);
+		kpmu_queue_del(ctx, leader);
+		leader->state = KPMU_ERROR;
+		kpmu_group_clocks(leader, ctx->time);
+	}
+}
+
+static struct kpmu_class *least_served(struct kpmu_ctx *ctx)
+{
+	struct kpmu_class *c, *best = NULL;
+
+	list_for_each_entry(c, &ctx->classes, node)
+		if (c->next && (!best || c->next->group.served <
+				best->next->group.served))
+			best = c;
+	return best;
+}
+
+/*
+ * Take the least served candidate until every class is used up or does not
+ * fit.  Returns how many groups are left waiting.
+ */
+static u32 build_flexible(struct build *b, struct kpmu_ctx *ctx)
+{
+	struct kpmu_class *c;
+	u32 waits = 0;
+	const char *why;
+
+	list_for_each_entry(c, &ctx->classes, node) {
+		c->next = NULL;
+		if (c->cpu >= 0 && c->cpu != b->cpu)
+			continue;
+		c->next = kpmu_queue_first(ctx, c);
+		waits += c->nr;
+		if (ctx->parked && ctx->parked->group.class.key == c->key &&
+		    !kpmu_is_pinned(ctx->parked))
+			waits--;
+	}
+	while ((c = least_served(ctx))) {
+		why = place_group(b, c->next);
+		if (why) {
+			trace_kpmu_reject(c->next->id, why);
+			c->next = NULL;
+			continue;
+		}
+		waits--;
+		c->next = kpmu_queue_next(ctx, c->next);
+	}
+	return waits;
+}
+
+static void to_slots(struct build *b)
+{
+	struct kpmu_slots *slots = &b->plan->slots;
+	int i;
+
+	slots->mask = b->m.used;
+	slots->alt = 0;
+	for (i = 0; i < b->m.nr; i++) {
+		int counter = b->m.counter[i];
+
+		slots->hw[counter] = b->hw[i];
+		if (b->alt & 1u << i)
+			slots->alt |= 1u << counter;
+		trace_kpmu_assign(container_of(b->hw[i], struct kpmu_event, hw)->id,
+				  counter, b->hw[i]->allowed);
+	}
+}
+
+/* The plan is right for what the contexts are now */
+static void stamp(struct kpmu_plan *plan, struct kpmu_cpu *kc)
+{
+	const struct kpmu_ctx *task = kc->task;
+
+	kc->stale = false;
+	plan->cpu_gen = kc->ctx.gen;
+	plan->task_gen = task ? task->gen : 0;
+	plan->cpu = plan->cpu_gen || (task && task->nr_bound) ? kc->ctx.home : -1;
+}
+
+/**
+ * kpmu_plan_build() - decide what runs on this CPU
+ * @plan: the plan to make
+ * @kc: this CPU, with the active task context if there is one
+ *
+ * Context: IRQs off, on @kc's CPU, the clocks of both contexts up to date.
+ */
+void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc)
+{
+	static DEFINE_PER_CPU(u64, serial);
+	struct kpmu_ctx *task = kc->task;
+	bool task_first = task && kc->flip;
+	struct build b;
+
+	build_init(&b, plan, kc->ctx.home);
+	plan->serial = this_cpu_inc_return(serial) * nr_cpu_ids + b.cpu;
+	plan->nr = 0;
+	plan->nr_cpu = 0;
+	plan->task_waits = 0;
+
+	build_pinned(&b, &kc->ctx);
+	if (task) {
+		build_pinned(&b, task);
+		if (task_first)
+			plan->task_waits = build_flexible(&b, task);
+	}
+	plan->cpu_waits = build_flexible(&b, &kc->ctx);
+	if (task && !task_first)
+		plan->task_waits = build_flexible(&b, task);
+
+	to_slots(&b);
+	plan->exclusive = b.exclusive;
+	stamp(plan, kc);
+	kpmu_stat_inc(plans);
+	trace_kpmu_plan(task ? task_pid_nr(task->task) : -1, plan->serial,
+			plan->slots.mask, plan->nr,
+			plan->cpu_waits + plan->task_waits);
+}
+
+/**
+ * kpmu_plan_fits() - could these events ever run together?
+ * @events: a group, as it would be with nothing else on the counters
+ * @n: how many
+ *
+ * Context: any.
+ */
+bool kpmu_plan_fits(struct kpmu_event *const *events, int n)
+{
+	struct needs needs;
+	struct build b;
+	int i;
+
+	build_init(&b, NULL, -1);
+	needs.n = 0;
+	for (i = 0; i < n; i++) {
+		struct kpmu_hw *hw = &events[i]->hw;
+
+		if (!hw->allowed)
+			continue;
+		if (needs.n == KPMU_MAX_COUNTERS)
+			return false;
+		needs.hw[needs.n] = hw;
+		needs.allowed[needs.n] = hw->allowed;
+		needs.hint[needs.n++] = -1;
+	}
+	return !place(&b, &needs);
+}
+
+/*
+ * Small changes to the plan in force.  While nothing waits, a group that goes
+ * leaves room nobody wants, and a group that comes needs just free counters; the
+ * others stay where they are.  Else a new plan is made.
+ */
+
+/**
+ * kpmu_plan_live() - is the plan in force on this CPU open to small changes?
+ * @ctx: a context that is about to change, its clock up to date
+ *
+ * Context: the context's owner, IRQs off; before the change.
+ * Return: the CPU, or NULL.
+ */
+struct kpmu_cpu *kpmu_plan_live(const struct kpmu_ctx *ctx)
+{
+	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
+	const struct kpmu_plan *plan = kc->applied;
+
+	if (ctx->cpu < 0 || !plan || kc->stale || plan->exclusive ||
+	    plan->cpu_waits | plan->task_waits)
+		return NULL;
+	return kc;
+}
+
+static void drop(struct kpmu_event **array, u8 *nr, struct kpmu_event *leader)
+{
+	int i = 0;
+
+	while (array[i] != leader)
+		i++;
+	for (--*nr; i < *nr; i++)
+		array[i] = array[i + 1];
+}
+
+static u32 counters_of(struct kpmu_event *leader)
+{
+	u32 mask = leader->hw.idx >= 0 ? 1u << leader->hw.idx : 0;
+	struct kpmu_event *e;
+
+	kpmu_for_each_member(e, leader)
+		if (e->hw.idx >= 0)
+			mask |= 1u << e->hw.idx;
+	return mask;
+}
+
+/**
+ * kpmu_plan_remove() - a placed group goes
+ * @kc: from kpmu_plan_live(), or NULL
+ * @leader: the group, out of its queue now; the states of its events as they were
+ *
+ * Context: the context's owner, IRQs off; a kpmu_resched() must follow.
+ */
+void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_event *leader)
+{
+	struct kpmu_ctx *ctx = leader->ctx;
+	struct kpmu_plan *plan;
+
+	if (!kc || !leader->group.placed)
+		return;
+	plan = kc->applied;
+	plan->slots.mask &= ~counters_of(leader);
+	plan->slots.alt &= plan->slots.mask;
+	drop(plan->groups, &plan->nr, leader);
+	drop(ctx->placed, &ctx->nr_placed, leader);
+	if (ctx->home >= 0)
+		plan->nr_cpu--;
+	leader->group.placed = false;
+	stamp(plan, kc);
+}
+
+/* A free counter for the event beside those in @mask, or -1 */
+static int free_counter(const struct kpmu_event *e, u32 mask)
+{
+	u32 free = e->hw.allowed & ~mask;
+
+	if (e->hw.hint >= 0 && free & 1u << e->hw.hint)
+		return e->hw.hint;
+	return free ? 31 - __builtin_clz(free) : -1;
+}
+
+static bool add(struct kpmu_slots *slots, struct kpmu_event *e)
+{
+	int counter;
+
+	if (!kpmu_has_counter(e) || e->state != KPMU_ON)
+		return true;
+	counter = free_counter(e, slots->mask);
+	if (counter < 0 || e->hw.extra_reg)
+		return false;
+	slots->mask |= 1u << counter;
+	slots->hw[counter] = &e->hw;
+	trace_kpmu_assign(e->id, counter, e->hw.allowed);
+	return true;
+}
+
+/**
+ * kpmu_plan_insert() - a group comes
+ * @kc: from kpmu_plan_live(), or NULL
+ * @leader: the group, in its queue now
+ *
+ * If there is no room for it as things are, the next kpmu_resched() makes a new
+ * plan.
+ *
+ * Context: the context's owner, IRQs off; a kpmu_resched() must follow.
+ */
+void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_event *leader)
+{
+	struct kpmu_ctx *ctx = leader->ctx;
+	struct kpmu_plan *plan;
+	struct kpmu_event *e;
+	u32 mask;
+
+	if (!kc || leader->cpu >= 0 || leader->flags & KPMU_ATTR_EXCLUSIVE)
+		return;
+	plan = kc->applied;
+	if (plan->nr == KPMU_NR_SLOTS)
+		return;
+	mask = plan->slots.mask;
+	if (!add(&plan->slots, leader))
+		goto full;
+	kpmu_for_each_member(e, leader)
+		if (!add(&plan->slots, e))
+			goto full;
+	plan->groups[plan->nr++] = leader;
+	ctx->placed[ctx->nr_placed++] = leader;
+	if (ctx->home >= 0)
+		plan->nr_cpu++;
+	leader->group.placed = true;
+	leader->group.charged = ctx->time;
+	stamp(plan, kc);
+	return;
+full:
+	plan->slots.mask = mask;
+}

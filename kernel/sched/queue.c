@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who wants to run.  A context's enabled pinned groups are a list in the order
+ * of their enabling.  Its enabled flexible groups are kept in classes: groups of
+ * a class need the same counters, so if one of them does not fit beside what is
+ * placed, none does.  A plan therefore looks at each class once, however
+ * many groups wait.  Within a class the group served least comes first.
+ */
+#include <linux/atomic.h>
+#include <linux/hash.h>
+#include <linux/sort.h>
+#include <linux/smp.h>
+
+#include "sched.h"
+
+/* A CPU's generations must not look like another CPU's */
+static DEFINE_PER_CPU(u64, next_gen);
+
+static u64 new_gen(void)
+{
+	return this_cpu_inc_return(next_gen) * nr_cpu_ids + raw_smp_processor_id() + 1;
+}
+
+/**
+ * kpmu_ctx_changed() - plans made from this context are wrong from now on
+ * @ctx: the context
+ *
+ * Context: its owner, IRQs off.
+ */
+void kpmu_ctx_changed(struct kpmu_ctx *ctx)
+{
+	ctx->gen = ctx->nr_flexible | ctx->nr_pinned ? new_gen() : 0;
+	if (ctx->cpu >= 0)
+		this_cpu_write(kpmu_cpu.stale, true);
+}
+
+static bool less_served(struct rb_node *a, const struct rb_node *b)
+{
+	return rb_entry(a, struct kpmu_event, group.rb)->group.served <
+	       rb_entry(b, struct kpmu_event, group.rb)->group.served;
+}
+
+static u64 mix(u64 key, u64 val)
+{
+	return (key ^ val) * GOLDEN_RATIO_64 + (key >> 29);
+}
+
+/* Order of members must not matter, so what they need is summed up */
+static u64 event_key(const struct kpmu_event *e)
+{
+	if (!kpmu_has_counter(e) || e->state != KPMU_ON)
+		return 0;
+	return mix(mix(e->hw.allowed, e->hw.extra_reg), e->hw.extra);
+}
+
+static u64 class_key(const struct kpmu_event *leader)
+{
+	const struct kpmu_event *e;
+	u64 key;
+
+	/* Most groups are one plain event: their key is plain too */
+	if (list_empty(&leader->group.members) && !leader->hw.extra_reg &&
+	    !(leader->flags & KPMU_ATTR_EXCLUSIVE))
+		return (u64)leader->cpu << 32 ^ leader->hw.allowed;
+	key = event_key(leader);
+	kpmu_for_each_member(e, leader)
+		key += event_key(e);
+	key = mix(key, leader->cpu);
+	return mix(key, leader->flags & KPMU_ATTR_EXCLUSIVE);
+}
+
+static struct kpmu_class *find_class(struct kpmu_ctx *ctx, u64 key)
+{
+	struct kpmu_class *c;
+
+	list_for_each_entry(c, &ctx->classes, node)
+		if (c->key == key)
+			return c;
+	return NULL;
+}
+
+static void class_add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+{
+	u64 key = class_key(leader);
+	struct kpmu_class *c = find_class(ctx, key);
+
+	if (!c) {
+		c = &leader->group.class;
+		c->groups = RB_ROOT_CACHED;
+		c->nr = 0;
+		c->cpu = leader->cpu;
+		list_add_tail(&c->node, &ctx->classes);
+	}
+	/* What the group's own storage says of the key is how it finds its way out */
+	leader->group.class.key = key;
+	rb_add_cached(&leader->group.rb, &c->groups, less_served);
+	c->nr++;
+}
+
+static void class_del(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+{
+	struct kpmu_class *c = find_class(ctx, leader->group.class.key);
+	struct kpmu_class *heir;
+
+	rb_erase_cached(&leader->group.rb, &c->groups);
+	c->nr--;
+	if (!c->nr) {
+		list_del(&c->node);
+		return;
+	}
+	if (c != &leader->group.class)
+		return;
+	/* The class lived in the group that leaves */
+	heir = &rb_entry(rb_first_cached(&c->groups), struct kpmu_event,
+			 group.rb)->group.class;
+	*heir = *c;
+	list_replace(&c->node, &heir->node);
+}
+
+/* A group becomes (by 1) or ceases to be (by -1) a candidate */
+static void count(struct kpmu_ctx *ctx, struct kpmu_event *leader, int by)
+{
+	if (leader->cpu >= 0)
+		ctx->nr_bound += by;
+	if (kpmu_is_pinned(leader))
+		ctx->nr_pinned += by;
+	else
+		ctx->nr_flexible += by;
+	kpmu_ctx_changed(ctx);
+}
+
+static void take_out(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+{
+	if (kpmu_is_pinned(leader))
+		list_del(&leader->group.pinned_node);
+	else
+		class_del(ctx, leader);
+	leader->group.queued = false;
+}
+
+static void unpark(struct kpmu_ctx *ctx)
+{
+	struct kpmu_event *leader = ctx->parked;
+
+	if (!leader)
+		return;
+	ctx->parked = NULL;
+	take_out(ctx, leader);
+}
+
+/* Time not asked for is not owed */
+static void join(struct kpmu_ctx *ctx, struct kpmu_group *g)
+{
+	g->served = max(g->served, ctx->min_served);
+	g->charged = ctx->time;
+}
+
+/**
+ * kpmu_queue_add() - a group wants to run
+ * @ctx: its context
+ * @leader: its leader, enabled
+ *
+ * Context: the context's owner, IRQs off, its clock up to date.
+ */
+void kpmu_queue_add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+{
+	struct kpmu_group *g = &leader->group;
+
+	if (ctx->parked == leader) {
+		if (kpmu_is_pinned(leader) ||
+		    (g->served >= ctx->min_served &&
+		     g->class.key == class_key(leader))) {
+			ctx->parked = NULL;
+			g->charged = ctx->time;
+			count(ctx, leader, 1);
+			return;
+		}
+		unpark(ctx);
+	}
+	if (g->queued)
+		return;
+	g->queued = true;
+	if (kpmu_is_pinned(leader)) {
+		list_add_tail(&g->pinned_node, &ctx->pinned);
+	} else {
+		join(ctx, g);
+		class_add(ctx, leader);
+	}
+	count(ctx, leader, 1);
+}
+
+static void leave(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+{
+	struct kpmu_group *g = &leader->group;
+
+	if (g->placed)
+		g->served += ctx->time - g->charged;
+	count(ctx, leader, -1);
+}
+
+/**
+ * kpmu_queue_del() - a group does not want to run any more
+ * @ctx: its context
+ * @leader: its leader
+ *
+ * Context: the context's owner, IRQs off.  Also around a change of what the group
+ * needs, with kpmu_queue_add() after it.
+ */
+void kpmu_queue_del(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+{
+	if (ctx->parked == leader) {
+		unpark(ctx);
+		return;
+	}
+	if (!leader->group.queued)
+		return;
+	take_out(ctx, leader);
+	leave(ctx, leader);
+}
+
+/**
+ * kpmu_queue_park() - as kpmu_queue_del(), but it will soon be back
+ * @ctx: its context
+ * @leader: its leader, queued
+ *
+ * The group keeps its place, skipped by plans.  One group of a context at a
+ * time: programs switch the same event off and on around what they measure.
+ *
+ * Context: the context's owner, IRQs off.
+ */
+void kpmu_queue_park(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+{
+	if (!leader->group.queued || ctx->parked == leader)
+		return;
+	unpark(ctx);
+	ctx->parked = leader;
+	leave(ctx, leader);
+}
+
+/**
+ * kpmu_queue_first() - the least served group of a class
+ * @ctx: the context
+ * @c: one of its classes
+ *
+ * Context: the context's owner.
+ * Return: its leader; NULL if all of them are parked.
+ */
+struct kpmu_event *kpmu_queue_first(struct kpmu_ctx *ctx, struct kpmu_class *c)
+{
+	struct rb_node *n = rb_first_cached(&c->groups);
+
+	if (ctx->parked && n == &ctx->parked->group.rb)
+		n = rb_next(n);
+	return n ? rb_entry(n, struct kpmu_event, group.rb) : NULL;
+}
+
+/**
+ * kpmu_queue_next() - the group that comes after another in its class
+ * @ctx: the context
+ * @leader: the other
+ *
+ * Context: the context's owner.
+ */
+struct kpmu_event *kpmu_queue_next(struct kpmu_ctx *ctx,
+				   struct kpmu_event *leader)
+{
+	struct rb_node *n = rb_next(&leader->group.rb);
+
+	if (n && ctx->parked && n == &ctx->parked->group.rb)
+		n = rb_next(n);
+	return n ? rb_entry(n, struct kpmu_event, group.rb) : NULL;
+}
+
+/* The least served of all, so that newcomers start level with it */
+static void update_min_served(struct kpmu_ctx *ctx)
+{
+	struct kpmu_class *c;
+	u64 least = U64_MAX;
+
+	list_for_each_entry(c, &ctx->classes, node) {
+		struct kpmu_event *first = kpmu_queue_first(ctx, c);
+
+		if (first)
+			least = min(least, first->group.served);
+	}
+	if (least != U64_MAX)
+		ctx->min_served = max(ctx->min_served, least);
+}
+
+/**
+ * kpmu_queue_charge() - charge the groups that ran for the time they had
+ * @ctx: the context
+ * @now: its time in ns
+ *
+ * Context: the context's owner, IRQs off.  Costs as many steps as groups are
+ * placed (at most one per counter), however many wait.
+ */
+void kpmu_queue_charge(struct kpmu_ctx *ctx, u64 now)
+{
+	int i;
+
+	for (i = 0; i < ctx->nr_placed; i++) {
+		struct kpmu_event *leader = ctx->placed[i];
+		struct kpmu_group *g = &leader->group;
+		struct kpmu_class *c;
+
+		if (!g->queued || ctx->parked == leader || kpmu_is_pinned(leader))
+			continue;
+		c = find_class(ctx, g->class.key);
+		rb_erase_cached(&g->rb, &c->groups);
+		g->served += now - g->charged;
+		g->charged = now;
+		rb_add_cached(&g->rb, &c->groups, less_served);
+	}
+	update_min_served(ctx);
+	kpmu_ctx_changed(ctx);
+}

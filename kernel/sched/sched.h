@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * When events count: contexts, plans and the CPU's state.
+ *
+ * A context holds the events of one task or of one CPU.  While it is active on
+ * a CPU it belongs to that CPU: whoever wants to touch it goes there (by
+ * kpmu_ctx_call()), so on the CPU itself nothing but IRQs-off is needed.
+ * While it is not active it belongs to whoever has its lock.  A switch takes
+ * one context's lock at a time.
+ */
+#ifndef KPMU_SCHED_H
+#define KPMU_SCHED_H
+
+#include <linux/hrtimer.h>
+#include <linux/percpu.h>
+#include <linux/rhashtable-types.h>
+#include <linux/sched/clock.h>
+#include <linux/spinlock.h>
+
+#include "../event/event.h"
+
+/**
+ * struct kpmu_plan - which groups run now, on which counters
+ * @cpu_gen: generation of the CPU's context that it was made from
+ * @task_gen: generation of the task's context, 0 without one
+ * @serial: unique, to tell plans apart
+ * @cpu: the CPU it is good for, -1 if any
+ * @cpu_waits: flexible groups of the CPU's context that found no room
+ * @task_waits: the same of the task's context
+ * @exclusive: the only group in it wants to be alone
+ * @nr_cpu: groups of the CPU's context in it
+ * @nr: groups in it, of both contexts
+ * @groups: their leaders
+ * @slots: for the source
+ */
+struct kpmu_plan {
+	u64 cpu_gen;
+	u64 task_gen;
+	u64 serial;
+	int cpu;
+	u32 cpu_waits;
+	u32 task_waits;
+	bool exclusive;
+	u8 nr_cpu;
+	u8 nr;
+	struct kpmu_event *groups[KPMU_NR_SLOTS];
+	struct kpmu_slots slots;
+};
+
+/**
+ * struct kpmu_ctx - the events of a task or of a CPU
+ * @lock: guards it while not active; innermost lock of kpmu, taken under the
+ *	run-queue lock
+ * @cpu: where it is active, -1 if nowhere; changes under @lock
+ * @home: CPU context: its CPU; task context: -1
+ * @retired: it does not run again: its task is gone, or it was empty for long
+ * @task: task context: the task, held; else NULL
+ * @gen: changes whenever a plan made from it becomes wrong; 0: nothing enabled
+ * @time: ns it was active, up to @since
+ * @since: local_clock() when it became active
+ * @leaders: all groups, enabled or not
+ * @pinned: enabled pinned groups
+ * @classes: enabled flexible groups by what they need
+ * @parked: a group that is off, but keeps its place for a moment
+ * @nr_pinned: enabled pinned groups
+ * @nr_flexible: enabled flexible groups
+ * @nr_bound: enabled groups bound to one CPU (task context)
+ * @nr_events: attached events
+ * @emptied: jiffies when the last event left
+ * @min_served: what a group that joins is taken to have been served
+ * @rotated: @time of the last rotation
+ * @ref: events, the task hash
+ * @hash: in the hash of tasks
+ * @rcu: a switch may still look at it when the last reference goes
+ * @nr_placed: groups placed now
+ * @placed: their leaders
+ * @plan: the last plan made for it
+ */
+struct kpmu_ctx {
+	raw_spinlock_t lock;
+	int cpu;
+	int home;
+	bool retired;
+	struct task_struct *task;
+	u64 gen;
+	u64 time;
+	u64 since;
+	struct list_head leaders;
+	struct list_head pinned;
+	struct list_head classes;
+	struct kpmu_event *parked;
+	u32 nr_pinned;
+	u32 nr_flexible;
+	u32 nr_bound;
+	u32 nr_events;
+	unsigned long emptied;
+	u64 min_served;
+	u64 rotated;
+	refcount_t ref;
+	struct rhash_head hash;
+	struct rcu_head rcu;
+	u8 nr_placed;
+	/* From here on nothing needs to be zero in a new one, see ctx_setup() */
+	struct kpmu_event *placed[KPMU_NR_SLOTS];
+	struct kpmu_plan plan;
+};
+
+/**
+ * struct kpmu_cpu - a CPU's scheduling state; its own, with IRQs off
+ * @ctx: the CPU's context
+ * @task: the active task context, or NULL
+ * @stale: an active context has changed since the plan in force was made
+ * @applied: the plan in force, NULL while offline
+ * @rotate: the rotation timer
+ * @armed: it is running
+ * @flip: the task's flexible groups go before the CPU's this time
+ * @offline: nothing may run here now
+ */
+struct kpmu_cpu {
+	struct kpmu_ctx ctx;
+	struct kpmu_ctx *task;
+	bool stale;
+	struct kpmu_plan *applied;
+	struct hrtimer rotate;
+	bool armed;
+	bool flip;
+	bool offline;
+};
+
+DECLARE_PER_CPU(struct kpmu_cpu, kpmu_cpu);
+
+/* The context's clock: it runs while the context is active */
+static inline u64 kpmu_ctx_now(const struct kpmu_ctx *ctx)
+{
+	if (ctx->cpu < 0)
+		return ctx->time;
+	return ctx->time + local_clock() - ctx->since;
+}
+
+/* The context is this CPU's no more: whoever sees that sees all that was done */
+static inline void kpmu_ctx_release(struct kpmu_ctx *ctx)
+{
+	smp_store_release(&ctx->cpu, -1); /* pairs with kpmu_ctx_call() */
+}
+
+/* The plan that is for what is active on this CPU now, good or not */
+static inline struct kpmu_plan *kpmu_plan_of(struct kpmu_cpu *kc)
+{
+	return kc->task ? &kc->task->plan : &kc->ctx.plan;
+}
+
+static inline bool kpmu_plan_is_good(const struct kpmu_plan *plan,
+				     const struct kpmu_cpu *kc)
+{
+	return plan->cpu_gen == kc->ctx.gen &&
+	       plan->task_gen == (kc->task ? kc->task->gen : 0) &&
+	       (plan->cpu < 0 || plan->cpu == kc->ctx.home);
+}
+
+/* Bring the context's time up to a reading of local_clock() */
+static inline void kpmu_ctx_tick(struct kpmu_ctx *ctx, u64 clock)
+{
+	ctx->time += clock - ctx->since;
+	ctx->since = clock;
+}
+
+/* time.c: an event's times follow its state */
+void kpmu_clock_set(struct kpmu_clock *c, u64 now, bool enabled, bool running);
+void kpmu_group_clocks(struct kpmu_event *leader, u64 now);
+
+/* ctx.c */
+struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task);
+struct kpmu_ctx *kpmu_ctx_find(struct task_struct *task);
+void kpmu_ctx_get(struct kpmu_ctx *ctx);
+void kpmu_ctx_put(struct kpmu_ctx *ctx);
+int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
+		  void *data);
+void kpmu_ctx_start(struct kpmu_ctx *ctx);
+void kpmu_ctx_exit(struct task_struct *task);
+bool kpmu_ctxs_reap(unsigned long age);
+int kpmu_ctxs_init(void);
+void kpmu_ctxs_exit(void);
+
+/* queue.c: which groups are candidates; in the context's ownership */
+void kpmu_queue_add(struct kpmu_ctx *ctx, struct kpmu_event *leader);
+void kpmu_queue_del(struct kpmu_ctx *ctx, struct kpmu_event *leader);
+void kpmu_queue_park(struct kpmu_ctx *ctx, struct kpmu_event *leader);
+struct kpmu_event *kpmu_queue_first(struct kpmu_ctx *ctx, struct kpmu_class *c);
+struct kpmu_event *kpmu_queue_next(struct kpmu_ctx *ctx,
+				   struct kpmu_event *leader);
+void kpmu_queue_charge(struct kpmu_ctx *ctx, u64 now);
+void kpmu_ctx_changed(struct kpmu_ctx *ctx);
+
+/* plan.c */
+void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc);
+bool kpmu_plan_fits(struct kpmu_event *const *events, int n);
+struct kpmu_cpu *kpmu_plan_live(const struct kpmu_ctx *ctx);
+void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_event *leader);
+void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_event *leader);
+
+/* switch.c */
+void kpmu_resched(struct kpmu_cpu *kc, u64 clock);
+void kpmu_switch(struct task_struct *next);
+void kpmu_switch_in(struct kpmu_ctx *ctx);
+void kpmu_switch_out(struct kpmu_ctx *ctx, u64 clock);
+void kpmu_cpu_online(void);
+void kpmu_cpu_offline(void);
+
+/* rotate.c */
+void kpmu_rotate_init(struct kpmu_cpu *kc);
+void kpmu_rotate_arm(struct kpmu_cpu *kc);
+bool kpmu_rotate_due(const struct kpmu_ctx *ctx);
+void kpmu_rotate_ctx(struct kpmu_ctx *ctx);
+extern unsigned int kpmu_mux_interval_ms;
+
+#endif

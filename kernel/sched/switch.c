@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Putting plans into effect: at a task switch, after a change, as CPUs come and
+ * go.  All of it runs on the CPU it is about, with IRQs off.
+ */
+#include <linux/cpumask.h>
+#include <linux/percpu.h>
+
+#include "../trace/stats.h"
+#include "sched.h"
+
+DEFINE_PER_CPU(struct kpmu_cpu, kpmu_cpu);
+
+/* Are the groups of a context in the plan those that are placed already? */
+static bool same_groups(const struct kpmu_ctx *ctx, const struct kpmu_plan *plan)
+{
+	int i, n = 0;
+
+	for (i = 0; i < plan->nr; i++) {
+		if (plan->groups[i]->ctx != ctx)
+			continue;
+		if (n == ctx->nr_placed || ctx->placed[n] != plan->groups[i])
+			return false;
+		n++;
+	}
+	return n == ctx->nr_placed;
+}
+
+/* Let placement, and with it time_running, follow the plan */
+static void place_groups(struct kpmu_ctx *ctx, const struct kpmu_plan *plan)
+{
+	int i, n = 0;
+
+	for (i = 0; i < plan->nr; i++)
+		plan->groups[i]->group.mark = true;
+	for (i = 0; i < ctx->nr_placed; i++) {
+		struct kpmu_event *leader = ctx->placed[i];
+
+		if (leader->group.mark)
+			continue;
+		leader->group.placed = false;
+		kpmu_group_clocks(leader, ctx->time);
+	}
+	for (i = 0; i < plan->nr; i++) {
+		struct kpmu_event *leader = plan->groups[i];
+
+		leader->group.mark = false;
+		if (leader->ctx != ctx)
+			continue;
+		ctx->placed[n++] = leader;
+		if (leader->group.placed)
+			continue;
+		leader->group.placed = true;
+		leader->group.charged = ctx->time;
+		kpmu_group_clocks(leader, ctx->time);
+	}
+	ctx->nr_placed = n;
+}
+
+/* A plan that was not in force, or that was made anew, comes into force */
+static void apply(struct kpmu_cpu *kc, struct kpmu_plan *plan, u64 clock)
+{
+	struct kpmu_ctx *task = kc->task;
+
+	if (kpmu_plan_is_good(plan, kc)) {
+		kc->stale = false;
+		kpmu_stat_inc(plan_hits);
+	} else {
+		kpmu_ctx_tick(&kc->ctx, clock);
+		if (task)
+			kpmu_ctx_tick(task, clock);
+		kpmu_plan_build(plan, kc);
+	}
+	if ((plan->nr_cpu || kc->ctx.nr_placed) && !same_groups(&kc->ctx, plan)) {
+		kpmu_ctx_tick(&kc->ctx, clock);
+		place_groups(&kc->ctx, plan);
+	}
+	if (task && !same_groups(task, plan)) {
+		kpmu_ctx_tick(task, clock);
+		place_groups(task, plan);
+	}
+	kc->applied = plan;
+}
+
+/**
+ * kpmu_resched() - put what should run on this CPU's counters
+ * @kc: this CPU
+ * @clock: local_clock() when the change began.  All that happens in one change
+ *	happens at one time, so what is enabled and at once runs has
+ *	equal times
+ *
+ * Context: IRQs off; call after any change to an active context.
+ */
+void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
+{
+	struct kpmu_plan *plan = kpmu_plan_of(kc);
+
+	if (unlikely(kc->offline))
+		return;
+	if (kc->stale || kc->applied != plan)
+		apply(kc, plan, clock);
+	kpmu_commit(&plan->slots);
+	if (plan->cpu_waits | plan->task_waits)
+		kpmu_rotate_arm(kc);
+}
+
+/* From here on the context belongs to this CPU */
+static bool activate(struct kpmu_cpu *kc, struct kpmu_ctx *ctx, u64 clock)
+{
+	bool ok;
+
+	raw_spin_lock(&ctx->lock);
+	ok = ctx->cpu < 0 && !ctx->retired;
+	if (ok) {
+		ctx->since = clock;
+		WRITE_ONCE(ctx->cpu, kc->ctx.home);
+	}
+	raw_spin_unlock(&ctx->lock);
+	return ok;
+}
+
+/**
+ * kpmu_switch() - one task leaves this CPU, another comes
+ * @next: the task that comes
+ *
+ * What both tasks want to count goes on; see kpmu_commit().
+ *
+ * Context: under the run-queue lock, IRQs off.  Costs nothing more for events
+ * of tasks that are not involved.
+ */
+void kpmu_switch(struct task_struct *next)
+{
+	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
+	struct kpmu_ctx *old = kc->task, *new = NULL;
+	u64 clock;
+
+	if (!kc->offline)
+		new = kpmu_ctx_find(next);
+	if (!old && !new)
+		return;
+	kpmu_stat_inc(switches);
+	clock = local_clock();
+	if (old)
+		kpmu_ctx_tick(old, clock);
+	if (new && !activate(kc, new, clock))
+		new = NULL;
+	kc->task = new;
+	if (new && kpmu_rotate_due(new))
+		kpmu_rotate_ctx(new);
+	kpmu_resched(kc, clock);
+	/* All of it is folded: now others may have it */
+	if (old)
+		kpmu_ctx_release(old);
+}
+
+/**
+ * kpmu_switch_in() - start counting for the task that runs here already
+ * @ctx: its context, new in the hash
+ *
+ * Context: IRQs off, current is the context's task.
+ */
+void kpmu_switch_in(struct kpmu_ctx *ctx)
+{
+	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
+	u64 clock;
+
+	if (kc->task || kc->offline)
+		return;
+	clock = local_clock();
+	if (!activate(kc, ctx, clock))
+		return;
+	kc->task = ctx;
+	kpmu_resched(kc, clock);
+}
+
+/**
+ * kpmu_switch_out() - the running task's context has retired
+ * @ctx: the context, active here
+ * @clock: local_clock() of the change
+ *
+ * Context: IRQs off, the context's owner.
+ */
+void kpmu_switch_out(struct kpmu_ctx *ctx, u64 clock)
+{
+	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
+
+	if (WARN_ON_ONCE(kc->task != ctx))
+		return;
+	kc->task = NULL;
+	kpmu_resched(kc, clock);
+	kpmu_ctx_release(ctx);
+}
+
+/**
+ * kpmu_cpu_online() - this CPU may count from now on
+ *
+ * Context: on the CPU, IRQs off.
+ */
+void kpmu_cpu_online(void)
+{
+	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
+	struct kpmu_ctx *ctx = &kc->ctx;
+
+	raw_spin_lock(&ctx->lock);
+	ctx->since = local_clock();
+	ctx->cpu = ctx->home;
+	raw_spin_unlock(&ctx->lock);
+	kc->offline = false;
+	kpmu_resched(kc, ctx->since);
+}
+
+/**
+ * kpmu_cpu_offline() - this CPU goes; its events keep what they have
+ *
+ * Context: on the CPU, IRQs off; only kernel threads run here any more.
+ */
+void kpmu_cpu_offline(void)
+{
+	static const struct kpmu_plan nothing;
+	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
+	u64 clock = local_clock();
+
+	kpmu_ctx_tick(&kc->ctx, clock);
+	place_groups(&kc->ctx, &nothing);
+	if (kc->task)
+		kpmu_ctx_tick(kc->task, clock);
+	kc->offline = true;
+	/* Left running it would move to another CPU with the other timers */
+	hrtimer_try_to_cancel(&kc->rotate);
+	kc->armed = false;
+	kpmu_commit(&nothing.slots);
+	kpmu_counters_offline();
+	kc->applied = NULL;
+	if (kc->task) {
+		kpmu_ctx_release(kc->task);
+		kc->task = NULL;
+	}
+	kpmu_ctx_release(&kc->ctx);
+}

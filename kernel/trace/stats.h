@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Statistics: plain per-CPU counters, summed when somebody looks. */
+#ifndef KPMU_STATS_H
+#define KPMU_STATS_H
+
+#include <linux/percpu.h>
+#include <linux/types.h>
+
+/* X(name, what it counts) */
+#define KPMU_STATS(X)							\
+	X(opens,	"events opened")				\
+	X(closes,	"events destroyed")				\
+	X(plans,	"plans computed")				\
+	X(plan_hits,	"cached plans used again")			\
+	X(commits,	"commits that changed the hardware")		\
+	X(selectors,	"event selectors written")			\
+	X(counters,	"counters written")				\
+	X(switches,	"task switches with events on either side")	\
+	X(rotations,	"rotations")					\
+	X(pmis,		"overflow interrupts of ours")			\
+	X(pmis_late,	"overflows of a counter without an owner")	\
+	X(remote,	"calls to another CPU")
+
+struct kpmu_stats {
+#define KPMU_STAT_FIELD(name, text) u64 name;
+	KPMU_STATS(KPMU_STAT_FIELD)
+#undef KPMU_STAT_FIELD
+};
+
+DECLARE_PER_CPU(struct kpmu_stats, kpmu_stats);
+
+#define kpmu_stat_inc(name)	this_cpu_inc(kpmu_stats.name)
+
+struct seq_file;
+void kpmu_stats_show(struct seq_file *m);
+
+#endif

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# deps.sh - install the Debian packages that the build and the tests need, if
+# they are missing and we are root; else say which.
+
+# shellcheck source=qemu/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+packages=(
+	make gcc gcc-12 libc6-dev binutils cpio bc python3-venv xz-utils bzip2
+	libelf-dev libssl-dev flex bison			# kernel modules
+	ninja-build pkg-config libglib2.0-dev libpixman-1-dev zlib1g-dev
+	libfdt-dev						# QEMU
+	sparse shellcheck					# make check
+)
+
+missing=()
+for p in "${packages[@]}"; do
+	dpkg-query -W -f '${Status}' "$p" 2>/dev/null | grep -q 'install ok' ||
+		missing+=("$p")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+[ "$(id -u)" = 0 ] || die "please install, as root: apt-get install ${missing[*]}"
+say "installing ${missing[*]}"
+log=$(mktemp)
+progress "$log" apt-get update -q || die "apt-get update failed"
+progress "$log" env DEBIAN_FRONTEND=noninteractive \
+	apt-get install -q -y --no-install-recommends "${missing[@]}" ||
+	die "apt-get install failed"
+rm -f "$log"

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# module.sh NAME [MAKE-ARGUMENTS] - build kpmu.ko for a kernel of kernel.sh into
+# build/NAME.  A warning is an error.
+
+# shellcheck source=qemu/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+name=${1:?name of a kernel}
+shift
+need_tools make gcc-12:gcc-12
+kdir=$("$KPMU_TOP/qemu/kernel.sh" "$name")
+out=$KPMU_TOP/build/$name
+mkdir -p "$out"
+
+# Copy what changed: kbuild then rebuilds just that
+cd "$KPMU_TOP"
+find kernel include Kbuild -type f \( -name '*.[chS]' -o -name Kbuild \) |
+while read -r f; do
+	cmp -s "$f" "$out/$f" && continue
+	mkdir -p "$out/$(dirname "$f")"
+	cp "$f" "$out/$f"
+done
+
+# No vmlinux comes with Debian's headers, so no BTF
+if ! make -C "$kdir/build" M="$out" CONFIG_DEBUG_INFO_BTF_MODULES= \
+	-j"$(nproc)" modules "$@" >"$out/build.log" 2>&1; then
+	cat "$out/build.log" >&2
+	die "kpmu does not build for $name"
+fi
+if grep -E 'warning|WARNING' "$out/build.log" >&2; then
+	die "kpmu builds with warnings for $name"
+fi
+strip --strip-debug "$out/kpmu.ko" -o "$out/kpmu.stripped.ko"
+say "built $out/kpmu.ko for $(cat "$kdir/release")"

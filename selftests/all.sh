@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# all.sh - everything that make test runs, stage by stage; the last line is
+# "N passed, N failed".
+
+# shellcheck source=qemu/lib.sh
+. "$(dirname "$0")/../qemu/lib.sh"
+cd "$KPMU_TOP"
+
+passed=0 failed=0 skipped=0
+
+# stage NAME COMMAND... - run it; take "N passed, N failed[, N skipped]" from the
+# last line that has it, or count the stage itself as one test
+stage()
+{
+	local name=$1 rc=0 line p f s start=$SECONDS out
+	shift
+	out=$KPMU_TOP/build/log/stage-$name
+	mkdir -p "$KPMU_TOP/build/log"
+	echo "== $name"
+	"$@" 2>&1 | tee "$out" || rc=$?
+	line=$(grep -aE '[0-9]+ passed, [0-9]+ failed' "$out" | tail -n1 || true)
+	if [ -n "$line" ]; then
+		p=$(sed -E 's/.*[^0-9]?([0-9]+) passed.*/\1/' <<<" $line")
+		f=$(sed -E 's/.* ([0-9]+) failed.*/\1/' <<<"$line")
+		s=$(sed -nE 's/.* ([0-9]+) skipped.*/\1/p' <<<"$line")
+		[ $rc -eq 0 ] || [ "$f" != 0 ] || f=1
+	else
+		p=$((rc == 0)) f=$((rc != 0)) s=0
+	fi
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + ${s:-0}))
+	echo "== $name: $p passed, $f failed, ${s:-0} skipped, $((SECONDS - start)) s"
+}
+
+stage layers selftests/layers.sh
+stage check selftests/check.sh
+stage unit make -s -C selftests unit
+stage qemu make -s -C qemu test
+stage guests selftests/run.sh
+stage conformance selftests/conformance.sh
+echo "$skipped skipped"
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# check.sh - what a reviewer's tools say: sparse on the module, checkpatch on the
+# kernel code and the tests, shellcheck on the scripts, SPDX everywhere.
+
+# shellcheck source=qemu/lib.sh
+. "$(dirname "$0")/../qemu/lib.sh"
+cd "$KPMU_TOP"
+need_tools sparse shellcheck perl make
+
+bad=0
+verdict() { if [ "$2" = 0 ]; then echo "$1: clean"; else echo "$1: NOT clean"; bad=1; fi; }
+
+# checkpatch comes with the kernel's source
+checkpatch=$KPMU_CACHE/checkpatch
+get_checkpatch()
+{
+	[ ! -e "$checkpatch/checkpatch.pl" ] || return 0
+	local src
+	src=$("$KPMU_TOP/qemu/kernel.sh" source)
+	mkdir -p "$checkpatch"
+	cp "$src"/scripts/{checkpatch.pl,spelling.txt,const_structs.checkpatch} "$checkpatch/"
+}
+
+rc=0
+for k in 6.1 6.12; do
+	qemu/module.sh $k C=2 2>/dev/null || rc=1
+	grep -E '(kernel|include)/.*: (warning|error):' build/$k/build.log && rc=1
+	grep -q '^  CHECK' build/$k/build.log || { echo "sparse did not run for $k"; rc=1; }
+done
+verdict sparse $rc
+
+get_checkpatch
+# Not taken over from the kernel's rules: MAINTAINERS, the line length of data
+# tables, TRACE_EVENT's own layout, kselftest macros that look like functions
+ignore=FILE_PATH_CHANGES,LINUX_VERSION_CODE,CONST_STRUCT,MACRO_ARG_REUSE,COMPLEX_MACRO
+ignore+=,SPDX_LICENSE_TAG,TRAILING_SEMICOLON,MULTISTATEMENT_MACRO_USE_DO_WHILE
+ignore+=,PREFER_KERNEL_TYPES,NEW_TYPEDEFS,EMBEDDED_FUNCTION_NAME,MACRO_WITH_FLOW_CONTROL,CONSTANT_COMPARISON,ALLOC_WITH_SIZEOF,MACRO_ARG_UNUSED
+rc=0
+mapfile -t files < <(git ls-files 'kernel/*.[ch]' 'include/*.h' 'selftests/*.[ch]')
+perl "$checkpatch/checkpatch.pl" --no-tree --terse --no-summary --max-line-length=90 \
+	 --ignore "$ignore" --file "${files[@]}" |
+	grep -vE 'kpmu_trace.h|CHECK: Alignment should match|CHECK: Macro argument' >build/checkpatch.log || true
+[ ! -s build/checkpatch.log ] || { cat build/checkpatch.log; rc=1; }
+verdict checkpatch $rc
+
+rc=0
+mapfile -t scripts < <(git ls-files | xargs grep -lE '^#!.*sh$' )
+shellcheck -x "${scripts[@]}" || rc=1
+verdict shellcheck $rc
+
+rc=0
+git ls-files | grep -vE '^(COPYING|.*\.md|qemu/patches/.*)$' | while read -r f; do
+	head -n 5 "$f" | grep -q SPDX-License-Identifier || echo "no SPDX line: $f"
+done >build/spdx.log
+[ ! -s build/spdx.log ] || { cat build/spdx.log; rc=1; }
+verdict spdx $rc
+exit $bad

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* User mode, kernel mode, both, neither. */
+#define _GNU_SOURCE
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include "event.h"
+#include "harness.h"
+
+#define N 100000
+
+static int open_mode(int user, int kernel, int group, uint32_t type,
+		     uint64_t config)
+{
+	struct perf_event_attr a = ev_attr(type, config);
+
+	a.exclude_user = !user;
+	a.exclude_kernel = !kernel;
+	a.disabled = group < 0;
+	a.read_format = FORMAT_TIMES;
+	return ev_must(&a, 0, -1, group, 0);
+}
+
+#define INSNS	PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS
+
+TEST(kernel_only)
+{
+	ROWS("A-23");
+	int fd = open_mode(0, 1, -1, INSNS), i;
+	uint64_t idle, busy;
+
+	work_counted(fd, N, 0);
+	idle = ev_count(fd);
+	EXPECT_GT(idle, 0);
+	EXPECT_LT(idle, N);		/* nothing of our 400,000 */
+	ev_enable(fd);
+	for (i = 0; i < 1000; i++)
+		syscall(SYS_getppid);
+	ev_disable(fd);
+	busy = ev_count(fd) - idle;
+	EXPECT_GT(busy, 1000 * 20);
+	EXPECT_LT(busy, 1000 * 5000);
+}
+
+TEST(user_only)
+{
+	ROWS("A-24");
+	int fd = open_mode(1, 0, -1, INSNS);
+	uint64_t one, two;
+
+	/* Kernel work between two reads of the clock is not seen */
+	work_counted(fd, N, 0);
+	one = ev_count(fd);
+	EXPECT_GE(one, WORK_INSNS(N));
+	EXPECT_LE(one, WORK_INSNS(N) + SLACK(WORK_INSNS(N)));
+	ev_enable(fd);
+	for (int i = 0; i < 1000; i++)
+		syscall(SYS_getppid);
+	ev_disable(fd);
+	two = ev_count(fd) - one;
+	EXPECT_GT(two, 1000 * 3);
+	EXPECT_LT(two, 1000 * 30);
+}
+
+/* Started and stopped together, the two halves make the whole */
+static void halves(struct __test *_metadata, uint32_t type, uint64_t config)
+{
+	int both = open_mode(1, 1, -1, type, config);
+	int user = open_mode(1, 0, both, type, config);
+	int kernel = open_mode(0, 1, both, type, config);
+	uint64_t b, u, k;
+
+	ev_enable(both);
+	for (int i = 0; i < 200; i++) {
+		work(100);
+		syscall(SYS_getppid);
+	}
+	ev_disable(both);
+	b = ev_count(both);
+	u = ev_count(user);
+	k = ev_count(kernel);
+	printf("# both %lu user %lu kernel %lu\n", b, u, k);
+	EXPECT_GE(u, 200 * 100);
+	EXPECT_GT(k, 0);
+	if (exact()) {
+		EXPECT_EQ(b, u + k);
+	} else {
+		EXPECT_GT(b, u);
+		EXPECT_GT(b, k);
+	}
+}
+
+TEST(halves_of_instructions)
+{
+	ROWS("A-23 A-24 O-16");
+	halves(_metadata, INSNS);
+}
+
+TEST(halves_of_branches)
+{
+	ROWS("A-23 A-24");
+	halves(_metadata, PERF_TYPE_RAW, RAW_BRANCHES);
+}
+
+TEST(halves_of_loads)
+{
+	ROWS("A-23 A-24");
+	halves(_metadata, PERF_TYPE_RAW, RAW_LOADS);
+}
+
+TEST(neither)
+{
+	ROWS("A-23 A-24");
+	int fd = open_mode(0, 0, -1, INSNS);
+	struct ev_times t;
+
+	work_counted(fd, N, 0);
+	t = ev_times(fd);
+	EXPECT_EQ(t.value, 0);
+	EXPECT_GT(t.enabled, 0);
+	EXPECT_EQ(t.enabled, t.running);
+}
+
+/* The same event in two modes at once, in two groups */
+TEST(modes_beside_each_other)
+{
+	ROWS("A-23 A-24");
+	int user = open_mode(1, 0, -1, INSNS), kernel = open_mode(0, 1, -1, INSNS);
+	uint64_t before;
+
+	ev_enable(kernel);
+	before = ev_count(kernel);
+	work_counted(user, N, 0);
+	EXPECT_GE(ev_count(user), WORK_INSNS(N));
+	EXPECT_LE(ev_count(user), WORK_INSNS(N) + SLACK(WORK_INSNS(N)));
+	EXPECT_GT(ev_count(kernel), before);
+}
+
+/* One after the other, so that counters change hands between modes */
+TEST(modes_in_turn)
+{
+	ROWS("A-23 A-24");
+	int user = open_mode(1, 0, -1, INSNS), kernel = open_mode(0, 1, -1, INSNS);
+	int both = open_mode(1, 1, -1, INSNS);
+	uint64_t last[3] = { 0 }, now;
+
+	for (int i = 0; i < 50; i++) {
+		work_counted(user, 1000, 0);
+		now = ev_count(user) - last[0];
+		EXPECT_GE(now, WORK_INSNS(1000));
+		EXPECT_LE(now, WORK_INSNS(1000) + SLACK(WORK_INSNS(1000)));
+		last[0] += now;
+		work_counted(kernel, 1000, 0);
+		now = ev_count(kernel) - last[1];
+		EXPECT_GT(now, 0);
+		EXPECT_LT(now, 200000);
+		last[1] += now;
+		work_counted(both, 1000, 0);
+		now = ev_count(both) - last[2];
+		EXPECT_GT(now, WORK_INSNS(1000));
+		EXPECT_LT(now, WORK_INSNS(1000) + 200000);
+		last[2] += now;
+	}
+}
+
+/* Accepted; for hardware events it has no effect, not even in the idle task */
+TEST(exclude_idle)
+{
+	ROWS("A-26");
+	struct perf_event_attr a = ev_attr(INSNS);
+	int fd, idle;
+	uint64_t all, none;
+
+	a.exclude_kernel = 0;
+	a.exclude_user = 1;
+	fd = ev_must(&a, -1, nr_cpus() - 1, -1, 0);
+	a.exclude_idle = 1;
+	idle = ev_must(&a, -1, nr_cpus() - 1, -1, 0);
+	ev_enable(fd);
+	ev_enable(idle);
+	usleep(50000);
+	ev_disable(idle);
+	ev_disable(fd);
+	all = ev_count(fd);
+	none = ev_count(idle);
+	EXPECT_GT(all, 0);
+	EXPECT_GT(none, 0);
+	EXPECT_LE(none, all);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Events on tasks: ourselves, other processes and threads, wherever they run. */
+#define _GNU_SOURCE
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include "event.h"
+#include "harness.h"
+#include "task.h"
+
+#define N	100001
+#define FEW	1
+
+static struct perf_event_attr insns(int disabled)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+
+	a.disabled = disabled;
+	a.read_format = FORMAT_TIMES;
+	return a;
+}
+
+/* What an event sees of @n rounds, less what it sees of few */
+static uint64_t seen(int fd, struct worker *w, uint64_t n)
+{
+	uint64_t a, b, c;
+
+	a = ev_count(fd);
+	worker_run(w, FEW);
+	b = ev_count(fd);
+	worker_run(w, n);
+	c = ev_count(fd);
+	return c - b - (b - a);
+}
+
+#define SEES_ALL(fd, w, n) do {						\
+	uint64_t __s = seen(fd, w, n), __e = worker_insns(n, FEW);	\
+									\
+	EXPECT_GE(__s + SLACK(__e), __e);				\
+	EXPECT_LE(__s, __e + SLACK(__e));				\
+} while (0)
+
+TEST(another_process)
+{
+	ROWS("O-07 F-08");
+	struct perf_event_attr a = insns(0);
+	struct worker w;
+	int fd;
+
+	worker_start(&w);
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	SEES_ALL(fd, &w, N);
+	SEES_ALL(fd, &w, N);
+	/* Not us */
+	uint64_t before = ev_count(fd);
+
+	work(N);
+	EXPECT_EQ(ev_count(fd), before);
+	worker_stop(&w);
+}
+
+TEST(another_thread)
+{
+	ROWS("O-09");
+	struct perf_event_attr a = insns(0);
+	struct worker one, two;
+	int fd1, fd2, self;
+	uint64_t before1, before2;
+
+	worker_start_thread(&one);
+	worker_start_thread(&two);
+	fd1 = ev_must(&a, one.pid, -1, -1, 0);
+	fd2 = ev_must(&a, two.pid, -1, -1, 0);
+	SEES_ALL(fd1, &one, N);
+	SEES_ALL(fd2, &two, N);
+	before1 = ev_count(fd1);
+	before2 = ev_count(fd2);
+	worker_run(&one, N);
+	EXPECT_GE(ev_count(fd1), before1 + 4 * N);
+	EXPECT_EQ(ev_count(fd2), before2);
+	/* pid names the first thread, not the process */
+	self = ev_must(&a, getpid(), -1, -1, 0);
+	ev_disable(self);
+	before1 = ev_count(self);
+	worker_run(&one, N);
+	EXPECT_EQ(ev_count(self), before1);
+	worker_stop(&one);
+	worker_stop(&two);
+}
+
+TEST(first_thread_only)
+{
+	ROWS("O-09");
+	struct perf_event_attr a = insns(0);
+	struct worker w;
+	uint64_t before;
+	int fd;
+
+	worker_start_thread(&w);
+	fd = ev_must(&a, getpid(), -1, -1, 0);
+	before = ev_count(fd);
+	worker_run(&w, 100 * N);	/* 40 million, in the thread */
+	EXPECT_LT(ev_count(fd) - before, 20000000);
+	worker_stop(&w);
+}
+
+TEST(children_are_others)
+{
+	struct perf_event_attr a = insns(0);
+	int fd = ev_must(&a, 0, -1, -1, 0), status;
+	uint64_t before = ev_count(fd);
+	pid_t pid = fork();
+
+	if (!pid) {
+		work(100 * N);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	EXPECT_LT(ev_count(fd) - before, 10000000);
+}
+
+TEST(follows_migrations)
+{
+	ROWS("O-05 O-07");
+	struct perf_event_attr a = insns(0);
+	uint64_t v[3];
+	struct worker w;
+	int fd;
+
+	if (nr_cpus() < 2)
+		SKIP(return, "one CPU");
+	worker_start(&w);
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	worker_roam(&w, 1, 20);
+	v[0] = ev_count(fd);
+	worker_roam(&w, 1, 20);
+	v[1] = ev_count(fd);
+	worker_roam(&w, 10001, 20);
+	v[2] = ev_count(fd);
+	if (exact())
+		EXPECT_EQ(v[2] - v[1] - (v[1] - v[0]), 20 * worker_insns(10001, 1));
+	else
+		EXPECT_GE(v[2] - v[1], 20 * worker_insns(10001, 1));
+	worker_stop(&w);
+}
+
+TEST(self_follows_migrations)
+{
+	ROWS("O-05");
+	struct perf_event_attr a = insns(1);
+	int fd = ev_must(&a, 0, -1, -1, 0);
+	struct ev_times t;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(pin_to(i % nr_cpus()), 0);
+		work_counted(fd, 1000, 0);
+	}
+	t = ev_times(fd);
+	EXPECT_GE(t.value, 100 * WORK_INSNS(1000));
+	EXPECT_LE(t.value, 100 * (WORK_INSNS(1000) + SLACK(WORK_INSNS(1000))));
+	EXPECT_EQ(t.enabled, t.running);
+}
+
+TEST(self_on_one_cpu_only)
+{
+	ROWS("O-06");
+	struct perf_event_attr a = insns(0);
+	struct ev_times one, two;
+	int fd;
+
+	if (nr_cpus() < 2)
+		SKIP(return, "one CPU");
+	ASSERT_EQ(pin_to(0), 0);
+	fd = ev_must(&a, 0, 1, -1, 0);
+	work(N);
+	one = ev_times(fd);
+	EXPECT_EQ(one.value, 0);
+	EXPECT_EQ(one.running, 0);
+	EXPECT_GT(one.enabled, 0);
+	ASSERT_EQ(pin_to(1), 0);
+	work(N);
+	ASSERT_EQ(pin_to(0), 0);
+	two = ev_times(fd);
+	EXPECT_GE(two.value, 4 * N);
+	EXPECT_GT(two.running, 0);
+	EXPECT_LT(two.running, two.enabled);
+	work(N);
+	one = ev_times(fd);
+	EXPECT_EQ(one.value, two.value);
+	EXPECT_EQ(one.running, two.running);
+	EXPECT_GT(one.enabled, two.enabled);
+}
+
+TEST(self_on_this_cpu_exact)
+{
+	ROWS("O-06");
+	struct perf_event_attr a = insns(1);
+	int cpu, fd[8], n = nr_cpus() < 8 ? nr_cpus() : 8;
+
+	for (cpu = 0; cpu < n; cpu++)
+		fd[cpu] = ev_must(&a, 0, cpu, -1, 0);
+	for (cpu = 0; cpu < n; cpu++) {
+		ASSERT_EQ(pin_to(cpu), 0);
+		for (int i = 0; i < n; i++)
+			work_counted(fd[i], 1000 + cpu, 0);
+	}
+	for (cpu = 0; cpu < n; cpu++) {
+		EXPECT_GE(ev_count(fd[cpu]), WORK_INSNS(1000 + cpu));
+		EXPECT_LE(ev_count(fd[cpu]), WORK_INSNS(1000 + cpu) +
+					     SLACK(WORK_INSNS(1000)));
+	}
+}
+
+TEST(another_on_one_cpu_only)
+{
+	ROWS("O-08");
+	struct perf_event_attr a = insns(0);
+	struct ev_times before, after;
+	struct worker w;
+	int on1, any;
+
+	if (nr_cpus() < 2)
+		SKIP(return, "one CPU");
+	worker_start(&w);
+	worker_pin(&w, 0);
+	on1 = ev_must(&a, w.pid, 1, -1, 0);
+	any = ev_must(&a, w.pid, -1, -1, 0);
+	worker_run(&w, N);
+	before = ev_times(on1);
+	EXPECT_EQ(before.value, 0);
+	EXPECT_EQ(before.running, 0);
+	EXPECT_GT(before.enabled, 0);
+	SEES_ALL(any, &w, N);
+	worker_pin(&w, 1);
+	SEES_ALL(on1, &w, N);
+	SEES_ALL(any, &w, N);
+	before = ev_times(on1);
+	worker_pin(&w, 0);
+	before = ev_times(on1);
+	worker_run(&w, N);
+	after = ev_times(on1);
+	EXPECT_EQ(after.value, before.value);
+	EXPECT_EQ(after.running, before.running);
+	EXPECT_GT(after.enabled, before.enabled);
+	worker_stop(&w);
+}
+
+/* Where the target is, and whether it runs, when the event comes and goes */
+TEST(attach_to_one_that_runs)
+{
+	ROWS("O-07");
+	struct perf_event_attr a = insns(0);
+	uint64_t one, two;
+	struct worker w;
+	int fd, i;
+
+	worker_start(&w);
+	for (i = 0; i < 10; i++) {
+		worker_pin(&w, i % nr_cpus());
+		worker_go(&w, 3000000);
+		fd = ev_must(&a, w.pid, -1, -1, 0);
+		/* It counts now, whatever the task does meanwhile */
+		one = ev_count(fd);
+		while ((two = ev_count(fd)) == one && ev_times(fd).enabled < 2000000000)
+			;
+		EXPECT_GT(two, one);
+		EXPECT_TRUE(always_ran(fd));
+		close(fd);
+		worker_wait(&w);
+	}
+	worker_stop(&w);
+}
+
+TEST(switch_one_that_runs)
+{
+	ROWS("O-07 I-01 I-02");
+	struct perf_event_attr a = insns(1);
+	struct ev_times one, two;
+	struct worker w;
+	int fd, i;
+
+	worker_start(&w);
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	for (i = 0; i < 10; i++) {
+		worker_pin(&w, i % nr_cpus());
+		worker_go(&w, 3000000);
+		ev_enable(fd);
+		ev_disable(fd);
+		/* From here on nothing */
+		one = ev_times(fd);
+		two = ev_times(fd);
+		EXPECT_EQ(memcmp(&one, &two, sizeof(one)), 0);
+		EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_RESET, 0), 0);
+		EXPECT_EQ(ev_count(fd), 0);
+		worker_wait(&w);
+		EXPECT_EQ(ev_count(fd), 0);
+	}
+	worker_stop(&w);
+}
+
+TEST(attach_to_one_that_sleeps)
+{
+	ROWS("O-07");
+	struct perf_event_attr a = insns(0);
+	struct worker w;
+	int fd, i;
+
+	worker_start(&w);
+	for (i = 0; i < 10; i++) {
+		worker_pin(&w, i % nr_cpus());
+		fd = ev_must(&a, w.pid, -1, -1, 0);
+		EXPECT_EQ(ev_count(fd), 0);
+		EXPECT_EQ(ev_times(fd).enabled, 0);
+		SEES_ALL(fd, &w, N);
+		close(fd);
+	}
+	worker_stop(&w);
+}
+
+#define MANY 32
+
+TEST(many_tasks)
+{
+	ROWS("O-07 O-04");
+	struct perf_event_attr a = insns(0);
+	struct worker w[MANY];
+	uint64_t v[MANY][3];
+	int fd[MANY], i, round;
+
+	for (i = 0; i < MANY; i++) {
+		worker_start(&w[i]);
+		fd[i] = ev_must(&a, w[i].pid, -1, -1, 0);
+	}
+	/* All at once, each its own amount */
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < MANY; i++)
+			worker_go(&w[i], round == 2 ? 10001 + 1000 * i : 1);
+		for (i = 0; i < MANY; i++)
+			worker_wait(&w[i]);
+		for (i = 0; i < MANY; i++)
+			v[i][round] = ev_count(fd[i]);
+	}
+	for (i = 0; i < MANY; i++) {
+		uint64_t want = worker_insns(10001 + 1000 * i, 1);
+		uint64_t got = v[i][2] - v[i][1] - (v[i][1] - v[i][0]);
+
+		EXPECT_GE(got + SLACK(want), want);
+		EXPECT_LE(got, want + SLACK(want));
+	}
+	for (i = 0; i < MANY; i++)
+		worker_stop(&w[i]);
+}
+
+/* Many on one CPU: each switch changes what the counters count */
+TEST(many_tasks_one_cpu)
+{
+	ROWS("O-07");
+	struct perf_event_attr a = insns(0);
+	struct worker w[8];
+	uint64_t v[8][3];
+	int fd[8], i, round;
+
+	for (i = 0; i < 8; i++) {
+		worker_start(&w[i]);
+		worker_pin(&w[i], nr_cpus() - 1);
+		a.type = i % 2 ? PERF_TYPE_HARDWARE : PERF_TYPE_RAW;
+		a.config = i % 2 ? PERF_COUNT_HW_INSTRUCTIONS : RAW_LOADS;
+		fd[i] = ev_must(&a, w[i].pid, -1, -1, 0);
+	}
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < 8; i++)
+			worker_go(&w[i], round == 2 ? 5000001 : 1);
+		for (i = 0; i < 8; i++)
+			worker_wait(&w[i]);
+		for (i = 0; i < 8; i++)
+			v[i][round] = ev_count(fd[i]);
+	}
+	for (i = 0; i < 8; i++) {
+		uint64_t want = 5000000 * (i % 2 ? 4 : 1);
+		uint64_t got = v[i][2] - v[i][1] - (v[i][1] - v[i][0]);
+
+		EXPECT_GE(got + SLACK(want), want);
+		EXPECT_LE(got, want + SLACK(want));
+	}
+	for (i = 0; i < 8; i++)
+		worker_stop(&w[i]);
+}
+
+/* Two observers of one task, and one event of each kind */
+TEST(two_observers)
+{
+	ROWS("O-04");
+	struct perf_event_attr a = insns(0);
+	struct worker w;
+	int one, two;
+	uint64_t before[2], after[2];
+
+	worker_start(&w);
+	one = ev_must(&a, w.pid, -1, -1, 0);
+	two = ev_must(&a, w.pid, -1, -1, 0);
+	before[0] = ev_count(one);
+	before[1] = ev_count(two);
+	worker_run(&w, N);
+	after[0] = ev_count(one);
+	after[1] = ev_count(two);
+	EXPECT_EQ(after[0] - before[0], after[1] - before[1]);
+	close(one);
+	SEES_ALL(two, &w, N);
+	worker_stop(&w);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The errors of the open call: what is wrong, and which errno says so. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "attr.h"
+#include "harness.h"
+#include "task.h"
+
+static struct perf_event_attr insns(void)
+{
+	return ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+}
+
+static int self_errno(struct perf_event_attr *a)
+{
+	return ev_errno(a, 0, -1, -1, 0);
+}
+
+TEST(bad_attr_pointers)
+{
+	ROWS("E-12");
+	static const uintptr_t bad[] = {
+		0, 1, 8, 4095, 0x7fffffffffffUL, 0x800000000000UL,
+		0xffff800000000000UL, 0xffffffff81000000UL,
+		0xfffffffffffff000UL, 0xffffffffffffffffUL,
+	};
+
+	for (int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		EXPECT_EQ(self_errno((void *)bad[i]), EFAULT);
+}
+
+/* The attr may touch the end of what is mapped, but not cross it */
+TEST(attr_at_the_end_of_memory)
+{
+	ROWS("E-12");
+	struct perf_event_attr a = insns();
+	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int sizes[] = { 64, 72, 112, 128 }, off;
+
+	ASSERT_EQ(munmap(page + 4096, 4096), 0);
+	for (int i = 0; i < 4; i++) {
+		a.size = sizes[i];
+		memcpy(page + 4096 - sizes[i], &a, sizes[i]);
+		EXPECT_EQ(self_errno((void *)(page + 4096 - sizes[i])), 0);
+		/* A byte, or all but a byte, out of bounds */
+		for (off = 8; off < sizes[i]; off += 8) {
+			memset(page, 0, 4096);
+			memcpy(page + 4096 - off, &a, off);
+			EXPECT_EQ(self_errno((void *)(page + 4096 - off)), EFAULT);
+		}
+	}
+	/* Its size is beyond the end; its size only is not */
+	EXPECT_EQ(self_errno((void *)(page + 4096 - 4)), EFAULT);
+	EXPECT_EQ(self_errno((void *)(page + 4096 - 6)), EFAULT);
+	a.size = 63;
+	memcpy(page + 4096 - 8, &a, 8);
+	EXPECT_EQ(self_errno((void *)(page + 4096 - 8)), E2BIG);
+}
+
+TEST(attr_not_readable)
+{
+	ROWS("E-12");
+	struct perf_event_attr a = insns();
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memcpy(page, &a, sizeof(a));
+	ASSERT_EQ(mprotect(page, 4096, PROT_NONE), 0);
+	EXPECT_EQ(self_errno(page), EFAULT);
+	ASSERT_EQ(mprotect(page, 4096, PROT_READ), 0);
+	EXPECT_EQ(self_errno(page), 0);		/* need not be writable */
+}
+
+/* Not aligned is no error */
+TEST(attr_unaligned)
+{
+	struct perf_event_attr a = insns();
+	char buf[256];
+
+	for (int off = 0; off < 8; off++) {
+		memcpy(buf + off, &a, sizeof(a));
+		EXPECT_EQ(self_errno((void *)(buf + off)), 0);
+	}
+}
+
+TEST(unknown_types)
+{
+	ROWS("E-28");
+	static const uint32_t bad[] = { 9999, 0x7fffffff, 0xffffffff };
+	struct perf_event_attr a = insns();
+
+	for (int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		a.type = bad[i];
+		EXPECT_EQ(self_errno(&a), ENOENT);
+		a.config = ~0ULL;
+		EXPECT_EQ(self_errno(&a), ENOENT);
+	}
+}
+
+TEST(hardware_config_out_of_range)
+{
+	ROWS("T-19 E-21");
+	static const uint64_t bad[] = { 10, 11, 100, 0xffff, 0x7fffffff };
+	struct perf_event_attr a = insns();
+
+	for (int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		a.config = bad[i];
+		EXPECT_EQ(self_errno(&a), EINVAL);
+	}
+}
+
+TEST(cache_config_out_of_range)
+{
+	ROWS("T-38");
+	static const uint64_t bad[] = {
+		7, 8, 0xff, 0x00300, 0x0ff00, 0x20000, 0xff0000, 0x20307,
+	};
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HW_CACHE, 0);
+
+	for (int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		a.config = bad[i];
+		EXPECT_EQ(self_errno(&a), EINVAL);
+	}
+}
+
+/* Bits 32 and up name a PMU by type: 4 is this one */
+TEST(extended_type)
+{
+	ROWS("U-21");
+	struct perf_event_attr a = insns();
+	int fd;
+
+	a.config |= 4ULL << 32;
+	fd = ev_open(&a, 0, -1, -1, 0);
+	EXPECT_GE(fd, 0);
+	if (fd >= 0) {
+		work_counted(fd, 1000, 0);
+		EXPECT_GE(ev_count(fd), WORK_INSNS(1000));
+		EXPECT_LE(ev_count(fd), WORK_INSNS(1000) + SLACK(WORK_INSNS(1000)));
+	}
+	a = ev_attr(PERF_TYPE_HW_CACHE, 5 | 4ULL << 32);
+	if (cpu_model())
+		EXPECT_EQ(self_errno(&a), 0);
+}
+
+TEST(raw_undefined_bits)
+{
+	ROWS("E-20 T-81");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+
+	for (int bit = 32; bit < 64; bit++) {
+		a.config = RAW_BRANCHES | 1ULL << bit;
+		EXPECT_EQ(self_errno(&a), EINVAL);
+	}
+}
+
+TEST(cpus_that_are_not_there)
+{
+	ROWS("E-15");
+	static const int bad[] = { -2, -100, INT_MIN, INT_MAX, 8192, 99999 };
+	struct perf_event_attr a = insns();
+
+	for (int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		EXPECT_EQ(ev_errno(&a, 0, bad[i], -1, 0), EINVAL);
+		EXPECT_EQ(ev_errno(&a, -1, bad[i], -1, 0), EINVAL);
+	}
+	/* The guest has no room for more than it has */
+	EXPECT_EQ(ev_errno(&a, 0, nr_cpus(), -1, 0), EINVAL);
+	EXPECT_EQ(ev_errno(&a, -1, nr_cpus(), -1, 0), EINVAL);
+	EXPECT_EQ(ev_errno(&a, 0, nr_cpus() - 1, -1, 0), 0);
+	EXPECT_EQ(ev_errno(&a, -1, nr_cpus() - 1, -1, 0), 0);
+}
+
+TEST(neither_task_nor_cpu)
+{
+	ROWS("O-11 E-23");
+	struct perf_event_attr a = insns();
+
+	EXPECT_EQ(ev_errno(&a, -1, -1, -1, 0), EINVAL);
+	EXPECT_EQ(ev_errno(&a, -1, -1, -1, PERF_FLAG_FD_NO_GROUP), EINVAL);
+}
+
+TEST(offline_cpu)
+{
+	ROWS("E-27");
+	struct perf_event_attr a = insns();
+	int last = nr_cpus() - 1, err;
+
+	if (last < 1 || cpu_online(last, 0))
+		SKIP(return, "no CPU can be taken offline");
+	err = ev_errno(&a, -1, last, -1, 0);
+	EXPECT_EQ(ev_errno(&a, -1, 0, -1, 0), 0);
+	/* A task's event may wait for the CPU */
+	EXPECT_EQ(ev_errno(&a, 0, last, -1, 0), 0);
+	ASSERT_EQ(cpu_online(last, 1), 0);
+	EXPECT_EQ(err, ENODEV);
+	EXPECT_EQ(ev_errno(&a, -1, last, -1, 0), 0);
+}
+
+TEST(tasks_that_are_not_there)
+{
+	ROWS("E-42");
+	struct perf_event_attr a = insns();
+	struct worker w;
+	pid_t pid;
+
+	EXPECT_EQ(ev_errno(&a, -2, -1, -1, 0), ESRCH);
+	EXPECT_EQ(ev_errno(&a, INT_MIN, -1, -1, 0), ESRCH);
+	EXPECT_EQ(ev_errno(&a, INT_MAX, -1, -1, 0), ESRCH);
+	EXPECT_EQ(ev_errno(&a, -2, 0, -1, 0), ESRCH);
+	worker_start(&w);
+	pid = w.pid;
+	EXPECT_EQ(ev_errno(&a, pid, -1, -1, 0), 0);
+	worker_zombie(&w);
+	EXPECT_EQ(ev_errno(&a, pid, -1, -1, 0), ESRCH);
+	waitpid(pid, NULL, 0);
+	EXPECT_EQ(ev_errno(&a, pid, -1, -1, 0), ESRCH);
+}
+
+/* A process whose first thread has left is still there; the thread is not */
+static void *lives_on(void *out)
+{
+	char c = 0;
+
+	if (write(*(int *)out, &c, 1) == 1)
+		pause();
+	return NULL;
+}
+
+TEST(leader_thread_gone)
+{
+	ROWS("E-42");
+	struct perf_event_attr a = insns();
+	int p[2], i, err;
+	pthread_t t;
+	pid_t pid;
+	char c;
+
+	ASSERT_EQ(pipe(p), 0);
+	pid = fork();
+	if (!pid) {
+		pthread_create(&t, NULL, lives_on, &p[1]);
+		syscall(SYS_exit, 0);
+	}
+	ASSERT_EQ(read(p[0], &c, 1), 1);
+	/* The other thread answers; the first may be still on its way out */
+	for (i = 0; i < 1000; i++) {
+		err = ev_errno(&a, pid, -1, -1, 0);
+		if (err)
+			break;
+		sched_yield();
+	}
+	EXPECT_EQ(err, ESRCH);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+TEST(group_fds_that_are_no_events)
+{
+	ROWS("E-09");
+	struct perf_event_attr a = insns();
+	int pipes[2], closed, others[8], n = 0;
+	int native;
+
+	ASSERT_EQ(pipe(pipes), 0);
+	closed = ev_must(&a, 0, -1, -1, 0);
+	close(closed);
+	others[n++] = 0;
+	others[n++] = 1;
+	others[n++] = pipes[0];
+	others[n++] = pipes[1];
+	others[n++] = open("/", O_RDONLY | O_DIRECTORY);
+	others[n++] = open("/", O_PATH);
+	others[n++] = eventfd(0, 0);
+	others[n++] = socket(AF_UNIX, SOCK_STREAM, 0);
+	for (int i = 0; i < n; i++)
+		EXPECT_EQ(ev_errno(&a, 0, -1, others[i], 0), EBADF);
+	EXPECT_EQ(ev_errno(&a, 0, -1, closed, 0), EBADF);
+	EXPECT_EQ(ev_errno(&a, 0, -1, 999, 0), EBADF);
+	EXPECT_EQ(ev_errno(&a, 0, -1, -2, 0), EBADF);
+	EXPECT_EQ(ev_errno(&a, 0, -1, INT_MAX, 0), EBADF);
+	EXPECT_EQ(ev_errno(&a, 0, -1, INT_MIN, 0), EBADF);
+	if (route_is_native())
+		return;
+	/* Nor is the kernel's own event, nor /dev/kpmu itself */
+	a.type = PERF_TYPE_SOFTWARE;
+	a.config = PERF_COUNT_SW_DUMMY;
+	native = syscall(SYS_perf_event_open, &a, 0, -1, -1, 0);
+	ASSERT_GE(native, 0);
+	a = insns();
+	EXPECT_EQ(ev_errno(&a, 0, -1, native, 0), EBADF);
+	EXPECT_EQ(ev_errno(&a, 0, -1, open(KPMU_DEVICE, O_RDWR), 0), EBADF);
+}
+
+/* And the kernel's perf does not take ours */
+TEST(our_fd_is_no_native_event)
+{
+	ROWS("E-09");
+	struct perf_event_attr a = insns();
+	int ours = ev_must(&a, 0, -1, -1, 0);
+
+	if (route_is_native())
+		SKIP(return, "only for kpmu");
+	a.type = PERF_TYPE_SOFTWARE;
+	a.config = PERF_COUNT_SW_DUMMY;
+	EXPECT_EQ(syscall(SYS_perf_event_open, &a, 0, -1, ours, 0), -1);
+	EXPECT_EQ(errno, EBADF);
+}
+
+TEST(group_mixes)
+{
+	ROWS("E-25 E-19 Q-09");
+	struct perf_event_attr a = insns(), b;
+	int lead = ev_must(&a, 0, -1, -1, 0);
+	int member = ev_must(&a, 0, -1, lead, 0);
+	int on_cpu0 = ev_must(&a, 0, 0, -1, 0);
+	int cpu0 = ev_must(&a, -1, 0, -1, 0);
+	struct worker w;
+
+	worker_start(&w);
+	/* A member does not lead */
+	EXPECT_EQ(ev_errno(&a, 0, -1, member, 0), EINVAL);
+	/* Another CPU, or any instead of one */
+	EXPECT_EQ(ev_errno(&a, 0, 0, lead, 0), EINVAL);
+	EXPECT_EQ(ev_errno(&a, 0, -1, on_cpu0, 0), EINVAL);
+	EXPECT_EQ(ev_errno(&a, 0, 1, on_cpu0, 0), EINVAL);
+	EXPECT_EQ(ev_errno(&a, -1, 1, cpu0, 0), EINVAL);
+	/* Another task, or every task instead of one */
+	EXPECT_EQ(ev_errno(&a, w.pid, -1, lead, 0), EINVAL);
+	EXPECT_EQ(ev_errno(&a, w.pid, 0, on_cpu0, 0), EINVAL);
+	EXPECT_EQ(ev_errno(&a, -1, 0, on_cpu0, 0), EINVAL);
+	EXPECT_EQ(ev_errno(&a, 0, 0, cpu0, 0), EINVAL);
+	/* Only a leader is pinned or exclusive */
+	b = a;
+	b.pinned = 1;
+	EXPECT_EQ(ev_errno(&b, 0, -1, lead, 0), EINVAL);
+	b = a;
+	b.exclusive = 1;
+	EXPECT_EQ(ev_errno(&b, 0, -1, lead, 0), EINVAL);
+	/* The same in all is welcome */
+	EXPECT_EQ(ev_errno(&a, 0, -1, lead, 0), 0);
+	EXPECT_EQ(ev_errno(&a, 0, 0, on_cpu0, 0), 0);
+	EXPECT_EQ(ev_errno(&a, -1, 0, cpu0, 0), 0);
+	worker_stop(&w);
+}
+
+/* Our own pid and 0 mean the same task */
+TEST(group_by_pid_and_by_0)
+{
+	struct perf_event_attr a = insns();
+	int lead = ev_must(&a, 0, -1, -1, 0);
+
+	EXPECT_EQ(ev_errno(&a, getpid(), -1, lead, 0), 0);
+}
+
+TEST(group_of_another_clock)
+{
+	ROWS("E-25");
+	union any_attr x;
+	int lead;
+
+	any_init(&x);
+	any_flag(&x, F_USE_CLOCKID);
+	any_put(&x, AT_CLOCKID, 4, 1);
+	lead = ev_must(&x.a, 0, -1, -1, 0);
+	EXPECT_EQ(ev_errno(&x.a, 0, -1, lead, 0), 0);
+	any_put(&x, AT_CLOCKID, 4, 4);
+	EXPECT_EQ(ev_errno(&x.a, 0, -1, lead, 0), EINVAL);
+	any_init(&x);
+	EXPECT_EQ(ev_errno(&x.a, 0, -1, lead, 0), EINVAL);
+}
+
+TEST(leader_of_a_dead_task)
+{
+	ROWS("U-15");
+	struct perf_event_attr a = insns();
+	struct worker w;
+	int lead;
+
+	worker_start(&w);
+	lead = ev_must(&a, w.pid, -1, -1, 0);
+	EXPECT_EQ(ev_errno(&a, w.pid, -1, lead, 0), 0);
+	worker_zombie(&w);
+	EXPECT_EQ(ev_errno(&a, w.pid, -1, lead, 0), ENODEV);
+	waitpid(w.pid, NULL, 0);
+	EXPECT_EQ(ev_errno(&a, 0, -1, lead, 0), ENODEV);
+	/* Looked at before the task is, and even if not used */
+	EXPECT_EQ(ev_errno(&a, w.pid, -1, lead, 0), ENODEV);
+	EXPECT_EQ(ev_errno(&a, 0, -1, lead, PERF_FLAG_FD_NO_GROUP), ENODEV);
+}
+
+TEST(cgroup_mode)
+{
+	ROWS("E-10 G-03 G-08");
+	struct perf_event_attr a = insns();
+
+	EXPECT_EQ(ev_errno(&a, -1, 0, -1, PERF_FLAG_PID_CGROUP), EINVAL);
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, PERF_FLAG_PID_CGROUP), EINVAL);
+}
+
+/* The first of several errors, in upstream's order */
+TEST(order_of_checks)
+{
+	ROWS("E-44");
+	struct perf_event_attr a = insns();
+
+	/* Flags before the attr, the attr before the pid and the CPU */
+	EXPECT_EQ(ev_errno(NULL, -2, 9999, 999, 1 << 10), EINVAL);
+	EXPECT_EQ(ev_errno(NULL, -2, 9999, 999, 0), EFAULT);
+	a.size = 1;
+	EXPECT_EQ(ev_errno(&a, -2, 9999, 999, 0), E2BIG);
+	a = insns();
+	a.sample_period = 1ULL << 63;
+	EXPECT_EQ(ev_errno(&a, -2, 9999, 999, 0), EINVAL);
+	a = insns();
+	/* group_fd, then pid, then cpu, then what it is to count */
+	EXPECT_EQ(ev_errno(&a, -2, 9999, 999, 0), EBADF);
+	EXPECT_EQ(ev_errno(&a, -2, 9999, -1, 0), ESRCH);
+	a.type = 9999;
+	EXPECT_EQ(ev_errno(&a, 0, 9999, -1, 0), EINVAL);
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
+}
+
+TEST(no_files_left_in_the_system)
+{
+	struct perf_event_attr a = insns();
+	const char *file = "/proc/sys/fs/file-max";
+	long max = read_long(file);
+	int fds = open_fds(), status;
+	pid_t pid;
+
+	ASSERT_GT(max, 0);
+	pid = fork();
+	if (!pid) {
+		/* Root may open more files than there are */
+		char c;
+		int go[2];
+
+		if (pipe(go) || write(go[1], "", 1) != 1 ||
+		    write_long(file, 0))
+			_exit(9);
+		set_paranoid(2);
+		drop_privilege();
+		if (read(go[0], &c, 1) != 1)
+			_exit(8);
+		_exit(ev_errno(&a, 0, -1, -1, 0) == ENFILE ? 0 : 1);
+	}
+	waitpid(pid, &status, 0);
+	ASSERT_EQ(write_long(file, max), 0);
+	EXPECT_EQ(status, 0);
+	EXPECT_EQ(open_fds(), fds);
+}
+
+TEST_HARNESS_MAIN

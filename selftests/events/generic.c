@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ten generic hardware events.  Where the QEMU model is exact its ratios
+ * are asserted (two core cycles and three reference cycles an instruction, a
+ * 32 KiB first-level and a 1 MiB last-level cache); else what all hardware does.
+ */
+#define _GNU_SOURCE
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include "event.h"
+#include "harness.h"
+
+#define N	100000
+#define LINE	64
+
+static int hw(uint64_t config, int group)
+{
+	return ev_self(PERF_TYPE_HARDWARE, config, group);
+}
+
+TEST(instructions)
+{
+	ROWS("T-10 T-01 N-19");
+	int fd = hw(PERF_COUNT_HW_INSTRUCTIONS, -1);
+
+	work_counted(fd, N, 0);
+	EXPECT_GE(ev_count(fd), WORK_INSNS(N));
+	EXPECT_LE(ev_count(fd), WORK_INSNS(N) + SLACK(WORK_INSNS(N)));
+}
+
+TEST(cycles)
+{
+	ROWS("T-09 O-16");
+	int fd = hw(PERF_COUNT_HW_CPU_CYCLES, -1);
+	int insns = hw(PERF_COUNT_HW_INSTRUCTIONS, fd);
+	uint64_t c;
+
+	work_counted(fd, N, 0);
+	c = ev_count(fd);
+	EXPECT_GT(c, 0);
+	if (exact())
+		EXPECT_EQ(c, 2 * ev_count(insns));
+	work_counted(fd, N, 0);
+	EXPECT_GE(ev_count(fd), exact() ? 2 * c : c + 1);
+}
+
+TEST(reference_cycles)
+{
+	ROWS("T-18");
+	int fd, insns;
+
+	if (cpu_model() == CPU_OTHER && counters_fixed() < 3)
+		SKIP(return, "no counter for them");
+	fd = hw(PERF_COUNT_HW_REF_CPU_CYCLES, -1);
+	insns = hw(PERF_COUNT_HW_INSTRUCTIONS, fd);
+	work_counted(fd, N, 0);
+	EXPECT_GT(ev_count(fd), 0);
+	if (exact())
+		EXPECT_EQ(ev_count(fd), 3 * ev_count(insns));
+}
+
+TEST(bus_cycles)
+{
+	ROWS("T-15");
+	int fd = hw(PERF_COUNT_HW_BUS_CYCLES, -1);
+
+	work_counted(fd, N, 0);
+	EXPECT_GT(ev_count(fd), 0);
+	if (exact())
+		EXPECT_EQ(ev_count(fd), 3 * WORK_INSNS(N));
+}
+
+TEST(branches)
+{
+	ROWS("T-13 N-18");
+	int fd = hw(PERF_COUNT_HW_BRANCH_INSTRUCTIONS, -1);
+
+	work_counted(fd, N, 0);
+	EXPECT_GE(ev_count(fd), WORK_BRANCHES(N));
+	EXPECT_LE(ev_count(fd), WORK_BRANCHES(N) + SLACK(N));
+}
+
+/* A branch that goes the way of a bit: always the same way, or any way */
+static uint64_t missed(int fd, const unsigned char *way, int n)
+{
+	uint64_t before = ev_count(fd);
+	int i;
+
+	ev_enable(fd);
+	for (i = 0; i < n; i++)
+		asm volatile("testb %0, %0\n\t"
+			     "jz 1f\n\t"
+			     "nop\n"
+			     "1:" : : "q" (way[i]) : "cc");
+	ev_disable(fd);
+	return ev_count(fd) - before;
+}
+
+TEST(branch_misses)
+{
+	ROWS("T-14");
+	static unsigned char sorted[N], random[N];
+	int fd = hw(PERF_COUNT_HW_BRANCH_MISSES, -1), i;
+	uint32_t x = 12345;
+	uint64_t few, many;
+
+	for (i = 0; i < N; i++) {
+		x = x * 1664525 + 1013904223;
+		random[i] = x >> 31;
+		sorted[i] = i >= N / 2;
+	}
+	few = missed(fd, sorted, N);
+	many = missed(fd, random, N);
+	printf("# sorted %lu random %lu of %d\n", few, many, N);
+	EXPECT_LT(few, N / 50);
+	EXPECT_GT(many, N / 4);
+	EXPECT_LT(many, N);
+}
+
+static char *memory(size_t size)
+{
+	char *m = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (m == MAP_FAILED)
+		exit(1);
+	return m;
+}
+
+#define BIG	(8 << 20)
+
+TEST(cache_streaming)
+{
+	ROWS("T-11 T-12");
+	int refs = hw(PERF_COUNT_HW_CACHE_REFERENCES, -1);
+	int misses = hw(PERF_COUNT_HW_CACHE_MISSES, refs);
+	uint64_t lines = BIG / LINE, r, m;
+
+	load_counted(refs, lines, memory(BIG), LINE);
+	r = ev_count(refs);
+	m = ev_count(misses);
+	printf("# %lu lines: %lu references %lu misses\n", lines, r, m);
+	EXPECT_GT(r, 0);
+	EXPECT_LE(m, r);
+	if (exact()) {
+		EXPECT_GE(m, lines);
+		EXPECT_LE(r, lines + lines / 100);
+	}
+}
+
+TEST(cache_resident)
+{
+	ROWS("T-11 T-12");
+	int refs = hw(PERF_COUNT_HW_CACHE_REFERENCES, -1);
+	int misses = hw(PERF_COUNT_HW_CACHE_MISSES, refs);
+	char *m = memory(4096);
+	int i;
+
+	load_counted(refs, 4096 / LINE, m, LINE);
+	ioctl(refs, PERF_EVENT_IOC_RESET, PERF_IOC_FLAG_GROUP);
+	for (i = 0; i < 100; i++)
+		load_counted(refs, 4096 / LINE, m, LINE);
+	printf("# %lu references, %lu misses\n", ev_count(refs), ev_count(misses));
+	/* 6,400 loads, of which the first level had all but a few */
+	EXPECT_LT(ev_count(refs), 640);
+	EXPECT_LT(ev_count(misses), 640);
+}
+
+TEST(cache_levels)
+{
+	ROWS("T-11 T-12");
+	int refs = hw(PERF_COUNT_HW_CACHE_REFERENCES, -1);
+	int misses = hw(PERF_COUNT_HW_CACHE_MISSES, refs);
+	uint64_t lines = (256 << 10) / LINE;
+	char *m = memory(256 << 10);
+
+	if (!exact())
+		SKIP(return, "the sizes of real caches are not known here");
+	/* Too big for the first level, small enough for the last */
+	load_counted(refs, lines, m, LINE);
+	ioctl(refs, PERF_EVENT_IOC_RESET, PERF_IOC_FLAG_GROUP);
+	load_counted(refs, lines, m, LINE);
+	EXPECT_GE(ev_count(refs), lines);
+	EXPECT_LT(ev_count(misses), lines / 10);
+}
+
+TEST(not_here)
+{
+	ROWS("T-16 T-17 T-20 E-29");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_STALLED_CYCLES_FRONTEND);
+
+	/* None of these models has an event by that name */
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
+	a.config = PERF_COUNT_HW_STALLED_CYCLES_BACKEND;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
+}
+
+/* What CPUID says is missing must not open and read 0 */
+TEST(marked_unavailable)
+{
+	ROWS("T-20 E-21 E-29");
+	static const uint8_t generic[7] = {
+		PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_HW_INSTRUCTIONS,
+		PERF_COUNT_HW_BUS_CYCLES, PERF_COUNT_HW_CACHE_REFERENCES,
+		PERF_COUNT_HW_CACHE_MISSES, PERF_COUNT_HW_BRANCH_INSTRUCTIONS,
+		PERF_COUNT_HW_BRANCH_MISSES,
+	};
+	struct perf_event_attr a;
+
+	for (int i = 0; i < 7; i++) {
+		a = ev_attr(PERF_TYPE_HARDWARE, generic[i]);
+		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0),
+			  events_missing() & 1u << i ? ENOENT : 0);
+	}
+	printf("# missing: %#x\n", events_missing());
+}
+
+TEST(all_ten)
+{
+	ROWS("T-20 T-01 E-21");
+	struct perf_event_attr a;
+	int err, n = 0;
+
+	for (int i = 0; i < 10; i++) {
+		a = ev_attr(PERF_TYPE_HARDWARE, i);
+		err = ev_errno(&a, 0, -1, -1, 0);
+		printf("# config %d: %s\n", i, err ? strerror(err) : "ok");
+		EXPECT_TRUE(!err || err == ENOENT || err == EINVAL);
+		n += !err;
+	}
+	EXPECT_GE(n, 7 - __builtin_popcount(events_missing() & 0x7f));
+	a.config = 10;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
+}
+
+/* Everything that can be had at once, in one group, and all count */
+TEST(together)
+{
+	ROWS("O-16");
+	static const uint8_t configs[] = {
+		PERF_COUNT_HW_INSTRUCTIONS, PERF_COUNT_HW_CPU_CYCLES,
+		PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_COUNT_HW_BUS_CYCLES,
+	};
+	static const int ratio[] = { 1, 2, 0, 3 };
+	int lead = hw(configs[0], -1), fd[4] = { lead }, i;
+
+	for (i = 1; i < 4; i++)
+		fd[i] = hw(configs[i], lead);
+	work_counted(lead, N, 0);
+	for (i = 0; i < 4; i++) {
+		EXPECT_GT(ev_count(fd[i]), N / 2);
+		if (exact() && ratio[i])
+			EXPECT_EQ(ev_count(fd[i]), ratio[i] * WORK_INSNS(N));
+	}
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Raw codes: what the selector takes, and what belongs to the kernel. */
+#define _GNU_SOURCE
+#include <sys/ioctl.h>
+
+#include "attr.h"
+#include "harness.h"
+
+#define N 100000
+
+static int raw_errno(uint64_t config)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, config);
+
+	return ev_errno(&a, 0, -1, -1, 0);
+}
+
+static uint64_t count_of(uint64_t config)
+{
+	int fd = ev_self(PERF_TYPE_RAW, config, -1);
+	uint64_t v;
+
+	work_counted(fd, N, 0);
+	v = ev_count(fd);
+	close(fd);
+	return v;
+}
+
+TEST(same_as_generic)
+{
+	ROWS("T-05");
+	uint64_t v = count_of(0x00c0);
+
+	EXPECT_GE(v, WORK_INSNS(N));
+	EXPECT_LE(v, WORK_INSNS(N) + SLACK(WORK_INSNS(N)));
+	v = count_of(RAW_BRANCHES);
+	EXPECT_GE(v, WORK_BRANCHES(N));
+	EXPECT_LE(v, WORK_BRANCHES(N) + SLACK(N));
+}
+
+TEST(loads_and_stores)
+{
+	ROWS("T-05");
+	uint64_t v;
+
+	if (!cpu_model())
+		SKIP(return, "no codes known for this CPU");
+	v = count_of(RAW_LOADS);
+	EXPECT_GE(v, WORK_LOADS(N));
+	EXPECT_LE(v, WORK_LOADS(N) + SLACK(N));
+	v = count_of(RAW_STORES);
+	EXPECT_GE(v, WORK_STORES(N));
+	EXPECT_LE(v, WORK_STORES(N) + SLACK(N));
+}
+
+/* rr and others hand over a selector as it goes into the register */
+TEST(whole_selector)
+{
+	ROWS("T-05 T-81");
+	static const uint64_t bits[] = {
+		1 << 16, 1 << 17, 1 << 19, 1 << 20, 1 << 22,
+		0x510000, 0x530000, 0x5b0000,
+	};
+	uint64_t v;
+
+	EXPECT_EQ(raw_errno(0x5101c4), 0);
+	EXPECT_EQ(raw_errno(0x5301c4), 0);
+	for (int i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
+		/* It has no effect: the exclude bits of the attr decide */
+		v = count_of(RAW_BRANCHES | bits[i]);
+		EXPECT_GE(v, WORK_BRANCHES(N));
+		EXPECT_LE(v, WORK_BRANCHES(N) + SLACK(N));
+	}
+}
+
+TEST(privilege_comes_from_the_attr)
+{
+	ROWS("A-23 A-24");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, 0x00c4 | 1 << 17);
+	int fd;
+
+	a.exclude_kernel = 1;
+	a.exclude_user = 1;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	work_counted(fd, N, 0);
+	EXPECT_EQ(ev_count(fd), 0);
+	/* A user-only event does not turn into a kernel one */
+	a.exclude_user = 0;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	work_counted(fd, N, 0);
+	EXPECT_LE(ev_count(fd), WORK_BRANCHES(N) + SLACK(N));
+}
+
+/*
+ * Edge, invert and threshold.  In the model an instruction retires in one of
+ * two cycles: cycles with at least one instruction are as many as
+ * instructions, cycles with less than one are the other half.
+ */
+TEST(modifiers)
+{
+	ROWS("T-05");
+	uint64_t cmask1 = 0x00c0 | 1 << 24, cmask2 = 0x00c0 | 2 << 24;
+	uint64_t inv = 1 << 23, edge = 1 << 18;
+
+	EXPECT_EQ(raw_errno(cmask1), 0);
+	EXPECT_EQ(raw_errno(cmask1 | inv), 0);
+	EXPECT_EQ(raw_errno(cmask1 | edge), 0);
+	EXPECT_EQ(raw_errno(cmask1 | edge | inv), 0);
+	EXPECT_EQ(raw_errno(0x00c0 | 0xffULL << 24), 0);
+	if (!exact())
+		return;
+	EXPECT_EQ(count_of(cmask1), WORK_INSNS(N));
+	EXPECT_EQ(count_of(cmask2), 0);
+	EXPECT_EQ(count_of(cmask1 | inv), WORK_INSNS(N));
+	EXPECT_EQ(count_of(cmask2 | inv), 2 * WORK_INSNS(N));
+	EXPECT_EQ(count_of(cmask1 | edge), WORK_INSNS(N));
+}
+
+/* With a modifier it is not what the fixed counter counts */
+TEST(modifiers_are_not_for_fixed_counters)
+{
+	ROWS("Q-13");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, 0x00c0 | 1 << 24);
+	int gp = counters_general(), lead, i;
+
+	lead = ev_must(&a, 0, -1, -1, 0);
+	a.disabled = 0;
+	for (i = 1; i < gp; i++)
+		ev_must(&a, 0, -1, lead, 0);
+	EXPECT_EQ(ev_errno(&a, 0, -1, lead, 0), EINVAL);
+	a.config = 0x00c0;
+	if (counters_fixed())
+		EXPECT_EQ(ev_errno(&a, 0, -1, lead, 0), 0);
+}
+
+TEST(undefined_low_bits)
+{
+	ROWS("E-20");
+	/* There is none below 32 on these models but AnyThread */
+	for (int bit = 0; bit < 32; bit++) {
+		if (bit == 21)
+			continue;
+		EXPECT_EQ(raw_errno(RAW_BRANCHES | 1ULL << bit), 0);
+	}
+}
+
+/* It shows what the neighbour thread runs; refused where it is gone */
+TEST(any_thread)
+{
+	int err = raw_errno(RAW_BRANCHES | 1 << 21);
+
+	if (pmu_version() < 3 || pmu_version() >= 5)
+		EXPECT_EQ(err, EINVAL);
+	else
+		EXPECT_EQ(err, 0);
+}
+
+TEST(code_0_names_fixed_counters)
+{
+	ROWS("Q-13");
+	uint64_t v;
+
+	if (counters_fixed() < 3)
+		SKIP(return, "less than 3 fixed counters");
+	v = count_of(0x0300);
+	EXPECT_GT(v, 0);
+	if (exact())
+		EXPECT_EQ(v, 3 * WORK_INSNS(N));
+	if (cpu_model() == CPU_ICELAKE || cpu_model() == CPU_SPR) {
+		v = count_of(0x0100);
+		EXPECT_GE(v, WORK_INSNS(N));
+		EXPECT_LE(v, WORK_INSNS(N) + SLACK(WORK_INSNS(N)));
+	}
+}
+
+TEST(code_0_of_newer_kernels)
+{
+	ROWS("Q-13");
+	if (cpu_model() != CPU_ICELAKE && cpu_model() != CPU_SPR)
+		SKIP(return, "not on this CPU");
+	EXPECT_GT(count_of(0x0200), 0);
+	EXPECT_EQ(count_of(0x0200), count_of(0x003c));
+}
+
+/* A fixed counter has no modifiers: then no counter is left */
+TEST(code_0_with_a_modifier)
+{
+	ROWS("T-20");
+	if (counters_fixed() < 3)
+		SKIP(return, "less than 3 fixed counters");
+	EXPECT_EQ(raw_errno(0x0300 | 1 << 24), EINVAL);
+	EXPECT_EQ(raw_errno(0x0300 | 1 << 18), EINVAL);
+}
+
+/* config1 means something to few events; to others it does not matter */
+TEST(config1)
+{
+	ROWS("A-70");
+	union any_attr x;
+
+	any_init(&x);
+	x.a.type = PERF_TYPE_RAW;
+	x.a.config = RAW_BRANCHES;
+	any_put(&x, AT_CONFIG1, 8, ~0ULL);
+	EXPECT_EQ(any_errno(&x), 0);
+	if (cpu_model() != CPU_SKYLAKE)
+		return;
+	/* OFFCORE_RESPONSE_0 and _1 */
+	x.a.config = 0x01b7;
+	any_put(&x, AT_CONFIG1, 8, 0x10001);
+	EXPECT_EQ(any_errno(&x), 0);
+	any_put(&x, AT_CONFIG1, 8, 1ULL << 40);
+	EXPECT_EQ(any_errno(&x), EINVAL);
+	x.a.config = 0x01bb;
+	EXPECT_EQ(any_errno(&x), EINVAL);
+	any_put(&x, AT_CONFIG1, 8, 0x10001);
+	EXPECT_EQ(any_errno(&x), 0);
+}
+
+static int offcore(uint64_t code, uint64_t rsp, int group)
+{
+	union any_attr x;
+
+	any_init(&x);
+	x.a.type = PERF_TYPE_RAW;
+	x.a.config = code;
+	x.a.disabled = group < 0;
+	any_put(&x, AT_CONFIG1, 8, rsp);
+	return ev_open(&x.a, 0, -1, group, 0);
+}
+
+/* Two response registers: two values at once, whatever they are asked by */
+TEST(two_offcore_registers)
+{
+	ROWS("A-70 Q-13 E-22");
+	int lead;
+
+	if (cpu_model() != CPU_SKYLAKE)
+		SKIP(return, "not Skylake");
+	lead = offcore(0x01b7, 0x10001, -1);
+	ASSERT_GE(lead, 0);
+	EXPECT_GE(offcore(0x01b7, 0x10001, lead), 0);	/* the same value */
+	EXPECT_GE(offcore(0x01b7, 0x10002, lead), 0);	/* goes to the other */
+	EXPECT_EQ(offcore(0x01b7, 0x18000, lead), -1);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(offcore(0x01bb, 0x18000, lead), -1);
+	EXPECT_GE(offcore(0x01bb, 0x10001, lead), 0);
+}
+
+TEST_HARNESS_MAIN

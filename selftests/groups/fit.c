@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What fits on the counters together is counted together, the rest is refused. */
+#define _GNU_SOURCE
+#include <sys/ioctl.h>
+
+#include "event.h"
+#include "harness.h"
+
+#define N 1000
+
+static int add(int lead, uint32_t type, uint64_t config)
+{
+	struct perf_event_attr a = ev_attr(type, config);
+
+	a.disabled = lead < 0;
+	a.read_format = PERF_FORMAT_GROUP | FORMAT_TIMES;
+	return ev_open(&a, 0, -1, lead, 0);
+}
+
+/* A branch event goes on general counters only, on all models */
+static int general(int lead)
+{
+	return add(lead, PERF_TYPE_RAW, RAW_BRANCHES);
+}
+
+static int insns(int lead)
+{
+	return add(lead, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+}
+
+static void all_run(struct __test *_metadata, int lead, int nr)
+{
+	uint64_t v[40];
+
+	work_counted(lead, N, 0);
+	ASSERT_EQ(read(lead, v, sizeof(v)), 8 * (3 + nr));
+	EXPECT_EQ(v[0], nr);
+	EXPECT_GT(v[1], 0);
+	EXPECT_EQ(v[1], v[2]);
+}
+
+TEST(general_counters_full)
+{
+	ROWS("O-15 E-22 N-09 N-20 Q-12");
+	int gp = counters_general(), lead = general(-1), i;
+	uint64_t v[40];
+
+	for (i = 1; i < gp; i++)
+		ASSERT_GE(general(lead), 0);
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(general(lead), -1);
+		EXPECT_EQ(errno, EINVAL);
+	}
+	/* The refusal changed nothing */
+	all_run(_metadata, lead, gp);
+	ASSERT_GT(read(lead, v, sizeof(v)), 0);
+	for (i = 0; i < gp; i++) {
+		EXPECT_GE(v[3 + i], WORK_BRANCHES(N));
+		EXPECT_LE(v[3 + i], WORK_BRANCHES(N) + SLACK(N));
+	}
+}
+
+TEST(all_counters_full)
+{
+	ROWS("O-15 Q-12");
+	int gp = counters_general(), lead = general(-1), nr, i;
+
+	if (counters_fixed() < 3)
+		SKIP(return, "less than 3 fixed counters");
+	for (nr = 1; nr < gp; nr++)
+		ASSERT_GE(general(lead), 0);
+	/* What a fixed counter counts still fits */
+	ASSERT_GE(insns(lead), 0);
+	ASSERT_GE(add(lead, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES), 0);
+	ASSERT_GE(add(lead, PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES), 0);
+	nr += 3;
+	all_run(_metadata, lead, nr);
+	for (i = 0; i < 10; i++) {
+		EXPECT_EQ(add(lead, PERF_TYPE_HARDWARE, i), -1);
+		EXPECT_TRUE(errno == EINVAL || errno == ENOENT);
+	}
+	all_run(_metadata, lead, nr);
+}
+
+/* Flexible events make room for those that are not, whoever came first */
+TEST(order_does_not_matter)
+{
+	ROWS("Q-13");
+	int gp = counters_general(), lead, i, nr = 0;
+
+	if (!counters_fixed())
+		SKIP(return, "no fixed counters");
+	/* Instructions first, as many as there are places for them */
+	lead = insns(-1);
+	ASSERT_GE(insns(lead), 0);
+	nr = 2;
+	for (i = 0; i < gp - 1; i++, nr++)
+		ASSERT_GE(general(lead), 0);
+	EXPECT_EQ(general(lead), -1);
+	EXPECT_EQ(insns(lead), -1);
+	all_run(_metadata, lead, nr);
+}
+
+TEST(fixed_only_twice)
+{
+	ROWS("Q-13 E-22");
+	int lead;
+
+	if (counters_fixed() < 3 || cpu_model() == CPU_SPR)
+		SKIP(return, "reference cycles go on other counters as well");
+	lead = add(-1, PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES);
+	ASSERT_GE(lead, 0);
+	EXPECT_EQ(add(lead, PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES), -1);
+	EXPECT_EQ(errno, EINVAL);
+	all_run(_metadata, lead, 1);
+}
+
+/* A closed member gives its place back to the group */
+TEST(place_is_given_back)
+{
+	ROWS("E-22");
+	int gp = counters_general(), lead = general(-1), last = -1, i;
+
+	for (i = 1; i < gp; i++)
+		ASSERT_GE(last = general(lead), 0);
+	EXPECT_EQ(general(lead), -1);
+	close(last);
+	last = general(lead);
+	EXPECT_GE(last, 0);
+	EXPECT_EQ(general(lead), -1);
+	all_run(_metadata, lead, gp);
+}
+
+/* What matters is the group, not who else has events */
+TEST(others_do_not_count)
+{
+	ROWS("E-22");
+	int gp = counters_general(), lead[3], i, g;
+
+	for (g = 0; g < 3; g++) {
+		lead[g] = general(-1);
+		for (i = 1; i < gp; i++)
+			ASSERT_GE(general(lead[g]), 0);
+	}
+	for (g = 0; g < 3; g++)
+		all_run(_metadata, lead[g], gp);
+}
+
+/* A whole group on a CPU, and on another task, by the same rule */
+TEST(group_on_a_cpu)
+{
+	ROWS("E-22 O-15");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	int gp = counters_general(), lead, i;
+	uint64_t v[40];
+
+	a.read_format = PERF_FORMAT_GROUP | FORMAT_TIMES;
+	lead = ev_must(&a, -1, 1, -1, 0);
+	a.disabled = 0;
+	for (i = 1; i < gp; i++)
+		ev_must(&a, -1, 1, lead, 0);
+	EXPECT_EQ(ev_errno(&a, -1, 1, lead, 0), EINVAL);
+	ASSERT_EQ(pin_to(1), 0);
+	work_counted(lead, N, 0);
+	ASSERT_EQ(read(lead, v, sizeof(v)), 8 * (3 + gp));
+	EXPECT_EQ(v[1], v[2]);
+	for (i = 0; i < gp; i++) {
+		EXPECT_GE(v[3 + i], WORK_BRANCHES(N));
+		EXPECT_EQ(v[3 + i], v[3]);
+	}
+}
+
+TEST(many_groups_of_each_size)
+{
+	ROWS("O-15 O-16");
+	int gp = counters_general(), fd[16], nr, i;
+	uint64_t v[40];
+
+	for (nr = 1; nr <= gp; nr++) {
+		fd[0] = general(-1);
+		for (i = 1; i < nr; i++)
+			ASSERT_GE(fd[i] = general(fd[0]), 0);
+		work_counted(fd[0], N, 0);
+		ASSERT_EQ(read(fd[0], v, sizeof(v)), 8 * (3 + nr));
+		EXPECT_EQ(v[1], v[2]);
+		for (i = 0; i < nr; i++) {
+			EXPECT_GE(v[3 + i], WORK_BRANCHES(N));
+			EXPECT_EQ(v[3 + i], v[3]);
+		}
+		for (i = 0; i < nr; i++)
+			close(fd[i]);
+	}
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# guest.sh PROGRAM... - run test programs in the guest, each on kpmu and on the
+# kernel's own perf: two columns.
+#
+# A test that fails natively must be listed in native-differs with the reason,
+# else the two columns disagree and that is a failure.  Lines printed:
+#	@@ prog.test kpmu-result native-result
+
+pass=0 fail=0 skip=0
+
+# results FILE - "test result" lines of a TAP file
+results()
+{
+	sed -n -e 's/^ok [0-9]* \([^ ]*\) # SKIP.*/\1 skip/p' \
+	       -e 's/^ok [0-9]* \([^ ]*\)$/\1 pass/p' \
+	       -e 's/^not ok [0-9]* \([^ ]*\)$/\1 FAIL/p' "$1"
+}
+
+column()
+{
+	KPMU_ROUTE=$2 "/tests/$1" >"/tmp/$2.tap" 2>&1
+	echo $? >"/tmp/$2.status"
+	results "/tmp/$2.tap" >"/tmp/$2.res"
+}
+
+for prog; do
+	column "$prog" kpmu
+	case $prog in
+	kpmu_*) : >/tmp/native.res; : >/tmp/native.tap ;;	# has no other column
+	*) column "$prog" native ;;
+	esac
+	echo "@@@ $prog"
+	cat /tmp/kpmu.tap
+	case $(cat /tmp/kpmu.status) in
+	0|4) ;;
+	*) [ -s /tmp/kpmu.res ] || { echo "@@ $prog.all FAIL -"; fail=$((fail + 1)); } ;;
+	esac
+	while read -r test res; do
+		native=$(sed -n "s/^$test //p" /tmp/native.res)
+		if [ "$native" = FAIL ]; then
+			native=differs
+			if ! grep -q "^$prog\.$test\b" /tests/native-differs; then
+				native=FAIL
+				echo "# native $prog.$test:"
+				grep -B8 "^not ok [0-9]* $test\$" /tmp/native.tap
+			fi
+		fi
+		echo "@@ $prog.$test $res ${native:--}"
+		case $res in
+		pass) pass=$((pass + 1)) ;;
+		skip) skip=$((skip + 1)) ;;
+		*) fail=$((fail + 1)) ;;
+		esac
+		[ "$native" != FAIL ] || fail=$((fail + 1))
+	done </tmp/kpmu.res
+done
+echo "@@sum $pass $fail $skip"
+[ $fail -eq 0 ]

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What can be seen from outside: tracepoints, debugfs, sysctl, the device. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include "event.h"
+#include "harness.h"
+
+#define TRACING	"/sys/kernel/tracing/"
+#define DEBUG	"/sys/kernel/debug/kpmu/"
+
+static char text[1 << 20];
+
+static const char *slurp(const char *path)
+{
+	int fd = open(path, O_RDONLY);
+	ssize_t n, len = 0;
+
+	if (fd < 0)
+		return NULL;
+	while ((n = read(fd, text + len, sizeof(text) - 1 - len)) > 0)
+		len += n;
+	text[len] = 0;
+	close(fd);
+	return text;
+}
+
+static int put(const char *path, const char *val)
+{
+	int fd = open(path, O_WRONLY | O_TRUNC);
+	ssize_t len = strlen(val), n;
+
+	if (fd < 0)
+		return -1;
+	n = write(fd, val, len);
+	close(fd);
+	return n == len ? 0 : -1;
+}
+
+/* A line of the trace with both strings in it */
+static bool traced(const char *event, const char *fmt, ...)
+{
+	char want[128], *line, *save = NULL;
+	static char copy[sizeof(text)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(want, sizeof(want), fmt, ap);
+	va_end(ap);
+	strcpy(copy, text);
+	for (line = strtok_r(copy, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save))
+		if (strstr(line, event) && strstr(line, want))
+			return true;
+	return false;
+}
+
+TEST(tracepoints)
+{
+	struct perf_event_attr bad = ev_attr(PERF_TYPE_HARDWARE, 99);
+	uint64_t id, id2;
+	int fd, fd2;
+
+	ASSERT_EQ(0, put(TRACING "trace", ""));
+	ASSERT_EQ(0, put(TRACING "events/kpmu/enable", "1"));
+	fd = ev_self(PERF_TYPE_RAW, RAW_LOADS, -1);
+	fd2 = ev_self(PERF_TYPE_RAW, RAW_STORES, fd);
+	id = ev_id(fd);
+	id2 = ev_id(fd2);
+	work_counted(fd, 10, 0);
+	ev_count(fd);
+	EXPECT_EQ(EINVAL, ev_errno(&bad, 0, -1, -1, 0));
+	put(TRACING "events/kpmu/enable", "0");
+	ASSERT_NE(NULL, slurp(TRACING "trace"));
+
+	EXPECT_TRUE(traced("kpmu_open", "id=%llu type=4 config=0x81d0", id));
+	EXPECT_TRUE(traced("kpmu_open", "ret=-22 no such generic event"));
+	EXPECT_TRUE(traced("kpmu_assign", "id=%llu counter=", id));
+	EXPECT_TRUE(traced("kpmu_assign", "id=%llu counter=", id2));
+	EXPECT_TRUE(traced("kpmu_commit", "running=0x"));
+	EXPECT_TRUE(traced("kpmu_wrmsr", "msr=0x38f"));
+	EXPECT_TRUE(traced("kpmu_read", "id=%llu count=10 ", id));
+}
+
+/* Twice as many as there are counters: some are rejected, then it rotates */
+TEST(waiting_is_traced)
+{
+	int i, n = counters_general();
+	struct perf_event_attr attr = ev_attr(PERF_TYPE_RAW, RAW_LOADS);
+
+	ASSERT_EQ(0, put(TRACING "trace", ""));
+	ASSERT_EQ(0, put(TRACING "events/kpmu/enable", "1"));
+	attr.disabled = 0;
+	for (i = 0; i < 2 * n; i++)
+		ev_must(&attr, 0, -1, -1, 0);
+	for (i = 0; i < 100; i++)
+		work(1000000);
+	put(TRACING "events/kpmu/enable", "0");
+	ASSERT_NE(NULL, slurp(TRACING "trace"));
+	EXPECT_TRUE(traced("kpmu_reject", "no free counter"));
+	EXPECT_TRUE(traced("kpmu_rotate", "waiting="));
+	EXPECT_TRUE(traced("kpmu_plan", "waiting="));
+}
+
+TEST(debugfs_shows_what_runs)
+{
+	struct perf_event_attr attr = ev_attr(PERF_TYPE_RAW, RAW_LOADS);
+	char want[64];
+	int fd;
+
+	pin_to(0);
+	attr.disabled = 0;
+	fd = ev_must(&attr, 0, -1, -1, 0);
+	ASSERT_NE(NULL, slurp(DEBUG "cpus"));
+	snprintf(want, sizeof(want), "id %llu on counter",
+		 (unsigned long long)ev_id(fd));
+	EXPECT_NE(NULL, strstr(text, want));
+	EXPECT_NE(NULL, strstr(text, "in use"));
+	ASSERT_NE(NULL, slurp(DEBUG "stats"));
+	EXPECT_NE(NULL, strstr(text, "opens"));
+	EXPECT_NE(NULL, strstr(text, "plans"));
+}
+
+/* Every hook and symbol must be there on the kernels we promise */
+TEST(caps_are_complete)
+{
+	ASSERT_NE(NULL, slurp(DEBUG "caps"));
+	EXPECT_EQ(NULL, strstr(text, "missing"));
+	EXPECT_NE(NULL, strstr(text, "sched_switch"));
+	EXPECT_NE(NULL, strstr(text, "perf_event_exit_task"));
+}
+
+TEST(device_is_roots)
+{
+	struct stat st;
+
+	ROWS("Y-18 C-17");
+	ASSERT_EQ(0, stat(KPMU_DEVICE, &st));
+	EXPECT_EQ(0600, st.st_mode & 0777);
+	EXPECT_EQ(0, st.st_uid);
+	EXPECT_TRUE(S_ISCHR(st.st_mode));
+}
+
+TEST(own_paranoid_file)
+{
+	ROWS("Y-01 Y-19 O-31");
+	EXPECT_EQ(2, read_long(paranoid_file()));
+	EXPECT_EQ(0, write_long(paranoid_file(), 1));
+	EXPECT_EQ(1, read_long(paranoid_file()));
+	EXPECT_EQ(0, write_long(paranoid_file(), 2));
+}
+
+TEST_HARNESS_MAIN

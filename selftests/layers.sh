@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# layers.sh - check that folders of kernel/ include only downward: a folder uses
+# folders of a lower number.  Documentation/design.rst, "Layout".
+
+cd "$(dirname "$0")/../kernel" || exit 1
+
+declare -A level=(
+	[compat]=0 [abi]=0 [trace]=0 [ring]=1 [assign]=1 [pmu]=2
+	[event]=3 [sched]=3 [record]=4 [hooks]=5 [dev]=5 [.]=6
+)
+# Two folders of one level that may know each other, and by which header only
+declare -A pair=(
+	[event:sched]=sched.h [sched:event]=event.h
+	[dev:hooks]=hooks.h
+)
+
+folder() { local p=${1#./}; case $p in */*) echo "${p%%/*}" ;; *) echo . ;; esac; }
+
+bad=0
+complain() { echo "$1: includes $2: $3"; bad=1; }
+
+while IFS=: read -r file line; do
+	inc=$(sed 's/.*"\(.*\)".*/\1/' <<<"$line")
+	target=$(realpath -m --relative-to=. "$(dirname "$file")/$inc")
+	[ -e "$target" ] || continue		# not ours
+	from=$(folder "$file") to=$(folder "$target")
+	[ "$from" != "$to" ] || continue
+	[ -n "${level[$to]}" ] || { complain "$file" "$inc" "unknown folder"; continue; }
+	if [ "${level[$from]}" -eq "${level[$to]}" ]; then
+		[ "${pair[$from:$to]}" = "$(basename "$target")" ] ||
+			complain "$file" "$inc" "$from and $to are on one level"
+	elif [ "${level[$from]}" -lt "${level[$to]}" ]; then
+		complain "$file" "$inc" "$from is below $to"
+	fi
+done < <(grep -rnE '^#include "' --include='*.[chS]' . | sed 's/:[0-9]*:/:/')
+
+# Kernel versions are known in compat/ only
+while IFS=: read -r file _; do
+	complain "$file" "LINUX_VERSION_CODE" "only compat/ may ask for versions"
+done < <(grep -rlE 'LINUX_VERSION_CODE|KERNEL_VERSION' --include='*.[ch]' . |
+	grep -v '^\./compat/')
+
+[ $bad -eq 0 ] && echo "layers: clean"
+exit $bad

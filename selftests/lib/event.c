@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#define _GNU_SOURCE
+#include <cpuid.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "event.h"
+
+bool route_is_native(void)
+{
+	const char *route = getenv("KPMU_ROUTE");
+
+	return route && !strcmp(route, "native");
+}
+
+/* Kept open: a test may drop the right to open it */
+static int device(void)
+{
+	static int fd = -1;
+
+	if (fd < 0) {
+		fd = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
+		if (fd < 0) {
+			perror(KPMU_DEVICE);
+			exit(1);
+		}
+		/* Out of the way of tests that run out of fds */
+		int high = fcntl(fd, F_DUPFD_CLOEXEC, 250);
+
+		if (high >= 0) {
+			close(fd);
+			fd = high;
+		}
+	}
+	return fd;
+}
+
+static void __attribute__((constructor)) open_early(void)
+{
+	if (!route_is_native())
+		device();
+}
+
+int ev_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
+	    int group_fd, unsigned long flags)
+{
+	struct kpmu_open args = {
+		.attr = (uintptr_t)attr, .pid = pid, .cpu = cpu,
+		.group_fd = group_fd, .flags = flags,
+	};
+
+	if (route_is_native())
+		return syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags);
+	return ioctl(device(), KPMU_IOC_OPEN, &args);
+}
+
+struct perf_event_attr ev_attr(uint32_t type, uint64_t config)
+{
+	return (struct perf_event_attr) {
+		.type = type, .size = sizeof(struct perf_event_attr),
+		.config = config, .disabled = 1, .exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+}
+
+int ev_must(const struct perf_event_attr *attr, pid_t pid, int cpu,
+	    int group_fd, unsigned long flags)
+{
+	int fd = ev_open(attr, pid, cpu, group_fd, flags);
+
+	if (fd < 0) {
+		printf("# cannot open type %u config %#llx: %s\n", attr->type,
+		       (unsigned long long)attr->config, strerror(errno));
+		exit(1);
+	}
+	return fd;
+}
+
+int ev_self(uint32_t type, uint64_t config, int group_fd)
+{
+	struct perf_event_attr attr = ev_attr(type, config);
+
+	attr.disabled = group_fd < 0;
+	return ev_must(&attr, 0, -1, group_fd, 0);
+}
+
+int ev_errno(const struct perf_event_attr *attr, pid_t pid, int cpu,
+	     int group_fd, unsigned long flags)
+{
+	int fd = ev_open(attr, pid, cpu, group_fd, flags);
+
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+uint64_t ev_count(int fd)
+{
+	uint64_t v[64];
+
+	if (read(fd, v, sizeof(v)) < 8) {
+		printf("# read: %s\n", strerror(errno));
+		exit(1);
+	}
+	return v[0];
+}
+
+uint64_t ev_id(int fd)
+{
+	uint64_t id = 0;
+
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &id)) {
+		printf("# PERF_EVENT_IOC_ID: %s\n", strerror(errno));
+		exit(1);
+	}
+	return id;
+}
+
+struct ev_times ev_times(int fd)
+{
+	struct ev_times t;
+
+	if (read(fd, &t, sizeof(t)) != sizeof(t)) {
+		printf("# read of times: %s\n", strerror(errno));
+		exit(1);
+	}
+	return t;
+}
+
+bool always_ran(int fd)
+{
+	struct ev_times t = ev_times(fd);
+
+	if (t.running != t.enabled)
+		printf("# enabled %llu ns, running %llu ns\n",
+		       (unsigned long long)t.enabled,
+		       (unsigned long long)t.running);
+	return t.running == t.enabled;
+}
+
+int ev_self_times(uint32_t type, uint64_t config, int group_fd)
+{
+	struct perf_event_attr attr = ev_attr(type, config);
+
+	attr.disabled = group_fd < 0;
+	attr.read_format = FORMAT_TIMES;
+	return ev_must(&attr, 0, -1, group_fd, 0);
+}
+
+static void control(int fd, unsigned long cmd, const char *name)
+{
+	if (ioctl(fd, cmd, 0)) {
+		printf("# %s: %s\n", name, strerror(errno));
+		exit(1);
+	}
+}
+
+void ev_enable(int fd)
+{
+	control(fd, PERF_EVENT_IOC_ENABLE, "PERF_EVENT_IOC_ENABLE");
+}
+
+void ev_disable(int fd)
+{
+	control(fd, PERF_EVENT_IOC_DISABLE, "PERF_EVENT_IOC_DISABLE");
+}
+
+bool exact(void)
+{
+	const char *e = getenv("KPMU_EXACT");
+
+	return !e || strcmp(e, "0");
+}
+
+int pin_to(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set);
+}
+
+int nr_cpus(void)
+{
+	return sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+struct leaf {
+	unsigned int a, b, c, d;
+};
+
+static struct leaf leaf(unsigned int n)
+{
+	struct leaf l = { 0 };
+
+	__get_cpuid(n, &l.a, &l.b, &l.c, &l.d);
+	return l;
+}
+
+bool has_pmu(void)
+{
+	return pmu_version();
+}
+
+int pmu_version(void)
+{
+	return leaf(0xa).a & 0xff;
+}
+
+int counters_general(void)
+{
+	return leaf(0xa).a >> 8 & 0xff;
+}
+
+int counter_width(void)
+{
+	return leaf(0xa).a >> 16 & 0xff;
+}
+
+int counters_fixed(void)
+{
+	return pmu_version() > 1 ? leaf(0xa).d & 0x1f : 0;
+}
+
+unsigned int events_missing(void)
+{
+	return leaf(0xa).b;
+}
+
+enum cpu cpu_model(void)
+{
+	unsigned int a = leaf(1).a;
+
+	if (leaf(0).b != 0x756e6547 || (a >> 8 & 0xf) != 6)
+		return CPU_OTHER;
+	a = (a >> 4 & 0xf) | (a >> 12 & 0xf0);
+	return a == CPU_SKYLAKE || a == CPU_ICELAKE || a == CPU_SPR ? a : CPU_OTHER;
+}
+
+bool exact_time(void)
+{
+	const char *e = getenv("KPMU_ICOUNT");
+
+	return e && !strcmp(e, "1");
+}
+
+int cpu_online(int cpu, int online)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	return write_long(path, online);
+}
+
+uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+int open_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	closedir(dir);
+	return n - 3;	/* . and .. and the directory's own */
+}
+
+void drop_privilege(void)
+{
+	if (setgroups(0, NULL) || setgid(65534) || setuid(65534)) {
+		perror("cannot become nobody");
+		exit(1);
+	}
+	/* Changing ids made us undumpable, which is not what is tested */
+	prctl(PR_SET_DUMPABLE, 1);
+}
+
+void drop_to(int cap)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	struct __user_cap_data_struct data[2] = { 0 };
+
+	data[cap / 32].effective = 1u << cap % 32;
+	data[cap / 32].permitted = 1u << cap % 32;
+	prctl(PR_SET_KEEPCAPS, 1);
+	drop_privilege();
+	if (syscall(SYS_capset, &head, data)) {
+		perror("capset");
+		exit(1);
+	}
+}
+
+long read_long(const char *path)
+{
+	char buf[64] = "";
+	int fd = open(path, O_RDONLY);
+
+	if (fd < 0)
+		return -1;
+	if (read(fd, buf, sizeof(buf) - 1) < 0)
+		buf[0] = 0;
+	close(fd);
+	return strtol(buf, NULL, 0);
+}
+
+int write_long(const char *path, long val)
+{
+	char buf[32];
+	int len = snprintf(buf, sizeof(buf), "%ld\n", val);
+	int fd = open(path, O_WRONLY);
+	int err;
+
+	if (fd < 0)
+		return -1;
+	err = write(fd, buf, len) == len ? 0 : -1;
+	close(fd);
+	return err;
+}
+
+const char *paranoid_file(void)
+{
+	return route_is_native() ? "/proc/sys/kernel/perf_event_paranoid" :
+				   "/proc/sys/kernel/kpmu/perf_event_paranoid";
+}
+
+/* The stricter of both files counts, so both are set */
+void set_paranoid(int level)
+{
+	if (write_long("/proc/sys/kernel/perf_event_paranoid", level) ||
+	    (!route_is_native() && write_long(paranoid_file(), level))) {
+		perror("cannot set perf_event_paranoid");
+		exit(1);
+	}
+}

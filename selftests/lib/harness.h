@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A small test harness: TAP output, a process a test, skip code 4, the macro
+ * names of the kernel's kselftest_harness.h, so that a test builds with either.
+ *
+ * A test names the rows of Documentation/conformance.md that it proves in its first
+ * statement: ROWS("F-05 F-06").  They are printed before its result.
+ */
+#ifndef KPMU_HARNESS_H
+#define KPMU_HARNESS_H
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define KSFT_PASS	0
+#define KSFT_FAIL	1
+#define KSFT_SKIP	4
+
+struct __test {
+	const char *name;
+	void (*fn)(struct __test *t);
+	int timeout;
+	int failed;
+	struct __test *next;
+};
+
+static struct __test *__tests, **__tests_end = &__tests;
+
+static inline void __add_test(struct __test *t)
+{
+	*__tests_end = t;
+	__tests_end = &t->next;
+}
+
+#define TEST(name) TEST_TIMEOUT(name, 60)
+
+/* A test with its own limit in seconds */
+#define TEST_TIMEOUT(tname, seconds)					\
+	static void __body_##tname(struct __test *_metadata);		\
+	static struct __test __test_##tname = {				\
+		.name = #tname, .fn = __body_##tname, .timeout = seconds };	\
+	static void __attribute__((constructor)) __register_##tname(void)	\
+	{ __add_test(&__test_##tname); }				\
+	static void __body_##tname(struct __test *_metadata)
+
+#define ROWS(rows)	printf("# rows: %s\n", rows)
+#define TH_LOG(fmt, ...)						\
+	printf("# %s:%d: " fmt "\n", __FILE__, __LINE__, ##__VA_ARGS__)
+
+/* SKIP(return, "why %s", x) */
+#define SKIP(statement, fmt, ...) do {					\
+	printf("# SKIP " fmt "\n", ##__VA_ARGS__);			\
+	exit(KSFT_SKIP);						\
+	statement;							\
+} while (0)
+
+#define __CHECK(a, op, b, leave) do {					\
+	__typeof__(a) __a = (a);					\
+	__typeof__(b) __b = (b);					\
+	if (!(__a op __b)) {						\
+		TH_LOG("expected %s %s %s, got %lld and %lld (errno %d)",	\
+		       #a, #op, #b, (long long)__a, (long long)__b, errno); \
+		_metadata->failed = 1;					\
+		leave;							\
+	}								\
+} while (0)
+
+#define __LEAVE	exit(KSFT_FAIL)
+#define __STAY	((void)0)
+#define ASSERT_EQ(a, b)	__CHECK(b, ==, a, __LEAVE)
+#define ASSERT_NE(a, b)	__CHECK(b, !=, a, __LEAVE)
+#define ASSERT_LT(a, b)	__CHECK(a, <, b, __LEAVE)
+#define ASSERT_LE(a, b)	__CHECK(a, <=, b, __LEAVE)
+#define ASSERT_GT(a, b)	__CHECK(a, >, b, __LEAVE)
+#define ASSERT_GE(a, b)	__CHECK(a, >=, b, __LEAVE)
+#define ASSERT_TRUE(a)	__CHECK(!!(a), ==, 1, __LEAVE)
+#define ASSERT_FALSE(a)	__CHECK(!!(a), ==, 0, __LEAVE)
+#define EXPECT_EQ(a, b)	__CHECK(b, ==, a, __STAY)
+#define EXPECT_NE(a, b)	__CHECK(b, !=, a, __STAY)
+#define EXPECT_LT(a, b)	__CHECK(a, <, b, __STAY)
+#define EXPECT_LE(a, b)	__CHECK(a, <=, b, __STAY)
+#define EXPECT_GT(a, b)	__CHECK(a, >, b, __STAY)
+#define EXPECT_GE(a, b)	__CHECK(a, >=, b, __STAY)
+#define EXPECT_TRUE(a)	__CHECK(!!(a), ==, 1, __STAY)
+#define EXPECT_FALSE(a)	__CHECK(!!(a), ==, 0, __STAY)
+
+static inline int __run_test(struct __test *t, int n)
+{
+	int status, code;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		/* Its own group, so that a stuck test's children go with it */
+		setpgid(0, 0);
+		alarm(t->timeout);
+		t->fn(t);
+		exit(t->failed ? KSFT_FAIL : KSFT_PASS);
+	}
+	waitpid(pid, &status, 0);
+	kill(-pid, SIGKILL);
+	code = WIFEXITED(status) ? WEXITSTATUS(status) : KSFT_FAIL;
+	if (WIFSIGNALED(status))
+		printf("# %s: killed by signal %d%s\n", t->name, WTERMSIG(status),
+		       WTERMSIG(status) == SIGALRM ? " (timeout)" : "");
+	if (code == KSFT_SKIP)
+		printf("ok %d %s # SKIP\n", n, t->name);
+	else
+		printf("%s %d %s\n", code ? "not ok" : "ok", n, t->name);
+	return code;
+}
+
+/* Arguments: names of the tests to run, all without any */
+static inline int test_harness_run(int argc, char **argv)
+{
+	int n = 0, total = 0, failed = 0, skipped = 0, i, want, code;
+	struct __test *t;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (t = __tests; t; t = t->next)
+		total++;
+	printf("TAP version 13\n1..%d\n", argc > 1 ? argc - 1 : total);
+	for (t = __tests; t; t = t->next) {
+		want = argc < 2;
+		for (i = 1; i < argc; i++)
+			want |= !strcmp(argv[i], t->name);
+		if (!want)
+			continue;
+		code = __run_test(t, ++n);
+		failed += code != KSFT_PASS && code != KSFT_SKIP;
+		skipped += code == KSFT_SKIP;
+	}
+	printf("# %d passed, %d failed, %d skipped\n", n - failed - skipped,
+	       failed, skipped);
+	if (failed)
+		return KSFT_FAIL;
+	return skipped == n ? KSFT_SKIP : KSFT_PASS;
+}
+
+#define TEST_HARNESS_MAIN						\
+	int main(int argc, char **argv)					\
+	{ return test_harness_run(argc, argv); }
+
+#endif
