@@ -73,6 +73,7 @@ gdt64:	.quad	0
 	.quad	0x00cffb000000ffff		/* 18 user code, 32 bits */
 	.quad	0x00cff3000000ffff		/* 20 user data */
 	.quad	0x00affb000000ffff		/* 28 user code, 64 bits */
+	.quad	0x00cff3000000ffff		/* 30 user data, for SYSEXIT */
 	.globl	gdt_tss
 gdt_tss:
 	.fill	MAX_CPUS * 2, 8, 0
@@ -198,6 +199,11 @@ leave_user:
 	.globl	syscall_entry
 syscall_entry:
 	sysretq
+
+/* SYSENTER: the same, to %rdx with stack %rcx */
+	.globl	sysenter_entry
+sysenter_entry:
+	sysexitq
 
 /* int probe_msr(u32 msr, u64 *val, int write): 1 if it raised #GP */
 	.globl	probe_msr, probe_fault, probe_rdpmc

@@ -17,7 +17,7 @@
 #define CASE_CODE32	8
 #define CASE_WATCH	16
 #define CASE_BREAK	32
-#define CASE_RET	64
+#define CASE_PORT	64
 
 #define CASE(name, insn, br, ld, st)	CASE_F(name, insn, br, ld, st, 0)
 #define CASE_F(name, insn, br, ld, st, flags)				\
@@ -452,6 +452,35 @@ CASE_F("32-bit code", 3 + 15 + 2 + 1, 1 + 4 + 2 + 1, 1 + 4 + 2, 2 + 8, CASE_CODE
 	END
 	.code64
 
+CASE_F("sysenter", 4 + 1, 1 + 1, 0, 0, CASE_NOSTEP)
+	movq	%rsp, %rcx
+	leaq	1f(%rip), %rdx
+	sysenter			/* br */
+1:	nop
+	END
+
+CASE("far call, return and jump", 7 + 1, 3 + 1, 3, 4)
+	movl	$1f, (%rdi)		/* st */
+	movl	$SEL_UCODE, 4(%rdi)	/* st */
+	lcall	*(%rdi)			/* br ld st */
+	nop
+	movl	$2f, (%rdi)		/* st */
+	ljmp	*(%rdi)			/* br ld */
+1:	lret				/* br ld */
+2:	END
+
+CASE_F("into, taken", 3 + 4 + 1, 2 + 1, 1, 2, CASE_NOSTEP)
+	pushq	$SEL_UCODE32		/* st */
+	pushq	$1f			/* st */
+	lretq				/* br ld */
+	.code32
+1:	movl	$0x7fffffff, %ecx
+	incl	%ecx			/* OF */
+	into				/* br: #OF, a trap */
+	nop
+	END
+	.code64
+
 /* ---- debug and power -------------------------------------------------------- */
 
 CASE_F("single step, by itself", 6 + 1, 1, 2, 3, CASE_NOSTEP)
@@ -469,6 +498,15 @@ CASE_F("watchpoint", 1 + 10 * 4 + 1, 10 + 1, 10, 10, CASE_WATCH | CASE_NOSTEP)
 	movq	%rax, 8(%rdi)		/* st, and a hit */
 	decl	%ecx
 	jnz	1b			/* br */
+	END
+
+CASE_F("breakpoint on a port", 6 + 1, 1, 0, 0, CASE_PORT | CASE_NOSTEP)
+	movl	$0x80, %edx
+	outb	%al, %dx		/* a hit after it */
+	nop
+	inb	%dx, %al		/* a hit after it */
+	nop
+	nop
 	END
 
 	.globl	case_breakpoint

@@ -7,7 +7,7 @@ static u8 tss[MAX_CPUS][104] __attribute__((aligned(8)));
 static u64 idt[256][2];
 static int x2apic;
 
-extern u8 vectors[], ap_start[], ap_end[], ap_cpu[], syscall_entry[];
+extern u8 vectors[], ap_start[], ap_end[], ap_cpu[], syscall_entry[], sysenter_entry[];
 extern u64 gdt_tss[];
 void test_main(void);
 void finish(void) __attribute__((noreturn));
@@ -71,6 +71,9 @@ void cpu_main(int nr)
 	wrmsr(0xc0000081, (u64)SEL_KCODE << 32 | (u64)(SEL_UCODE32 & ~3) << 48);
 	wrmsr(0xc0000082, (u64)syscall_entry);
 	wrmsr(0xc0000084, 0x600);		/* SYSCALL clears IF and DF */
+	wrmsr(0x174, SEL_KCODE);
+	wrmsr(0x175, (u64)c->user_stack + 4096);
+	wrmsr(0x176, (u64)sysenter_entry);
 	apic_write(APIC_SVR, 0x1ff);
 	c->seen = 1;
 	if (nr == 0) {

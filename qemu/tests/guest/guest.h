@@ -179,7 +179,7 @@ struct ucase {
 #define CASE_CODE32	8	/* has code of 32 bits */
 #define CASE_WATCH	16	/* with a watchpoint at data + 8 */
 #define CASE_BREAK	32	/* with a breakpoint at case_breakpoint */
-#define CASE_RET	64	/* a page that is fetched gets a RET */
+#define CASE_PORT	64	/* with a breakpoint on port 80H */
 
 extern struct ucase cases_start[], cases_end[];
 

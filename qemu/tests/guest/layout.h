@@ -16,7 +16,8 @@
 #define SEL_UCODE32	0x1b
 #define SEL_UDATA	0x23
 #define SEL_UCODE	0x2b
-#define SEL_TSS		0x30
+#define SEL_UDATA2	0x33		/* as SYSEXIT wants it */
+#define SEL_TSS		0x38
 
 /* Vectors that user code may call */
 #define VEC_EXIT	0x80		/* end of a case */

@@ -17,7 +17,7 @@ static void all_cases(struct cpu *cpu)
 			u64 v[4], want[4] = { c->insn, c->br, c->ld, c->st };
 			u64 period = 1 + (n * 7) % c->insn;
 
-			if (cpu->nr && (c->flags & (CASE_WATCH | CASE_BREAK)))
+			if (cpu->nr && c->flags & (CASE_WATCH | CASE_BREAK | CASE_PORT))
 				continue;
 			cpu->pmis = 0;
 			apic_write(APIC_LVTPC, LVT_NMI);
@@ -49,8 +49,9 @@ void test_smp(void)
 {
 	int n = param("cpus", 1);
 
-	rounds = 10;
+	rounds = param("rounds", 10);
 	start_cpus(n);
+	print("# running\n");
 	for (int i = 1; i < n; i++)
 		run_on(i, all_cases);
 	all_cases(this_cpu());
@@ -262,7 +263,7 @@ void test_long(void)
 	gp_start(2, 0x00c5 | SEL_USR, 0);
 	gp_start(3, EV_CYC | SEL_USR, 0);
 	gp_start(0, EV_INSN | SEL_USR | SEL_INT, -10007ul);
-	print("# long run\n");
+	print("# running\n");
 	cpu->data[8] = 0;
 	struct ucase c = *long_case;
 	struct frame f = {

@@ -162,6 +162,11 @@ void run_case(struct cpu *cpu, const struct ucase *c, u64 rflags)
 		asm volatile("mov %0, %%dr0" :: "r"(cpu->data + 8));
 		dr7 = 0x90001;			/* 8 bytes, on writes */
 	}
+	if (c->flags & CASE_PORT) {
+		asm volatile("mov %0, %%dr0" :: "r"(0x80ul));
+		write_cr4(read_cr4() | 8);	/* DE */
+		dr7 = 0x20001;
+	}
 	if (c->flags & CASE_BREAK) {
 		asm volatile("mov %0, %%dr0" :: "r"(case_breakpoint));
 		dr7 = 0x1;

@@ -17,32 +17,32 @@ twice()
 	fi
 }
 
-# moved NAME [QEMU args] - save the state in the middle of a run, go on elsewhere
+# moved NAME TESTS [QEMU args] - save the state in the middle of a run, go on elsewhere
 moved()
 {
-	local name=$1 pid rc=0
-	shift
+	local name=$1 list=$2 pid rc=0
+	shift 2
 	rm -f "$work"/mon.* "$work/state"
 	mkfifo "$work/mon.in" "$work/mon.out"
 	cat "$work/mon.out" >"$work/mon.log" &
-	vm "$skl" "long" $(p millions 1500) "$@" -chardev "pipe,id=m,path=$work/mon" \
+	vm "$skl" "$list" "$@" -chardev "pipe,id=m,path=$work/mon" \
 		-mon m,mode=readline >"$work/one" &
 	pid=$!
 	exec 7>"$work/mon.in"
 	for _ in $(seq 200); do
-		grep -q 'long run' "$work/one" && break
+		grep -q '# running' "$work/one" && break
 		sleep 0.05
 	done
 	sleep 0.5
 	printf 'migrate file:%s\nquit\n' "$work/state" >&7
 	exec 7>&-
 	wait $pid || true
-	if grep -q 'long:' "$work/one" || [ ! -s "$work/state" ]; then
+	if grep -q '^ok 2' "$work/one" || [ ! -s "$work/state" ]; then
 		sed 's/^/# /' "$work/mon.log" | head -n 10
 		single 1 "$name: state in the middle of a run"
 		return
 	fi
-	vm "$skl" "long" $(p millions 1500) "$@" -incoming "file:$work/state" >"$work/two" || rc=$?
+	vm "$skl" "$list" "$@" -incoming "file:$work/state" >"$work/two" || rc=$?
 	cat "$work/one" "$work/two" >"$work/out"
 	judge "$name" $((rc == 1 ? 0 : 1)) "$work/out"
 }
@@ -86,7 +86,8 @@ suite_modes()
 	else diff "$work/one" "$work/two" | sed 's/^/# /' | head || true
 		judge "modes: replay is the record" 1 "$work/two"; fi
 	bare "modes: a long run" "$skl" long $(p millions 100)
-	moved "modes: migration in the middle of it"
-	moved "modes: migration, -icount" "${icount[@]}"
+	moved "modes: migration in the middle of it" long $(p millions 1500)
+	moved "modes: migration, -icount" long $(p millions 1500) "${icount[@]}"
+	moved "modes: migration of 2 CPUs" smp $(p rounds 200) $(p cpus 2) -smp 2
 	monitor
 }
