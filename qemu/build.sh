@@ -87,6 +87,8 @@ python()
 	/usr/bin/python3 -m venv --system-site-packages "$py"
 	"$py/bin/python3" -c 'import mesonbuild.coredata as c, sys
 v = [int(x) for x in c.version.split(".")[:2]]; sys.exit(v < [1, 5])' 2>/dev/null && return
+	# An upstream tarball brings one along
+	[ -z "${QEMU_TARBALL:-}" ] || return 0
 	apt_setup
 	apt_unpack "$py/deb" meson/bookworm-backports
 	m=$(echo "$py"/lib/python3*/site-packages)

@@ -101,7 +101,9 @@ overlay()
 		echo "export KPMU_EXACT=$([ "$accel" = kvm ] && echo 0 || echo 1)"
 		echo "export KPMU_CPUS=$cpus KPMU_ICOUNT=$icount KPMU_MODEL=$model"
 	} >"$o/run/env"
-	(cd "$o" && find . | cpio -o -H newc -R 0:0 --quiet)
+	# The same bytes every time, or runs under -icount differ by them
+	find "$o" -exec touch -hd @0 {} +
+	(cd "$o" && find . | LC_ALL=C sort | cpio -o -H newc -R 0:0 --reproducible --quiet)
 }
 
 # boot CPIO OUT LOG LIMIT - run QEMU to its end; the status of timeout
@@ -115,7 +117,8 @@ boot()
 	case $accel in
 	kvm) args+=(-accel kvm) ;;
 	tcg) if [ $icount = 1 ]; then
-		args+=(-accel tcg -icount "shift=2,sleep=off" -rtc clock=vm -seed 1)
+		args+=(-accel tcg -icount "shift=2,sleep=off"
+			-rtc base=2026-01-01T00:00:00,clock=vm -seed 1)
 	     else
 		args+=(-accel "tcg,thread=multi")
 	     fi ;;

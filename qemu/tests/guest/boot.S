@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* From protected mode, paging off, to main() in long mode; then the traps. */
+#include "layout.h"
+
+	.section .text.boot, "ax"
+	.code32
+	.globl	_start
+_start:
+	movl	$0, %ebx			/* CPU 0 */
+	/* Identity map of 4 GiB, all for users; DEMAND by 4 KiB pages */
+	movl	$PAGE_TABLES, %edi
+	xorl	%eax, %eax
+	movl	$0x7000 / 4, %ecx
+	rep stosl
+	movl	$PAGE_TABLES + 0x1007, PAGE_TABLES
+	movl	$PAGE_TABLES + 0x2007, PAGE_TABLES + 0x1000
+	movl	$PAGE_TABLES + 0x3007, PAGE_TABLES + 0x1008
+	movl	$PAGE_TABLES + 0x4007, PAGE_TABLES + 0x1010
+	movl	$PAGE_TABLES + 0x5007, PAGE_TABLES + 0x1018
+	movl	$0x87, %eax
+	movl	$PAGE_TABLES + 0x2000, %edi
+	movl	$2048, %ecx
+1:	movl	%eax, (%edi)
+	addl	$0x200000, %eax
+	addl	$8, %edi
+	loop	1b
+	movl	$PAGE_TABLES + 0x6007, PAGE_TABLES + 0x2000 + (DEMAND >> 21) * 8
+	movl	$__bss_start, %edi
+	movl	$__bss_end, %ecx
+	subl	%edi, %ecx
+	xorl	%eax, %eax
+	rep stosb
+
+	.globl	start32_all
+start32_all:					/* %ebx: CPU number */
+	movl	%cr4, %eax
+	orl	$0x40620, %eax			/* PAE, OSFXSR, OSXMMEXCPT, OSXSAVE */
+	movl	%eax, %cr4
+	movl	$PAGE_TABLES, %eax
+	movl	%eax, %cr3
+	movl	$0xc0000080, %ecx
+	rdmsr
+	orl	$0x101, %eax			/* LME, SCE */
+	wrmsr
+	movl	%cr0, %eax
+	andl	$~0x4, %eax			/* no EM; MP, NE, WP, PG */
+	orl	$0x80010022, %eax
+	movl	%eax, %cr0
+	lgdt	gdt64r
+	ljmp	$SEL_KCODE, $1f
+	.code64
+1:	movw	$SEL_KDATA, %ax
+	movw	%ax, %ds
+	movw	%ax, %es
+	movw	%ax, %ss
+	movl	%ebx, %edi
+	leal	1(%rbx), %eax
+	imull	$STACK_SIZE, %eax
+	leaq	stacks(%rax), %rsp
+	xorl	%ecx, %ecx			/* XCR0: x87, SSE, AVX */
+	xorl	%edx, %edx
+	movl	$7, %eax
+	xsetbv
+	fninit
+	call	cpu_main
+2:	hlt
+	jmp	2b
+
+	.balign	16
+gdt64:	.quad	0
+	.quad	0x00af9b000000ffff		/* 08 kernel code */
+	.quad	0x00cf93000000ffff		/* 10 kernel data */
+	.quad	0x00cffb000000ffff		/* 18 user code, 32 bits */
+	.quad	0x00cff3000000ffff		/* 20 user data */
+	.quad	0x00affb000000ffff		/* 28 user code, 64 bits */
+	.quad	0x00cff3000000ffff		/* 30 user data, for SYSEXIT */
+	.globl	gdt_tss
+gdt_tss:
+	.fill	MAX_CPUS * 2, 8, 0
+gdt64r:	.word	. - gdt64 - 1
+	.quad	gdt64
+
+/* Other CPUs start here, copied to TRAMPOLINE */
+	.section .text
+	.globl	ap_start, ap_end
+	.code16
+ap_start:
+	cli
+	xorw	%ax, %ax
+	movw	%ax, %ds
+	lgdtl	TRAMPOLINE + ap_gdtr - ap_start
+	movl	%cr0, %eax
+	orl	$1, %eax
+	movl	%eax, %cr0
+	ljmpl	$8, $TRAMPOLINE + 1f - ap_start
+	.code32
+1:	movw	$16, %ax
+	movw	%ax, %ds
+	movw	%ax, %es
+	movw	%ax, %ss
+	movl	TRAMPOLINE + ap_cpu - ap_start, %ebx
+	movl	$start32_all, %eax
+	jmp	*%eax
+	.balign	8
+ap_gdt:	.quad	0
+	.quad	0x00cf9b000000ffff
+	.quad	0x00cf93000000ffff
+ap_gdtr:
+	.word	. - ap_gdt - 1
+	.long	TRAMPOLINE + ap_gdt - ap_start
+	.globl	ap_cpu
+ap_cpu:	.long	0
+ap_end:
+
+/* Traps: all vectors push the same frame and call trap(frame) */
+	.code64
+	.globl	vectors
+	.balign	16
+vectors:
+	.set	n, 0
+	.rept	256
+	.balign	16
+	.if !(n == 8 || (n >= 10 && n <= 14) || n == 17)
+	pushq	$0
+	.endif
+	pushq	$n
+	jmp	common
+	.set	n, n + 1
+	.endr
+
+common:
+	pushq	%rax
+	pushq	%rbx
+	pushq	%rcx
+	pushq	%rdx
+	pushq	%rsi
+	pushq	%rdi
+	pushq	%rbp
+	pushq	%r8
+	pushq	%r9
+	pushq	%r10
+	pushq	%r11
+	pushq	%r12
+	pushq	%r13
+	pushq	%r14
+	pushq	%r15
+	cld
+	movw	$SEL_KDATA, %ax			/* compat code may have set them */
+	movw	%ax, %ds
+	movw	%ax, %es
+	movq	%rsp, %rdi
+	call	trap
+	.globl	trap_return
+trap_return:
+	popq	%r15
+	popq	%r14
+	popq	%r13
+	popq	%r12
+	popq	%r11
+	popq	%r10
+	popq	%r9
+	popq	%r8
+	popq	%rbp
+	popq	%rdi
+	popq	%rsi
+	popq	%rdx
+	popq	%rcx
+	popq	%rbx
+	popq	%rax
+	addq	$16, %rsp
+	iretq
+
+/* enter_user(struct frame *): run it; returns when the case ends */
+	.globl	enter_user, leave_user
+enter_user:
+	pushq	%rbx
+	pushq	%rbp
+	pushq	%r12
+	pushq	%r13
+	pushq	%r14
+	pushq	%r15
+	movq	%rsp, %gs:8			/* this CPU's kernel stack ... */
+	movq	%gs:16, %rax
+	movq	%rsp, 4(%rax)			/* ... also for traps: TSS.RSP0 */
+	movq	%rdi, %rsp
+	jmp	trap_return
+leave_user:
+	cli
+	movq	%gs:8, %rsp
+	popq	%r15
+	popq	%r14
+	popq	%r13
+	popq	%r12
+	popq	%rbp
+	popq	%rbx
+	ret
+
+/* SYSCALL: nothing but the way back */
+	.globl	syscall_entry
+syscall_entry:
+	sysretq
+
+/* SYSENTER: the same, to %rdx with stack %rcx */
+	.globl	sysenter_entry
+sysenter_entry:
+	sysexitq
+
+/* int probe_msr(u32 msr, u64 *val, int write): 1 if it raised #GP */
+	.globl	probe_msr, probe_fault, probe_rdpmc
+probe_msr:
+	movq	%rsi, %r8
+	movl	%edi, %ecx
+	testl	%edx, %edx
+	jnz	1f
+	xorl	%eax, %eax
+	xorl	%edx, %edx
+	rdmsr
+	movl	%eax, (%r8)
+	movl	%edx, 4(%r8)
+	xorl	%eax, %eax
+	ret
+1:	movl	(%r8), %eax
+	movl	4(%r8), %edx
+	wrmsr
+	xorl	%eax, %eax
+	ret
+/* int probe_rdpmc(u32 index, u64 *val) */
+probe_rdpmc:
+	movq	%rsi, %r8
+	movl	%edi, %ecx
+	rdpmc
+	movl	%eax, (%r8)
+	movl	%edx, 4(%r8)
+	xorl	%eax, %eax
+	ret
+probe_fault:					/* trap() sends #GP in the above here */
+	movl	$1, %eax
+	ret
+
+	.bss
+	.balign	16
+	.globl	stacks
+stacks:	.skip	STACK_SIZE * MAX_CPUS
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef GUEST_H
+#define GUEST_H
+
+#include "layout.h"
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long u64;
+typedef long s64;
+
+/* As common: in boot.S pushes it */
+struct frame {
+	u64 r15, r14, r13, r12, r11, r10, r9, r8, rbp, rdi, rsi, rdx, rcx, rbx, rax;
+	u64 vector, error, rip, cs, rflags, rsp, ss;
+};
+
+#define MAX_STEPS 512
+
+struct cpu {
+	struct cpu *self;		/* gs:0 */
+	u64 user_return;		/* gs:8, enter_user()'s stack */
+	void *tss;			/* gs:16 */
+	int nr;
+	volatile int seen;		/* it runs */
+	void (*volatile job)(struct cpu *cpu);
+
+	/* The run of a case */
+	struct frame end;		/* as it left */
+	volatile u64 pmis;		/* NMIs and VEC_PMI */
+	u64 pmi_ip, pmi_cs, pmi_status;
+	void (*on_pmi)(struct cpu *cpu, struct frame *f);
+	void (*on_step)(struct cpu *cpu, struct frame *f);
+	u64 steps, ticks;
+	u64 step_ip[MAX_STEPS];
+	u32 rearm;			/* LVTPC after a PMI */
+	int bp_hits;
+	int failed;
+	u8 user_stack[8192] __attribute__((aligned(16)));
+	u8 data[8192] __attribute__((aligned(4096)));
+};
+
+extern struct cpu cpus[MAX_CPUS];
+
+static inline struct cpu *this_cpu(void)
+{
+	struct cpu *c;
+
+	asm volatile("mov %%gs:0, %0" : "=r"(c));
+	return c;
+}
+
+static inline void outb(u16 port, u8 v) { asm volatile("outb %0, %1" :: "a"(v), "Nd"(port)); }
+static inline void outw(u16 port, u16 v) { asm volatile("outw %0, %1" :: "a"(v), "Nd"(port)); }
+static inline u8 inb(u16 port) { u8 v; asm volatile("inb %1, %0" : "=a"(v) : "Nd"(port)); return v; }
+
+static inline u64 rdmsr(u32 msr)
+{
+	u32 lo, hi;
+
+	asm volatile("rdmsr" : "=a"(lo), "=d"(hi) : "c"(msr) : "memory");
+	return lo | (u64)hi << 32;
+}
+
+static inline void wrmsr(u32 msr, u64 v)
+{
+	asm volatile("wrmsr" :: "c"(msr), "a"((u32)v), "d"((u32)(v >> 32)) : "memory");
+}
+
+static inline void cpuid(u32 leaf, u32 *r)
+{
+	asm volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3])
+		     : "a"(leaf), "c"(0));
+}
+
+static inline u64 read_cr4(void) { u64 v; asm volatile("mov %%cr4, %0" : "=r"(v)); return v; }
+static inline void write_cr4(u64 v) { asm volatile("mov %0, %%cr4" :: "r"(v) : "memory"); }
+
+/* MSRs and their bits, by the SDM */
+#define MSR_PMC(n)		(0xc1 + (n))
+#define MSR_PERFEVTSEL(n)	(0x186 + (n))
+#define MSR_OFFCORE_RSP(n)	(0x1a6 + (n))
+#define MSR_DEBUGCTL		0x1d9
+#define MSR_FIXED(n)		(0x309 + (n))
+#define MSR_PERF_CAPS		0x345
+#define MSR_FIXED_CTRL		0x38d
+#define MSR_GLOBAL_STATUS	0x38e
+#define MSR_GLOBAL_CTRL		0x38f
+#define MSR_GLOBAL_OVF		0x390
+#define MSR_GLOBAL_SET		0x391
+#define MSR_GLOBAL_INUSE	0x392
+#define MSR_FULL(n)		(0x4c1 + (n))
+
+#define SEL_USR			(1u << 16)
+#define SEL_OS			(1u << 17)
+#define SEL_EDGE		(1u << 18)
+#define SEL_INT			(1u << 20)
+#define SEL_ANY			(1u << 21)
+#define SEL_EN			(1u << 22)
+#define SEL_INV			(1u << 23)
+#define SEL_CMASK(n)		((u32)(n) << 24)
+
+#define EV_INSN			0x00c0
+#define EV_BR			0x00c4
+#define EV_LD			0x81d0
+#define EV_ST			0x82d0
+#define EV_CYC			0x003c
+#define EV_REF			0x013c
+
+/* The model's statistics */
+#define STAT_USER		0x51504d00
+#define STAT_KERNEL		0x51504d01
+#define STAT_WRMSR		0x51504d02
+#define STAT_RDMSR		0x51504d03
+#define STAT_RDPMC		0x51504d04
+#define STAT_PMI		0x51504d05
+#define STAT_PMI_LOST		0x51504d09
+#define STAT_FAULTS		0x51504d0a
+#define STAT_COLD		0x51504d0f
+#define STAT_WR(m)		(0x51500000 + (m))
+#define STAT_RD(m)		(0x51510000 + (m))
+
+#define CPI	2		/* x-pmu-cpi and x-pmu-ref, the defaults */
+#define REF	3
+
+/* What CPUID says of the PMU */
+struct pmu {
+	u32 version, gp, width, events, unavail, fixed, fixed_width, any_deprecated;
+	u64 mask;		/* of a counter */
+};
+extern struct pmu pmu;
+
+/* lib.c */
+void print(const char *fmt, ...);	/* %s %d %x (64 bits) %c */
+void check(int ok, const char *fmt, ...);
+void result_skip(const char *name, const char *why);
+int param(const char *name, int def);
+const char *param_str(const char *name);
+void *memset(void *p, int c, u64 n);
+void *memcpy(void *d, const void *s, u64 n);
+int streq(const char *a, const char *b);
+
+/* cpu.c */
+u32 apic_read(u32 reg);
+void apic_write(u32 reg, u32 v);
+void x2apic_on(void);
+void start_cpus(int n);
+void init_cpu(int n);
+void run_on(int n, void (*job)(struct cpu *cpu));
+void wait_cpu(int n);
+int probe_msr(u32 msr, u64 *val, int write);
+int probe_rdpmc(u32 index, u64 *val);
+void enter_user(struct frame *f);
+void leave_user(void) __attribute__((noreturn));
+
+#define APIC_EOI	0xb0
+#define APIC_SVR	0xf0
+#define APIC_ICR	0x300
+#define APIC_ICR2	0x310
+#define APIC_LVTT	0x320
+#define APIC_LVTPC	0x340
+#define APIC_TMICT	0x380
+#define APIC_TDCR	0x3e0
+#define LVT_NMI		0x400
+#define LVT_MASKED	0x10000
+
+/* A case: user code with known counts; cases.S */
+struct ucase {
+	const char *name;
+	u64 entry;
+	u32 insn, br, ld, st;
+	u32 flags;
+	u32 pad;
+};
+#define CASE_FRESH	1	/* DEMAND pages are absent, mapped by #PF */
+#define CASE_COW	2	/* ... are read-only, made writable by #PF */
+#define CASE_NOSTEP	4	/* a step is not an instruction (REP, traps) */
+#define CASE_CODE32	8	/* has code of 32 bits */
+#define CASE_WATCH	16	/* with a watchpoint at data + 8 */
+#define CASE_BREAK	32	/* with a breakpoint at case_breakpoint */
+#define CASE_PORT	64	/* with a breakpoint on port 80H */
+
+extern struct ucase cases_start[], cases_end[];
+
+/* test_msr.c */
+void check_reset_state(const char *what);
+
+/* user.c */
+void run_case(struct cpu *cpu, const struct ucase *c, u64 rflags);
+void pmu_stop(void);
+u64 ctr_read(int n);
+void ctr_write(int n, u64 v);
+void gp_start(int n, u32 sel, u64 v);
+u64 pmu_all(void);
+
+#endif

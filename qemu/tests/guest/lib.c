@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Output as TAP on the debug console, parameters from fw_cfg. */
+#include "guest.h"
+
+static int tests, failed;
+
+void *memset(void *p, int c, u64 n)
+{
+	asm volatile("rep stosb" : "+D"(p), "+c"(n) : "a"(c) : "memory");
+	return p;
+}
+
+void *memcpy(void *d, const void *s, u64 n)
+{
+	void *r = d;
+
+	asm volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(n) :: "memory");
+	return r;
+}
+
+int streq(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
+static void put(char c)
+{
+	outb(0xe9, c);
+}
+
+static void put_num(u64 v, int base)
+{
+	char buf[24];
+	int i = 0;
+
+	do {
+		buf[i++] = "0123456789abcdef"[v % base];
+		v /= base;
+	} while (v);
+	while (i)
+		put(buf[--i]);
+}
+
+static void vprint(const char *fmt, __builtin_va_list ap)
+{
+	const char *s;
+	s64 d;
+
+	for (; *fmt; fmt++) {
+		if (*fmt != '%') {
+			put(*fmt);
+			continue;
+		}
+		switch (*++fmt) {
+		case 's':
+			for (s = __builtin_va_arg(ap, const char *); *s; s++)
+				put(*s);
+			break;
+		case 'd':
+			d = __builtin_va_arg(ap, s64);
+			if (d < 0) {
+				put('-');
+				d = -d;
+			}
+			put_num(d, 10);
+			break;
+		case 'x':
+			put_num(__builtin_va_arg(ap, u64), 16);
+			break;
+		default:
+			put(*fmt);
+		}
+	}
+}
+
+void print(const char *fmt, ...)
+{
+	__builtin_va_list ap;
+
+	__builtin_va_start(ap, fmt);
+	vprint(fmt, ap);
+	__builtin_va_end(ap);
+}
+
+/* One TAP line. Integer arguments are 64 bits wide. */
+void check(int ok, const char *fmt, ...)
+{
+	__builtin_va_list ap;
+
+	tests++;
+	failed += !ok;
+	print("%s %d - ", ok ? "ok" : "not ok", (s64)tests);
+	__builtin_va_start(ap, fmt);
+	vprint(fmt, ap);
+	__builtin_va_end(ap);
+	put('\n');
+}
+
+void result_skip(const char *name, const char *why)
+{
+	tests++;
+	print("ok %d - %s # SKIP %s\n", (s64)tests, name, why);
+}
+
+/* End of the program: QEMU's status is 1 if all is well, 3 if not */
+void finish(void)
+{
+	print("1..%d\n", (s64)tests);
+	outb(0xf4, failed ? 1 : 0);
+	for (;;)
+		asm volatile("cli; hlt");
+}
+
+/* ---- fw_cfg: files opt/kpmu/NAME ------------------------------------- */
+
+static void fw_select(u16 sel)
+{
+	outw(0x510, sel);
+}
+
+static void fw_bytes(void *p, int n)
+{
+	u8 *b = p;
+
+	while (n--)
+		*b++ = inb(0x511);
+}
+
+const char *param_str(const char *name)
+{
+	static char buf[8][64];
+	static int nr;
+	struct { u32 size; u16 sel, res; char name[56]; } f;
+	u32 count;
+	char *b = buf[nr++ % 8];
+
+	fw_select(0x19);
+	fw_bytes(&count, 4);
+	for (count = __builtin_bswap32(count); count; count--) {
+		fw_bytes(&f, sizeof(f));
+		if (!streq(f.name + (f.name[0] == 'o' ? 9 : 0), name))
+			continue;
+		u32 size = __builtin_bswap32(f.size);
+
+		if (size > 63)
+			size = 63;
+		fw_select(__builtin_bswap16(f.sel));
+		fw_bytes(b, size);
+		b[size] = 0;
+		return b;
+	}
+	return 0;
+}
+
+int param(const char *name, int def)
+{
+	const char *s = param_str(name);
+	int v = 0;
+
+	if (!s)
+		return def;
+	while (*s >= '0' && *s <= '9')
+		v = v * 10 + *s++ - '0';
+	return v;
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The tests that the parameter "tests" names, separated by blanks. */
+#include "guest.h"
+
+#define TESTS(T) \
+	T(cpuid) T(registers) T(rdpmc) T(unavail) T(listing) T(step) T(overflow) \
+	T(cycles) T(width) T(lvtpc) T(status) T(together) T(reload) T(freeze) \
+	T(skid) T(kernel) T(always) T(stats) T(model) T(model_overflow) T(cmask) \
+	T(interrupts) T(halt) T(init) T(reset) T(smp) T(contention) T(long) T(icount)
+
+#define T(name) void test_##name(void);
+TESTS(T)
+#undef T
+
+static const struct { const char *name; void (*run)(void); } tests[] = {
+#define T(name) { #name, test_##name },
+TESTS(T)
+#undef T
+};
+
+static void detect(void)
+{
+	u32 r[4];
+
+	cpuid(0xa, r);
+	pmu.version = r[0] & 0xff;
+	pmu.gp = r[0] >> 8 & 0xff;
+	pmu.width = r[0] >> 16 & 0xff;
+	pmu.events = r[0] >> 24;
+	pmu.unavail = r[1];
+	pmu.fixed = r[3] & 0x1f;
+	pmu.fixed_width = r[3] >> 5 & 0xff;
+	pmu.mask = (1ul << pmu.width) - 1;
+}
+
+static int listed(const char *list, const char *name)
+{
+	while (*list) {
+		const char *n = name;
+
+		while (*list && *list == *n)
+			list++, n++;
+		if (!*n && (!*list || *list == ' '))
+			return 1;
+		while (*list && *list++ != ' ')
+			;
+	}
+	return 0;
+}
+
+/* For cost.sh: clock ticks of three loops while the events "count" run */
+static void bench(void)
+{
+	static const u32 events[] = { EV_INSN, EV_BR, EV_LD, EV_ST, 0x00c5, 0x412e };
+	extern const struct ucase bench_cases[];
+	struct cpu *cpu = this_cpu();
+	u32 mask = param("count", 0);
+	u64 rounds = (u64)param("millions", 20) * 1000000;
+
+	for (int i = 0, n = 0; i < 6; i++)
+		if (mask >> i & 1)
+			wrmsr(MSR_PERFEVTSEL(n++), events[i] | SEL_USR | SEL_EN);
+	for (int i = 0; i < 3; i++) {
+		struct frame f = {
+			.rip = bench_cases[i].entry, .cs = SEL_UCODE, .ss = SEL_UDATA,
+			.rflags = 0x3002, .rcx = rounds, .rdi = (u64)cpu->data,
+			.rsp = (u64)cpu->user_stack + sizeof(cpu->user_stack) - 64,
+		};
+		u64 t = __builtin_ia32_rdtsc();
+
+		enter_user(&f);
+		print("%d ", __builtin_ia32_rdtsc() - t);
+	}
+	print("\n");
+}
+
+void test_main(void)
+{
+	const char *list = param_str("tests");
+
+	if (list && streq(list, "bench")) {
+		bench();
+		return;
+	}
+	detect();
+	if (!pmu.version) {
+		check(0, "no PMU");
+		return;
+	}
+	if (param("x2apic", 0))
+		x2apic_on();
+	if (!list || !listed(list, "reset")) {
+		check_reset_state("power-up");
+		if (pmu.version >= 2)
+			wrmsr(MSR_GLOBAL_CTRL, pmu_all());
+	}
+	write_cr4(read_cr4() | 0x100);		/* PCE */
+	for (u64 i = 0; i < sizeof(tests) / sizeof(*tests); i++)
+		if (list && listed(list, tests[i].name))
+			tests[i].run();
+}

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash disable=SC2046
+# One CPU, every version and several sizes.
+
+suite_bare()
+{
+	local v gp fixed width
+
+	bare "bare: pmu=on alone, Skylake" "$skl" "cpuid $every model model_overflow cmask interrupts"
+	bare "bare: pmu=on alone, Icelake" "$icx" "cpuid $every model cmask" \
+		$(p version 5) $(p gp 8) $(p fixed 4)
+	bare "bare: pmu=on alone, Sapphire Rapids" "$spr" "cpuid $every" \
+		$(p version 5) $(p gp 8) $(p fixed 4)
+	bare "bare: pmu=on alone, any Intel" "max,vendor=GenuineIntel,pmu=on" "cpuid $every"
+	while read -r v gp fixed width; do
+		bare "bare: version $v, $gp general, $fixed fixed, $width bits" \
+			"$skl,x-pmu-version=$v,x-pmu-gp=$gp,x-pmu-fixed=$fixed,x-pmu-width=$width" \
+			"cpuid $every" $(p version "$v") $(p gp "$gp") $(p fixed "$fixed") $(p width "$width")
+	done <<-END
+		1 1 0 40
+		1 4 0 32
+		2 2 3 40
+		2 8 1 48
+		3 4 3 48
+		3 3 0 44
+		4 1 1 48
+		4 8 4 48
+		5 4 2 36
+		5 8 4 48
+	END
+	bare "bare: no full-width writes" "$skl,full-width-write=off" "registers width"
+	bare "bare: no PERF_CAPABILITIES" "$skl,-pdcm" "registers width"
+	bare "bare: unavailable events" "$skl,x-pmu-unavail=0x55" "cpuid unavail" $(p unavail 85)
+	bare "bare: all events available" "$icx" "unavail"
+	bare "bare: skid" "$skl,x-pmu-skid=3" "skid" $(p skid 3)
+	bare "bare: long skid" "$skl,x-pmu-skid=25" "skid" $(p skid 25)
+	bare "bare: no skid" "$skl" "skid"
+	bare "bare: statistics without counters" "$skl,x-pmu-always=on" "always $every"
+	bare "bare: x2APIC" "$skl" "lvtpc reload freeze halt" $(p x2apic 1)
+}

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# The stock kernels' own perf drives the model.
+
+# guest NAME [run.sh options] -- ARGS - run native.c in a guest
+guest()
+{
+	local name=$1 rc=0 opts=()
+	shift
+	while [ "$1" != -- ]; do opts+=("$1"); shift; done
+	shift
+	QEMU=$qemu "$KPMU_TOP/qemu/run.sh" -m none -t 120 "${opts[@]}" \
+		-f "$work/native" "/tests/native $*" >"$work/out" 2>"$work/err" || rc=$?
+	[ $rc = 0 ] || sed 's/^/# /' "$work/err" | tail -n 30
+	judge "$name" $rc "$work/out"
+}
+
+suite_linux()
+{
+	local rc
+
+	gcc -O2 -Wall -Wextra -Werror -mno-red-zone -static -pthread -o "$work/native" \
+		"$tests/linux/native.c" || die "native.c does not build"
+	guest "linux: 6.1, Skylake, 2 CPUs" -k 6.1 -c skylake --
+	guest "linux: 6.12, Sapphire Rapids, 4 CPUs" -k 6.12 -c spr -s 4 --
+	guest "linux: 6.12, Icelake, 1 CPU" -k 6.12 -c icelake -s 1 --
+	guest "linux: 6.12, version 2" -k 6.12 -c skylake -p x-pmu-version=2 --
+	guest "linux: 6.12, -icount" -k 6.12 -c skylake -i -- hash
+	cp "$work/out" "$work/first"
+	guest "linux: 6.12, -icount, again" -k 6.12 -c skylake -i -- hash
+	cmp -s "$work/first" "$work/out" || diff "$work/first" "$work/out" | sed 's/^/# /' || true
+	cmp -s "$work/first" "$work/out" && rc=0 || rc=1
+	single $rc "linux: two boots with -icount are the same"
+}

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash disable=SC2046
+# Several CPUs, ways to run TCG, runs that must repeat, runs that move.
+
+# twice NAME CPU TESTS [QEMU args] - two boots with the same output
+twice()
+{
+	local name=$1
+	shift
+	vm "$@" >"$work/one" || true
+	vm "$@" >"$work/two" || true
+	if [ -s "$work/one" ] && cmp -s "$work/one" "$work/two"; then
+		judge "$name" 0 "$work/one"
+	else
+		diff "$work/one" "$work/two" | sed 's/^/# /' | head -n 10 || true
+		judge "$name" 1 "$work/one"
+	fi
+}
+
+# moved NAME TESTS [QEMU args] - save the state in the middle of a run, go on elsewhere
+moved()
+{
+	local name=$1 list=$2 pid rc=0
+	shift 2
+	rm -f "$work"/mon.* "$work/state"
+	mkfifo "$work/mon.in" "$work/mon.out"
+	cat "$work/mon.out" >"$work/mon.log" &
+	vm "$skl" "$list" "$@" -chardev "pipe,id=m,path=$work/mon" \
+		-mon m,mode=readline >"$work/one" &
+	pid=$!
+	exec 7>"$work/mon.in"
+	for _ in $(seq 200); do
+		grep -q '# running' "$work/one" && break
+		sleep 0.05
+	done
+	sleep 0.5
+	printf 'migrate file:%s\nquit\n' "$work/state" >&7
+	exec 7>&-
+	wait $pid || true
+	if grep -q '^ok 2' "$work/one" || [ ! -s "$work/state" ]; then
+		sed 's/^/# /' "$work/mon.log" | head -n 10
+		single 1 "$name: state in the middle of a run"
+		return
+	fi
+	vm "$skl" "$list" "$@" -incoming "file:$work/state" >"$work/two" || rc=$?
+	cat "$work/one" "$work/two" >"$work/out"
+	judge "$name" $((rc == 1 ? 0 : 1)) "$work/out"
+}
+
+monitor()
+{
+	local out rc=0
+
+	out=$(printf 'info pmu -m\nquit\n' | timeout 20 "$qemu/qemu-system-x86_64" -L "$qemu" \
+		-M pc -display none -nodefaults -cpu "$icx" -S -monitor stdio 2>/dev/null) || true
+	grep -q 'Intel PMU version 5, 8 general and 4 fixed counters of 48 bits' <<<"$out" || rc=1
+	single $rc "modes: info pmu"
+	vm "$skl" "stats" -trace 'x86_pmu_*' -D "$work/trace" >/dev/null || true
+	grep -q 'x86_pmu_wrmsr cpu 0 msr 0x186 val 0x100000000 #GP' "$work/trace" && rc=0 || rc=1
+	single $rc "modes: trace events"
+}
+
+suite_modes()
+{
+	local n
+
+	for n in 1 2 4; do
+		bare "modes: $n CPUs" "$skl" "smp contention" -smp $n $(p cpus $n)
+	done
+	bare "modes: 2 CPUs, every retired instruction" "$skl,x-pmu-always=on" \
+		"smp contention" -smp 2 $(p cpus 2)
+	bare "modes: INIT" "$skl" init -smp 2
+	bare "modes: INIT, version 2" "$skl,x-pmu-version=2" init -smp 2
+	bare "modes: reset" "$skl" reset
+	bare "modes: one thread for 2 CPUs" "$skl" "$every smp" -smp 2 $(p cpus 2) \
+		-accel tcg,thread=single
+	bare "modes: one instruction per block" "$skl" "$every model interrupts" \
+		-accel tcg,one-insn-per-tb=on
+	bare "modes: -icount" "$skl" "$every model cmask interrupts" "${icount[@]}"
+	bare "modes: -icount, 2 CPUs" "$skl" "smp contention" -smp 2 $(p cpus 2) "${icount[@]}"
+	twice "modes: -icount, twice the same" "$skl,x-pmu-always=on" "icount interrupts" "${icount[@]}"
+	rm -f "$work/rr"
+	vm "$skl" "icount long" -icount "shift=2,rr=record,rrfile=$work/rr" >"$work/one" || true
+	vm "$skl" "icount long" -icount "shift=2,rr=replay,rrfile=$work/rr" >"$work/two" || true
+	if cmp -s "$work/one" "$work/two"; then judge "modes: replay is the record" 0 "$work/two"
+	else diff "$work/one" "$work/two" | sed 's/^/# /' | head || true
+		judge "modes: replay is the record" 1 "$work/two"; fi
+	bare "modes: a long run" "$skl" long $(p millions 100)
+	moved "modes: migration in the middle of it" long $(p millions 1500)
+	moved "modes: migration, -icount" long $(p millions 1500) "${icount[@]}"
+	moved "modes: migration of 2 CPUs" smp $(p rounds 200) $(p cpus 2) -smp 2
+	monitor
+}
