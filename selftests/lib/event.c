@@ -47,9 +47,12 @@ static int device(void)
 	return fd;
 }
 
+/* A program that unloads the module says so by defining it as true */
+const bool ev_device_late __attribute__((weak));
+
 static void __attribute__((constructor)) open_early(void)
 {
-	if (!route_is_native())
+	if (!route_is_native() && !ev_device_late)
 		device();
 }
 

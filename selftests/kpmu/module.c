@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The module: loaded and unloaded many times over, refused while in use, its
+ * parameters.  The guest has it as /kpmu.ko.  KPMU_CYCLES in the environment
+ * (a kernel argument of the guest) says how often.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "event.h"
+#include "harness.h"
+
+/* This program must not hold the device */
+const bool ev_device_late = true;
+
+static int load(const char *params)
+{
+	int fd = open("/kpmu.ko", O_RDONLY | O_CLOEXEC), err;
+
+	if (fd < 0)
+		return errno;
+	err = syscall(SYS_finit_module, fd, params, 0) ? errno : 0;
+	close(fd);
+	return err;
+}
+
+static int unload(void)
+{
+	return syscall(SYS_delete_module, "kpmu", O_NONBLOCK) ? errno : 0;
+}
+
+static int exists(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st);
+}
+
+static const char *const traces[] = {
+	"/dev/kpmu", "/proc/sys/kernel/kpmu", "/sys/kernel/debug/kpmu",
+	"/sys/module/kpmu", "/sys/class/kpmu",
+	"/sys/kernel/tracing/events/kpmu",
+};
+#define NR_TRACES (sizeof(traces) / sizeof(traces[0]))
+
+static void must_be_loaded(void)
+{
+	int err = exists("/sys/module/kpmu") ? 0 : load("");
+
+	if (err) {
+		printf("# cannot load: %s\n", strerror(err));
+		exit(1);
+	}
+}
+
+static int use_it(void)
+{
+	int fd = ev_self(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1);
+	uint64_t v;
+
+	work_counted(fd, 1000, 0);
+	v = ev_count(fd);
+	close(fd);
+	return v == WORK_INSNS(1000) || (!exact() && v > WORK_INSNS(1000));
+}
+
+TEST(unload_leaves_no_trace)
+{
+	ROWS("Y-19 O-31");
+	must_be_loaded();
+	for (int i = 0; i < NR_TRACES; i++) {
+		if (!exists(traces[i]))
+			printf("# no %s\n", traces[i]);
+		EXPECT_TRUE(exists(traces[i]));
+	}
+	ASSERT_EQ(unload(), 0);
+	for (int i = 0; i < NR_TRACES; i++) {
+		if (exists(traces[i]))
+			printf("# still %s\n", traces[i]);
+		EXPECT_FALSE(exists(traces[i]));
+	}
+	EXPECT_EQ(unload(), ENOENT);
+	ASSERT_EQ(load(""), 0);
+	EXPECT_EQ(load(""), EEXIST);
+	for (int i = 0; i < NR_TRACES; i++)
+		EXPECT_TRUE(exists(traces[i]));
+}
+
+TEST(refused_while_in_use)
+{
+	int dev, ev;
+
+	must_be_loaded();
+	dev = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(dev, 0);
+	EXPECT_EQ(unload(), EAGAIN);
+	{
+		struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, 1);
+		struct kpmu_open args = {
+			.attr = (uintptr_t)&a, .cpu = -1, .group_fd = -1,
+		};
+
+		ev = ioctl(dev, KPMU_IOC_OPEN, &args);
+	}
+	ASSERT_GE(ev, 0);
+	close(dev);
+	/* The event alone is enough */
+	EXPECT_EQ(unload(), EAGAIN);
+	work_counted(ev, 1000, 0);
+	EXPECT_GE(ev_count(ev), WORK_INSNS(1000));
+	close(ev);
+	EXPECT_EQ(unload(), 0);
+	EXPECT_EQ(load(""), 0);
+}
+
+TEST(mode_and_group)
+{
+	struct stat st;
+
+	if (exists("/sys/module/kpmu"))
+		ASSERT_EQ(unload(), 0);
+	ASSERT_EQ(load("mode=0660 gid=1234"), 0);
+	ASSERT_EQ(stat(KPMU_DEVICE, &st), 0);
+	EXPECT_EQ(st.st_mode & 07777, 0660);
+	EXPECT_EQ(st.st_gid, 1234);
+	EXPECT_EQ(st.st_uid, 0);
+	ASSERT_EQ(unload(), 0);
+	ASSERT_EQ(load("mode=0666"), 0);
+	ASSERT_EQ(stat(KPMU_DEVICE, &st), 0);
+	EXPECT_EQ(st.st_mode & 07777, 0666);
+	ASSERT_EQ(unload(), 0);
+	EXPECT_EQ(load("mode=nonsense"), EINVAL);
+	EXPECT_FALSE(exists("/sys/module/kpmu"));
+	ASSERT_EQ(load(""), 0);
+	ASSERT_EQ(stat(KPMU_DEVICE, &st), 0);
+	EXPECT_EQ(st.st_mode & 07777, 0600);
+}
+
+/* Right after the last event, while it was multiplexed and its timer runs */
+TEST(unload_at_once_after_use)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	int dev, fd[20], i, k, n = 2 * counters_general();
+
+	a.disabled = 0;
+	for (k = 0; k < 10; k++) {
+		must_be_loaded();
+		dev = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
+		ASSERT_GE(dev, 0);
+		for (i = 0; i < n; i++) {
+			struct kpmu_open args = {
+				.attr = (uintptr_t)&a, .pid = i % 2 ? 0 : -1,
+				.cpu = i % 2 ? -1 : i % nr_cpus(), .group_fd = -1,
+			};
+
+			fd[i] = ioctl(dev, KPMU_IOC_OPEN, &args);
+			ASSERT_GE(fd[i], 0);
+		}
+		work(100000);
+		for (i = 0; i < n; i++)
+			close(fd[i]);
+		close(dev);
+		ASSERT_EQ(unload(), 0);
+	}
+	ASSERT_EQ(load(""), 0);
+}
+
+/* The kernel's perf has the counters back, in order */
+TEST(native_after_unload)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, 1);
+	int fd, dev;
+
+	must_be_loaded();
+	dev = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
+	{
+		struct kpmu_open args = {
+			.attr = (uintptr_t)&a, .cpu = -1, .group_fd = -1,
+		};
+
+		fd = ioctl(dev, KPMU_IOC_OPEN, &args);
+	}
+	ASSERT_GE(fd, 0);
+	work_counted(fd, 1000, 0);
+	close(fd);
+	close(dev);
+	ASSERT_EQ(unload(), 0);
+	fd = syscall(SYS_perf_event_open, &a, 0, -1, -1, 0);
+	ASSERT_GE(fd, 0);
+	work_counted(fd, 1000, 0);
+	EXPECT_GE(ev_count(fd), WORK_INSNS(1000));
+	EXPECT_LE(ev_count(fd), WORK_INSNS(1000) + SLACK(WORK_INSNS(1000)));
+	close(fd);
+	ASSERT_EQ(load(""), 0);
+}
+
+static long meminfo(const char *what)
+{
+	char line[128];
+	long kb = -1;
+	FILE *f = fopen("/proc/meminfo", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, what, strlen(what)))
+			kb = strtol(line + strlen(what) + 1, NULL, 10);
+	fclose(f);
+	return kb;
+}
+
+static int directory(const char *path)
+{
+	DIR *dir = opendir(path);
+	int n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+struct world {
+	long slab, unreclaimable, vmalloc, percpu, available;
+	int modules, slabs, debugfs, devices, sysctls;
+};
+
+static void look(struct world *w)
+{
+	sync();
+	write_long("/proc/sys/vm/drop_caches", 3);
+	usleep(200000);		/* what RCU and the workqueues still free */
+	w->slab = meminfo("Slab:");
+	w->unreclaimable = meminfo("SUnreclaim:");
+	w->vmalloc = meminfo("VmallocUsed:");
+	w->percpu = meminfo("Percpu:");
+	w->available = meminfo("MemAvailable:");
+	w->modules = directory("/sys/module");
+	w->slabs = directory("/sys/kernel/slab");
+	w->debugfs = directory("/sys/kernel/debug");
+	w->devices = directory("/sys/class");
+	w->sysctls = directory("/proc/sys/kernel");
+}
+
+TEST_TIMEOUT(many_cycles, 500)
+{
+	const char *env = getenv("KPMU_CYCLES");
+	int cycles = env ? atoi(env) : 20, i;
+	struct world before, after;
+
+	/* The first ones still warm up caches of the kernel's */
+	for (i = 0; i < 5; i++) {
+		must_be_loaded();
+		ASSERT_EQ(unload(), 0);
+	}
+	look(&before);
+	for (i = 0; i < cycles; i++) {
+		ASSERT_EQ(load(""), 0);
+		if (i % 10 == 0) {
+			int status;
+			pid_t pid = fork();
+
+			if (!pid)
+				_exit(!use_it());
+			waitpid(pid, &status, 0);
+			ASSERT_EQ(status, 0);
+		}
+		ASSERT_EQ(unload(), 0);
+	}
+	look(&after);
+	ASSERT_EQ(load(""), 0);
+	printf("# %d cycles; before, after: unreclaimable slab %ld %ld, vmalloc %ld %ld, percpu %ld %ld, available %ld %ld kB\n",
+	       cycles, before.unreclaimable, after.unreclaimable,
+	       before.vmalloc, after.vmalloc, before.percpu, after.percpu,
+	       before.available, after.available);
+	EXPECT_EQ(after.modules, before.modules);
+	EXPECT_EQ(after.slabs, before.slabs);
+	EXPECT_EQ(after.debugfs, before.debugfs);
+	EXPECT_EQ(after.devices, before.devices);
+	EXPECT_EQ(after.sysctls, before.sysctls);
+	/* A leak of one object a cycle, or of one page in ten cycles, shows */
+	EXPECT_LE(after.vmalloc, before.vmalloc + 64 + cycles / 50);
+	EXPECT_LE(after.percpu, before.percpu + 64 + cycles / 50);
+	EXPECT_LE(after.unreclaimable, before.unreclaimable + 1024 + cycles / 2);
+	EXPECT_GE(after.available, before.available - 4096 - cycles);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Tasks and CPUs that leave while events watch them. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include "event.h"
+#include "harness.h"
+#include "task.h"
+
+#define N 100000
+
+static int on_task(pid_t pid, int disabled)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+
+	a.disabled = disabled;
+	a.read_format = FORMAT_TIMES;
+	return ev_must(&a, pid, -1, -1, 0);
+}
+
+TEST(last_values_are_kept)
+{
+	ROWS("F-24");
+	struct ev_times before, after;
+	struct worker w;
+	int fd;
+
+	worker_start(&w);
+	fd = on_task(w.pid, 0);
+	worker_run(&w, N);
+	before = ev_times(fd);
+	worker_zombie(&w);
+	after = ev_times(fd);
+	EXPECT_GT(after.value, before.value);	/* it had to exit */
+	EXPECT_LT(after.value, before.value + 1000000);
+	EXPECT_TRUE(always_ran(fd));
+	waitpid(w.pid, NULL, 0);
+	before = ev_times(fd);
+	EXPECT_EQ(memcmp(&before, &after, sizeof(after)), 0);
+}
+
+/* Nothing that can be done to it brings it back, or breaks */
+TEST(control_after_exit)
+{
+	ROWS("F-24");
+	struct ev_times t;
+	struct worker w;
+	uint64_t v;
+	int fd;
+
+	worker_start(&w);
+	fd = on_task(w.pid, 0);
+	worker_run(&w, N);
+	worker_stop(&w);
+	v = ev_count(fd);
+	for (int i = 0; i < 3; i++) {
+		ev_disable(fd);
+		EXPECT_EQ(ev_count(fd), v);
+		ev_enable(fd);
+		EXPECT_EQ(ev_count(fd), v);
+	}
+	EXPECT_NE(ev_id(fd), 0);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_RESET, PERF_IOC_FLAG_GROUP), 0);
+	t = ev_times(fd);
+	EXPECT_EQ(t.value, 0);
+	EXPECT_GT(t.enabled, 0);
+	EXPECT_EQ(close(fd), 0);
+}
+
+TEST(group_after_exit)
+{
+	ROWS("F-24 F-06");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	uint64_t v[8], again[8];
+	struct worker w;
+	int lead, member;
+
+	worker_start(&w);
+	a.read_format = PERF_FORMAT_GROUP | FORMAT_TIMES;
+	lead = ev_must(&a, w.pid, -1, -1, 0);
+	a.disabled = 0;
+	member = ev_must(&a, w.pid, -1, lead, 0);
+	ev_enable(lead);
+	worker_run(&w, N);
+	worker_stop(&w);
+	ASSERT_EQ(read(lead, v, sizeof(v)), 40);
+	EXPECT_EQ(v[0], 2);
+	EXPECT_EQ(v[1], v[2]);
+	EXPECT_GE(v[3], 4 * N);
+	EXPECT_EQ(v[3], v[4]);
+	EXPECT_EQ(ioctl(lead, PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP), 0);
+	ASSERT_EQ(read(lead, again, sizeof(again)), 40);
+	EXPECT_EQ(memcmp(v, again, 40), 0);
+	/* In any order */
+	close(lead);
+	EXPECT_GE(read(member, again, sizeof(again)), 32);
+	close(member);
+}
+
+TEST(killed)
+{
+	ROWS("F-24");
+	struct worker w;
+	uint64_t v;
+	int fd, i;
+
+	for (i = 0; i < 10; i++) {
+		worker_start(&w);
+		fd = on_task(w.pid, 0);
+		worker_go(&w, 10000000000ULL);
+		while (ev_count(fd) < 100000 + 10000 * i)
+			;
+		kill(w.pid, SIGKILL);
+		waitpid(w.pid, NULL, 0);
+		v = ev_count(fd);
+		EXPECT_GE(v, 100000);
+		EXPECT_EQ(ev_count(fd), v);
+		EXPECT_TRUE(always_ran(fd));
+		close(fd);
+		close(w.to);
+		close(w.from);
+	}
+}
+
+static void *spin_then_leave(void *arg)
+{
+	*(pid_t *)arg = syscall(SYS_gettid);
+	work(1000000);
+	return NULL;
+}
+
+/* Opened at any moment of a thread's short life */
+TEST(threads_that_leave)
+{
+	ROWS("F-24 E-42");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	int fd, i, opened = 0;
+	volatile pid_t tid;
+	pthread_t t;
+
+	a.disabled = 0;
+	a.read_format = FORMAT_TIMES;
+	for (i = 0; i < 50; i++) {
+		tid = 0;
+		ASSERT_EQ(pthread_create(&t, NULL, spin_then_leave,
+					 (void *)&tid), 0);
+		while (!tid)
+			sched_yield();
+		fd = ev_open(&a, tid, -1, -1, 0);
+		if (fd < 0) {
+			EXPECT_EQ(errno, ESRCH);
+		} else {
+			opened++;
+			ev_count(fd);
+		}
+		pthread_join(t, NULL);
+		if (fd >= 0) {
+			EXPECT_GT(ev_count(fd), 0);
+			EXPECT_TRUE(always_ran(fd));
+			close(fd);
+		}
+	}
+	EXPECT_GT(opened, 0);
+}
+
+/* Processes come and go; whoever gets hold of one sees sane numbers */
+TEST_TIMEOUT(exit_storm, 60)
+{
+	ROWS("F-24 E-42");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	uint64_t end = now_ns() + 2000000000ULL;
+	int fds = open_fds(), fd[8], i, got = 0, lost = 0;
+	pid_t pid[8];
+
+	a.disabled = 0;
+	a.read_format = FORMAT_TIMES;
+	while (now_ns() < end) {
+		for (i = 0; i < 8; i++) {
+			pid[i] = fork();
+			if (!pid[i]) {
+				work(100000 * (i + 1));
+				_exit(0);
+			}
+		}
+		for (i = 0; i < 8; i++) {
+			fd[i] = ev_open(&a, pid[i], -1, -1, 0);
+			if (fd[i] >= 0)
+				got++;
+			else if (errno == ESRCH)
+				lost++;
+			else
+				ASSERT_EQ(errno, ESRCH);
+		}
+		for (i = 0; i < 8; i++)
+			waitpid(pid[i], NULL, 0);
+		for (i = 0; i < 8; i++) {
+			if (fd[i] < 0)
+				continue;
+			EXPECT_LT(ev_count(fd[i]), 20000000);
+			EXPECT_TRUE(always_ran(fd[i]));
+			close(fd[i]);
+		}
+	}
+	printf("# %d attached, %d too late\n", got, lost);
+	EXPECT_GT(got, 0);
+	EXPECT_EQ(open_fds(), fds);
+}
+
+/* The target exits on one CPU as its event is closed on another */
+TEST(close_against_exit)
+{
+	ROWS("O-28");
+	struct worker w;
+	int fd, i;
+
+	pin_to(0);
+	for (i = 0; i < 60; i++) {
+		worker_start(&w);
+		worker_pin(&w, nr_cpus() - 1);
+		fd = on_task(w.pid, 0);
+		kill(w.pid, SIGKILL);
+		if (i % 2)
+			ev_disable(fd);
+		close(fd);
+		waitpid(w.pid, NULL, 0);
+		close(w.to);
+		close(w.from);
+	}
+}
+
+TEST(close_while_it_runs)
+{
+	ROWS("O-28");
+	struct worker w;
+	int fd[4], i, k;
+
+	worker_start(&w);
+	worker_pin(&w, nr_cpus() - 1);
+	pin_to(0);
+	for (k = 0; k < 50; k++) {
+		worker_go(&w, 100000);
+		for (i = 0; i < 4; i++)
+			fd[i] = on_task(w.pid, 0);
+		for (i = 0; i < 4; i++)
+			close(fd[i]);
+		worker_wait(&w);
+	}
+	/* Nothing is left behind that would count or be in the way */
+	fd[0] = on_task(w.pid, 0);
+	worker_run(&w, N);
+	EXPECT_GE(ev_count(fd[0]), 4 * N);
+	EXPECT_TRUE(always_ran(fd[0]));
+	worker_stop(&w);
+}
+
+/* A CPU goes and comes back: its events keep what they have and go on */
+TEST(cpu_goes_offline)
+{
+	ROWS("O-10");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	int cpu = nr_cpus() - 1, fd, task, tid_fd;
+	struct ev_times before, off;
+	struct worker w;
+
+	if (cpu < 1)
+		SKIP(return, "one CPU");
+	a.disabled = 0;
+	a.read_format = FORMAT_TIMES;
+	fd = ev_must(&a, -1, cpu, -1, 0);
+	worker_start(&w);
+	worker_pin(&w, cpu);
+	task = ev_must(&a, w.pid, cpu, -1, 0);
+	tid_fd = on_task(w.pid, 0);
+	worker_run(&w, N);
+	before = ev_times(fd);
+	EXPECT_GE(before.value, 4 * N);
+	if (cpu_online(cpu, 0))
+		SKIP(return, "no CPU can be taken offline");
+	off = ev_times(fd);
+	EXPECT_GE(off.value, before.value);
+	EXPECT_EQ(ev_times(fd).value, off.value);
+	ev_disable(fd);
+	ev_enable(fd);
+	EXPECT_EQ(ev_times(fd).value, off.value);
+	/* The task lives on elsewhere */
+	before = ev_times(tid_fd);
+	worker_run(&w, N);
+	EXPECT_GE(ev_count(tid_fd), before.value + 4 * N);
+	ASSERT_EQ(cpu_online(cpu, 1), 0);
+	worker_pin(&w, cpu);
+	before = ev_times(task);
+	worker_run(&w, N);
+	EXPECT_GE(ev_count(task), before.value + 4 * N);
+	EXPECT_TRUE(always_ran(tid_fd));
+	worker_stop(&w);
+	close(fd);
+}
+
+/* The same, and its own event counts again afterwards */
+TEST(cpu_comes_back)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	int cpu = nr_cpus() - 1, fd;
+	struct ev_times off, on;
+	struct worker w;
+
+	if (cpu < 1)
+		SKIP(return, "one CPU");
+	a.disabled = 0;
+	a.read_format = FORMAT_TIMES;
+	fd = ev_must(&a, -1, cpu, -1, 0);
+	if (cpu_online(cpu, 0))
+		SKIP(return, "no CPU can be taken offline");
+	off = ev_times(fd);
+	ASSERT_EQ(cpu_online(cpu, 1), 0);
+	worker_start(&w);
+	worker_pin(&w, cpu);
+	worker_run(&w, N);
+	on = ev_times(fd);
+	EXPECT_GE(on.value, off.value + 4 * N);
+	EXPECT_GT(on.enabled, off.enabled);
+	worker_stop(&w);
+}
+
+/* CPUs come and go under events of all kinds that are switched meanwhile */
+TEST_TIMEOUT(hotplug_storm, 90)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	int cpu = nr_cpus() - 1, fd[12], i, k;
+	struct worker w[2];
+
+	if (cpu < 1)
+		SKIP(return, "one CPU");
+	a.disabled = 0;
+	a.read_format = FORMAT_TIMES;
+	for (i = 0; i < 2; i++)
+		worker_start(&w[i]);
+	for (i = 0; i < 6; i++)
+		fd[i] = ev_must(&a, -1, cpu, -1, 0);
+	for (i = 6; i < 12; i++)
+		fd[i] = ev_must(&a, w[i % 2].pid, i < 9 ? -1 : cpu, -1, 0);
+	for (k = 0; k < 6; k++) {
+		if (cpu_online(cpu, k % 2))
+			SKIP(return, "no CPU can be taken offline");
+		for (i = 0; i < 2; i++)
+			worker_go(&w[i], 3000000);
+		for (i = 0; i < 12; i++) {
+			ev_times(fd[i]);
+			ev_disable(fd[i]);
+			ev_enable(fd[i]);
+		}
+		for (i = 0; i < 2; i++)
+			worker_wait(&w[i]);
+	}
+	cpu_online(cpu, 1);
+	for (i = 0; i < 12; i++) {
+		struct ev_times t = ev_times(fd[i]);
+
+		EXPECT_LE(t.running, t.enabled);
+		close(fd[i]);
+	}
+	for (i = 0; i < 2; i++)
+		worker_stop(&w[i]);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * More events than counters: they take turns, all of them, and the scaled
+ * values are near the truth.  Times are those of a machine that may be busy
+ * with other things, so their bounds are wide; with -icount they are narrow.
+ */
+#define _GNU_SOURCE
+#include <sys/ioctl.h>
+
+#include "event.h"
+#include "harness.h"
+#include "task.h"
+
+#define MS	1000000ULL
+#define MAX	40
+
+static int fd[MAX];
+
+static int single(uint64_t code, pid_t pid, int cpu)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, code);
+
+	a.disabled = 0;
+	a.read_format = FORMAT_TIMES;
+	return ev_must(&a, pid, cpu, -1, 0);
+}
+
+/* Work until each has run for so long; false if one is left behind */
+static bool work_until(int nr, uint64_t running)
+{
+	uint64_t end = now_ns() + 5000 * MS;
+	int i;
+
+	do {
+		for (i = 0; i < 10; i++)
+			work(20000);
+		for (i = 0; i < nr; i++)
+			if (ev_times(fd[i]).running < running)
+				break;
+		if (i == nr)
+			return true;
+	} while (now_ns() < end);
+	printf("# event %d of %d ran %lu of %lu ns\n", i, nr,
+	       ev_times(fd[i]).running, ev_times(fd[i]).enabled);
+	return false;
+}
+
+/* Nobody has less than a third of what another has */
+static void fair(struct __test *_metadata, int nr)
+{
+	uint64_t least = -1, most = 0;
+
+	for (int i = 0; i < nr; i++) {
+		struct ev_times t = ev_times(fd[i]);
+
+		if (t.running < least)
+			least = t.running;
+		if (t.running > most)
+			most = t.running;
+	}
+	printf("# running times from %lu to %lu ns\n", least, most);
+	if (exact_time())
+		EXPECT_GE(least * 10, most * 8);
+	else
+		EXPECT_GE(least * 3, most);
+}
+
+TEST(twelve_on_four)
+{
+	ROWS("Q-01 Q-02 Q-14 F-11");
+	int nr = 3 * counters_general(), insns, i;
+	uint64_t truth;
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+
+	if (!counters_fixed())
+		SKIP(return, "no counter to spare for the truth");
+	a.pinned = 1;
+	insns = ev_must(&a, 0, -1, -1, 0);
+	ev_enable(insns);
+	for (i = 0; i < nr; i++)
+		fd[i] = single(RAW_BRANCHES, 0, -1);
+	ASSERT_TRUE(work_until(nr, 30 * MS));
+	fair(_metadata, nr);
+	for (i = nr - 1; i >= 0; i--)
+		ev_disable(fd[i]);
+	ev_disable(insns);
+	truth = ev_count(insns) / 4;	/* every fourth is a branch */
+	for (i = 0; i < nr; i++) {
+		struct ev_times t = ev_times(fd[i]);
+		uint64_t scaled = (double)t.value * t.enabled / t.running;
+
+		EXPECT_GT(t.running, 0);
+		EXPECT_GT(t.enabled, t.running);
+		EXPECT_LE(t.value, truth + truth / 10);
+		EXPECT_GT(t.value, 0);
+		if (exact_time()) {
+			EXPECT_GE(scaled, truth - truth / 10);
+			EXPECT_LE(scaled, truth + truth / 10);
+		} else {
+			EXPECT_GE(scaled, truth / 2);
+			EXPECT_LE(scaled, truth * 2);
+		}
+	}
+}
+
+/* The counters are never idle while something waits */
+TEST(counters_are_used)
+{
+	ROWS("Q-01");
+	int gp = counters_general(), nr = gp + 1, i;
+	uint64_t running = 0, enabled = 0;
+
+	for (i = 0; i < nr; i++)
+		fd[i] = single(RAW_BRANCHES, 0, -1);
+	ASSERT_TRUE(work_until(nr, 30 * MS));
+	for (i = nr - 1; i >= 0; i--)
+		ev_disable(fd[i]);
+	for (i = 0; i < nr; i++) {
+		struct ev_times t = ev_times(fd[i]);
+
+		running += t.running;
+		enabled += t.enabled;
+	}
+	enabled /= nr;
+	/* gp counters, all the time but for the moments of opening */
+	EXPECT_GE(running, enabled * gp - enabled / 2);
+	EXPECT_LE(running, enabled * gp + enabled / 2);
+}
+
+TEST(different_needs)
+{
+	ROWS("Q-01 Q-02");
+	static const uint64_t codes[] = { RAW_BRANCHES, RAW_LOADS, RAW_STORES, 0x00c5 };
+	int nr = 3 * counters_general(), i;
+
+	if (!cpu_model())
+		SKIP(return, "no codes known for this CPU");
+	for (i = 0; i < nr; i++)
+		fd[i] = single(codes[i % 4], 0, -1);
+	EXPECT_TRUE(work_until(nr, 20 * MS));
+}
+
+/* Members of a group see the same instructions, however often they are moved */
+static void groups(struct __test *_metadata, int nr, const int *size)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	int g, i;
+	uint64_t v[20];
+
+	a.read_format = FORMAT_TIMES | PERF_FORMAT_GROUP;
+	for (g = 0; g < nr; g++) {
+		a.disabled = 1;
+		fd[g] = ev_must(&a, 0, -1, -1, 0);
+		a.disabled = 0;
+		for (i = 1; i < size[g]; i++)
+			ev_must(&a, 0, -1, fd[g], 0);
+	}
+	for (g = 0; g < nr; g++)
+		ev_enable(fd[g]);
+	for (int round = 0; round < 2000; round++) {
+		uint64_t least = -1;
+
+		work(20000);
+		for (g = 0; g < nr; g++) {
+			ASSERT_EQ(read(fd[g], v, sizeof(v)), 8 * (3 + size[g]));
+			EXPECT_LE(v[2], v[1]);
+			for (i = 1; i < size[g]; i++)
+				ASSERT_EQ(v[3 + i], v[3]);
+			if (v[2] < least)
+				least = v[2];
+		}
+		if (least > 20 * MS)
+			break;
+	}
+	for (g = 0; g < nr; g++) {
+		ASSERT_EQ(read(fd[g], v, sizeof(v)), 8 * (3 + size[g]));
+		printf("# group of %d ran %lu of %lu ns\n", size[g], v[2], v[1]);
+		EXPECT_GT(v[2], 0);
+		EXPECT_LT(v[2], v[1]);
+		EXPECT_GT(v[3], 0);
+	}
+}
+
+TEST(pairs_are_not_split)
+{
+	ROWS("Q-03 O-15");
+	int size[16], gp = counters_general(), i;
+
+	for (i = 0; i < gp; i++)
+		size[i] = 2;
+	groups(_metadata, gp, size);
+}
+
+TEST(groups_of_all_counters)
+{
+	ROWS("Q-03 Q-02 O-15");
+	int gp = counters_general(), size[3] = { gp, gp, gp };
+
+	groups(_metadata, 3, size);
+}
+
+TEST(groups_of_all_sizes)
+{
+	ROWS("Q-03 O-15");
+	int gp = counters_general(), size[16], i;
+
+	/* The widest is not left waiting for room */
+	for (i = 0; i < gp; i++)
+		size[i] = i + 1;
+	groups(_metadata, gp, size);
+}
+
+TEST(groups_of_all_sizes_widest_first)
+{
+	ROWS("Q-03 O-15");
+	int gp = counters_general(), size[16], i;
+
+	for (i = 0; i < gp; i++)
+		size[i] = gp - i;
+	groups(_metadata, gp, size);
+}
+
+/* As many as fit do not take turns */
+TEST(as_many_as_fit)
+{
+	ROWS("Q-04");
+	int gp = counters_general(), i;
+
+	for (i = 0; i < gp; i++)
+		fd[i] = single(RAW_BRANCHES, 0, -1);
+	ASSERT_TRUE(work_until(gp, 20 * MS));
+	for (i = 0; i < gp; i++)
+		EXPECT_TRUE(always_ran(fd[i]));
+}
+
+TEST(what_waits_starts_when_there_is_room)
+{
+	ROWS("Q-01");
+	int gp = counters_general(), nr = 2 * gp, i;
+	struct ev_times before, after;
+
+	for (i = 0; i < nr; i++)
+		fd[i] = single(RAW_BRANCHES, 0, -1);
+	ASSERT_TRUE(work_until(nr, MS));
+	for (i = 0; i < gp; i++)
+		close(fd[i]);
+	/* Now all that is left fits; upstream sees it at the next switch */
+	usleep(1000);
+	for (i = gp; i < nr; i++) {
+		before = ev_times(fd[i]);
+		work(20000);
+		after = ev_times(fd[i]);
+		EXPECT_GE(after.value - before.value, 20000);
+		EXPECT_EQ(after.running - before.running,
+			  after.enabled - before.enabled);
+	}
+}
+
+TEST(on_a_cpu)
+{
+	ROWS("Q-01 Q-02");
+	int nr = 3 * counters_general(), i;
+
+	ASSERT_EQ(pin_to(1), 0);
+	for (i = 0; i < nr; i++)
+		fd[i] = single(RAW_BRANCHES, -1, 1);
+	EXPECT_TRUE(work_until(nr, 30 * MS));
+	fair(_metadata, nr);
+}
+
+/* The idle task rotates as well: an idle CPU's events get their time */
+TEST(on_an_idle_cpu)
+{
+	ROWS("Q-01 Q-02");
+	int nr = 3 * counters_general(), i;
+
+	ASSERT_EQ(pin_to(0), 0);
+	for (i = 0; i < nr; i++)
+		fd[i] = single(RAW_BRANCHES, -1, nr_cpus() - 1);
+	EXPECT_TRUE(work_until(nr, 20 * MS));
+}
+
+TEST(task_and_cpu)
+{
+	ROWS("Q-01 Q-02");
+	int gp = counters_general(), nr = 0, i;
+
+	ASSERT_EQ(pin_to(1), 0);
+	for (i = 0; i < gp + 2; i++)
+		fd[nr++] = single(RAW_BRANCHES, -1, 1);
+	for (i = 0; i < gp + 2; i++)
+		fd[nr++] = single(RAW_BRANCHES, 0, -1);
+	EXPECT_TRUE(work_until(nr, 10 * MS));
+}
+
+/*
+ * A CPU's events fill the counters without waiting themselves.  Upstream lets
+ * the task wait for ever; here nothing starves.
+ */
+TEST(task_beside_a_full_cpu)
+{
+	ROWS("Q-02");
+	int gp = counters_general(), nr = 0, i;
+
+	ASSERT_EQ(pin_to(1), 0);
+	for (i = 0; i < gp; i++)
+		fd[nr++] = single(RAW_BRANCHES, -1, 1);
+	for (i = 0; i < 2; i++)
+		fd[nr++] = single(RAW_BRANCHES, 0, -1);
+	EXPECT_TRUE(work_until(nr, 10 * MS));
+}
+
+/* The other way round: a busy task does not starve the CPU's events */
+TEST(cpu_beside_a_full_task)
+{
+	ROWS("Q-02");
+	int gp = counters_general(), nr = 0, i;
+
+	ASSERT_EQ(pin_to(1), 0);
+	for (i = 0; i < 2 * gp; i++)
+		fd[nr++] = single(RAW_BRANCHES, 0, -1);
+	for (i = 0; i < 2; i++)
+		fd[nr++] = single(RAW_BRANCHES, -1, 1);
+	EXPECT_TRUE(work_until(nr, 10 * MS));
+}
+
+/* Two tasks share a CPU, each with more than fits */
+TEST(two_busy_tasks)
+{
+	ROWS("Q-01 Q-02");
+	int gp = counters_general(), n = 2 * gp, i, left = 1;
+	uint64_t end = now_ns() + 15000 * MS;
+	struct worker w[2];
+
+	ASSERT_EQ(pin_to(0), 0);
+	for (i = 0; i < 2; i++) {
+		worker_start(&w[i]);
+		worker_pin(&w[i], 1);
+	}
+	for (i = 0; i < n; i++)
+		fd[i] = single(RAW_BRANCHES, w[i & 1].pid, -1);
+	for (i = n; i < 2 * n; i++)
+		fd[i] = single(RAW_BRANCHES, w[i & 1].pid, -1);
+	while (left && now_ns() < end) {
+		worker_go(&w[0], 2000000);
+		worker_go(&w[1], 2000000);
+		worker_wait(&w[0]);
+		worker_wait(&w[1]);
+		left = 0;
+		for (i = 0; i < 2 * n; i++)
+			left += ev_times(fd[i]).running < 10 * MS;
+	}
+	EXPECT_EQ(left, 0);
+	for (i = 0; i < 2; i++)
+		worker_stop(&w[i]);
+}
+
+/* A task that never stays until the rotation comes */
+TEST(short_turns)
+{
+	ROWS("Q-02");
+	int nr = 3 * counters_general(), i, left = 1;
+	uint64_t end = now_ns() + 15000 * MS;
+	struct worker w;
+
+	worker_start(&w);
+	for (i = 0; i < nr; i++)
+		fd[i] = single(RAW_BRANCHES, w.pid, -1);
+	while (left && now_ns() < end) {
+		for (i = 0; i < 20; i++)
+			worker_run(&w, 20000);
+		left = 0;
+		for (i = 0; i < nr; i++)
+			left += ev_times(fd[i]).running < MS;
+	}
+	EXPECT_EQ(left, 0);
+	worker_stop(&w);
+}
+
+TEST(while_moving_about)
+{
+	ROWS("Q-01 Q-03");
+	int gp = counters_general(), nr = 2 * gp, i;
+
+	for (i = 0; i < nr; i++)
+		fd[i] = single(RAW_BRANCHES, 0, -1);
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(pin_to(i % nr_cpus()), 0);
+		for (int k = 0; k < 5; k++)
+			work(20000);
+	}
+	for (i = 0; i < nr; i++) {
+		struct ev_times t = ev_times(fd[i]);
+
+		EXPECT_GT(t.running, 0);
+		EXPECT_LT(t.running, t.enabled);
+		EXPECT_GT(t.value, 0);
+	}
+}
+
+/* Events come and go while others take turns; the sums stay plausible */
+TEST(while_others_come_and_go)
+{
+	ROWS("Q-14");
+	int gp = counters_general(), nr = 2 * gp, i, k;
+	uint64_t total = 0, last[MAX] = { 0 };
+
+	for (i = 0; i < nr; i++)
+		fd[i] = single(RAW_BRANCHES, 0, -1);
+	for (k = 0; k < 300; k++) {
+		i = k % nr;
+		if (k % 3 == 0) {
+			close(fd[i]);
+			fd[i] = single(k % 2 ? RAW_BRANCHES : 0x00c0, 0, -1);
+			last[i] = 0;
+		} else if (k % 3 == 1) {
+			ev_disable(fd[i]);
+			ev_enable(fd[i]);
+		}
+		work(5000);
+		total += 20000;
+		for (i = 0; i < nr; i++) {
+			struct ev_times t = ev_times(fd[i]);
+
+			ASSERT_GE(t.value, last[i]);
+			ASSERT_LE(t.running, t.enabled);
+			last[i] = t.value;
+		}
+	}
+	for (i = 0; i < nr; i++)
+		EXPECT_LE(last[i], total + 200 * total);
+}
+
+TEST_HARNESS_MAIN

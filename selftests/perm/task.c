@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Whose task one may look into. */
+#define _GNU_SOURCE
+#include <grp.h>
+#include <linux/capability.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+
+#include "event.h"
+#include "harness.h"
+#include "task.h"
+
+#define NOBODY	65534
+#define OTHER	1234
+
+static int errno_of(pid_t pid)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+
+	return ev_errno(&a, pid, -1, -1, 0);
+}
+
+TEST(same_user)
+{
+	ROWS("C-09");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	struct worker w;
+	int fd;
+
+	set_paranoid(2);
+	worker_start_as(&w, NOBODY);
+	drop_privilege();
+	EXPECT_EQ(errno_of(w.pid), 0);
+	a.disabled = 0;
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	worker_run(&w, 1000);
+	EXPECT_GE(ev_count(fd), 4000);
+	worker_stop(&w);
+}
+
+TEST(another_user)
+{
+	ROWS("C-09 E-06");
+	struct worker root, other;
+
+	set_paranoid(2);
+	worker_start(&root);
+	worker_start_as(&other, OTHER);
+	drop_privilege();
+	EXPECT_EQ(errno_of(root.pid), EACCES);
+	EXPECT_EQ(errno_of(other.pid), EACCES);
+	EXPECT_EQ(errno_of(1), EACCES);
+	EXPECT_EQ(errno_of(2), EACCES);		/* a kernel thread */
+	/* At any level */
+	worker_stop(&root);
+}
+
+TEST(another_user_at_any_level)
+{
+	ROWS("E-06");
+	struct worker other;
+
+	set_paranoid(-1);
+	worker_start_as(&other, OTHER);
+	drop_privilege();
+	EXPECT_EQ(errno_of(other.pid), EACCES);
+	EXPECT_EQ(errno_of(0), 0);
+}
+
+/* One that forbids to be looked at */
+TEST(not_dumpable)
+{
+	ROWS("C-09");
+	struct worker w;
+
+	set_paranoid(2);
+	worker_start_as(&w, NOBODY);
+	worker_dumpable(&w, 0);
+	drop_privilege();
+	EXPECT_EQ(errno_of(w.pid), EACCES);
+	worker_dumpable(&w, 1);
+	EXPECT_EQ(errno_of(w.pid), 0);
+	worker_stop(&w);
+}
+
+/* It may always look at itself */
+TEST(not_dumpable_self)
+{
+	ROWS("C-09");
+	set_paranoid(2);
+	drop_privilege();
+	prctl(PR_SET_DUMPABLE, 0);
+	EXPECT_EQ(errno_of(0), 0);
+	EXPECT_EQ(errno_of(getpid()), 0);
+}
+
+TEST(perfmon_sees_all)
+{
+	ROWS("C-07 C-09");
+	struct worker root, other, closed;
+
+	set_paranoid(2);
+	worker_start(&root);
+	worker_start_as(&other, OTHER);
+	worker_start_as(&closed, OTHER);
+	worker_dumpable(&closed, 0);
+	drop_to(CAP_PERFMON);
+	EXPECT_EQ(errno_of(root.pid), 0);
+	EXPECT_EQ(errno_of(other.pid), 0);
+	EXPECT_EQ(errno_of(closed.pid), 0);
+	EXPECT_EQ(errno_of(1), 0);
+}
+
+TEST(ptrace_sees_user_mode)
+{
+	ROWS("C-09");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	struct worker other;
+
+	set_paranoid(2);
+	worker_start_as(&other, OTHER);
+	drop_to(CAP_SYS_PTRACE);
+	EXPECT_EQ(errno_of(other.pid), 0);
+	/* Which is about the task, not about the kernel */
+	a.exclude_kernel = 0;
+	EXPECT_EQ(ev_errno(&a, other.pid, -1, -1, 0), EACCES);
+}
+
+/* The opener counts, not who later holds the fd */
+TEST(fd_of_another_users_task)
+{
+	ROWS("C-10");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	struct worker other;
+	uint64_t before;
+	int fd;
+
+	set_paranoid(2);
+	worker_start_as(&other, OTHER);
+	fd = ev_must(&a, other.pid, -1, -1, 0);
+	drop_privilege();
+	EXPECT_EQ(errno_of(other.pid), EACCES);
+	ev_enable(fd);
+	before = ev_count(fd);
+	worker_run(&other, 1000);
+	EXPECT_GE(ev_count(fd), before + 4000);
+}
+
+/* A dead one is nobody's */
+TEST(no_such_task)
+{
+	ROWS("E-42");
+	set_paranoid(2);
+	drop_privilege();
+	EXPECT_EQ(errno_of(0x3fffff), ESRCH);
+	EXPECT_EQ(errno_of(-2), ESRCH);
+}
+
+TEST_HARNESS_MAIN
