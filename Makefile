@@ -5,7 +5,7 @@
 ## make test         all tests, on all kernels
 ## make bench        what operations cost, native beside kpmu
 ## make shell        a shell in a guest with kpmu loaded (K=6.12)
-## make conformance  which rows of the specification the last tests proved
+## make conformance  which rows of the specification the last tests proved (V=1: by what)
 ## make check        sparse, checkpatch, shellcheck
 ## make layers       folders include only downward
 ## make modules      build kpmu.ko for all kernels (build/NAME/kpmu.ko)
@@ -41,9 +41,12 @@ deps:
 	@qemu/deps.sh
 shell: module
 	@qemu/run.sh -k $(K) -I
+conformance:
+	@selftests/conformance.sh $(if $(V),-v)
 test: deps modules selftests
 	@selftests/all.sh
 clean:
 	rm -rf build
 
-.PHONY: help module modules selftests demo bench check layers deps shell test clean
+.PHONY: help module modules selftests demo bench check layers conformance deps
+.PHONY: shell test clean

@@ -57,7 +57,8 @@ fetch_debian()
 	mkdir -p "$src"
 	tar -xf "$store/qemu_$version"+ds.orig.tar.xz -C "$src" --strip-components=1
 	# This tarball has no firmware and no Python wheels
-	tar -xf "$(ls "$store/qemu_$version"+ds-*.debian.tar.xz | tail -n1)" -C "$src" debian/patches
+	for p in "$store/qemu_$version"+ds-*.debian.tar.xz; do :; done	# the newest
+	tar -xf "$p" -C "$src" debian/patches
 	for p in disable-pycotap skip-unpack-edk2-blobs; do
 		patch -d "$src" -s -p1 <"$src/debian/patches/$p.patch" ||
 			die "Debian's $p.patch does not apply"

@@ -9,6 +9,7 @@
 
 name=${1:?name of a kernel}
 shift
+unset MAKEFLAGS		# a caller's -s would hide what sparse says it read
 need_tools make gcc-12:gcc-12
 kdir=$("$KPMU_TOP/qemu/kernel.sh" "$name")
 out=$KPMU_TOP/build/$name

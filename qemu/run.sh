@@ -117,6 +117,7 @@ boot()
 	case $accel in
 	kvm) args+=(-accel kvm) ;;
 	tcg) if [ $icount = 1 ]; then
+		# shellcheck disable=SC2054 # commas are QEMU's
 		args+=(-accel tcg -icount "shift=2,sleep=off"
 			-rtc base=2026-01-01T00:00:00,clock=vm -seed 1)
 	     else

@@ -37,11 +37,19 @@ get_checkpatch
 ignore=FILE_PATH_CHANGES,LINUX_VERSION_CODE,CONST_STRUCT,MACRO_ARG_REUSE,COMPLEX_MACRO
 ignore+=,SPDX_LICENSE_TAG,TRAILING_SEMICOLON,MULTISTATEMENT_MACRO_USE_DO_WHILE
 ignore+=,PREFER_KERNEL_TYPES,NEW_TYPEDEFS,EMBEDDED_FUNCTION_NAME,MACRO_WITH_FLOW_CONTROL,CONSTANT_COMPARISON,ALLOC_WITH_SIZEOF,MACRO_ARG_UNUSED
+# Nor these, in programs that are not kernel code
+user=VOLATILE,ENOSYS,STRCPY,PREFER_DEFINED_ATTRIBUTE_MACRO,STATIC_CONST_CHAR_ARRAY
 rc=0
-mapfile -t files < <(git ls-files 'kernel/*.[ch]' 'include/*.h' 'selftests/*.[ch]')
-perl "$checkpatch/checkpatch.pl" --no-tree --terse --no-summary --max-line-length=90 \
-	 --ignore "$ignore" --file "${files[@]}" |
-	grep -vE 'kpmu_trace.h|CHECK: Alignment should match|CHECK: Macro argument' >build/checkpatch.log || true
+checkpatch()
+{
+	perl "$checkpatch/checkpatch.pl" --no-tree --terse --no-summary \
+		--max-line-length=90 --ignore "$1" --file "${@:2}" |
+		grep -vE 'kpmu_trace.h|CHECK: Alignment should match|CHECK: Macro argument' || true
+}
+mapfile -t files < <(git ls-files 'kernel/*.[ch]' 'include/*.h')
+checkpatch "$ignore" "${files[@]}" >build/checkpatch.log
+mapfile -t files < <(git ls-files 'selftests/*.[ch]' 'tools/*.[ch]')
+checkpatch "$ignore,$user" "${files[@]}" >>build/checkpatch.log
 [ ! -s build/checkpatch.log ] || { cat build/checkpatch.log; rc=1; }
 verdict checkpatch $rc
 

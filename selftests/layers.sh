@@ -22,7 +22,7 @@ bad=0
 complain() { echo "$1: includes $2: $3"; bad=1; }
 
 while IFS=: read -r file line; do
-	inc=$(sed 's/.*"\(.*\)".*/\1/' <<<"$line")
+	inc=${line#*\"} inc=${inc%%\"*}
 	target=$(realpath -m --relative-to=. "$(dirname "$file")/$inc")
 	[ -e "$target" ] || continue		# not ours
 	from=$(folder "$file") to=$(folder "$target")

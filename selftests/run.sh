@@ -33,6 +33,7 @@ programs()
 		for f in "$bin"/$p; do
 			[ -f "$f" ] || continue
 			f=${f##*/}
+			case $f in bench_*|demo_*) continue ;; esac	# no tests
 			[ ${#wanted[@]} -eq 0 ] ||
 				[[ " ${wanted[*]} " = *" $f "* ]] || continue
 			echo "$f"

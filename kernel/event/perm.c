@@ -16,6 +16,7 @@
 int kpmu_sysctl_paranoid = 2;
 
 #define PLM_KERNEL_HV	(BIT_ULL(1) | BIT_ULL(2))
+#define EXCLUDE_KERNEL_HV (KPMU_ATTR_EXCLUDE_KERNEL | KPMU_ATTR_EXCLUDE_HV)
 
 /**
  * kpmu_paranoid() - the level in force: the stricter of ours and the kernel's
@@ -49,6 +50,14 @@ static int permit_cpu(const struct kpmu_attr *attr, const char **why)
 	return kpmu_lsm_open(PERF_SECURITY_CPU, attr->type, attr->config);
 }
 
+/* Branches of no level given are those of the event's own levels */
+static bool branches_of_kernel(const struct kpmu_attr *attr)
+{
+	if (attr->branch_sample_type & KPMU_BRANCH_PLM)
+		return attr->branch_sample_type & PLM_KERNEL_HV;
+	return (attr->flags & EXCLUDE_KERNEL_HV) != EXCLUDE_KERNEL_HV;
+}
+
 static bool sees_kernel(const struct kpmu_attr *attr)
 {
 	if (!(attr->flags & KPMU_ATTR_EXCLUDE_KERNEL) ||
@@ -58,7 +67,7 @@ static bool sees_kernel(const struct kpmu_attr *attr)
 	    !(attr->flags & KPMU_ATTR_EXCLUDE_CALLCHAIN_KERNEL))
 		return true;
 	if (attr->sample_type & KPMU_SAMPLE_BRANCH_STACK &&
-	    attr->branch_sample_type & PLM_KERNEL_HV)
+	    branches_of_kernel(attr))
 		return true;
 	return attr->sample_type & KPMU_SAMPLE_PHYS_ADDR;
 }

@@ -174,7 +174,7 @@ static ssize_t read_one(struct kpmu_event *e, char __user *buf, size_t len)
 	int n;
 
 	if (len < e->read_size)
-		return -ENOSPC;
+		return READ_ONCE(e->state) == KPMU_ERROR ? 0 : -ENOSPC;
 	n = read_words(&r);
 	return n ? put_words(buf, words, n) : 0;
 }

@@ -303,15 +303,23 @@ static bool retire(struct kpmu_ctx *ctx)
 	return true;
 }
 
+/* What waited in error state for somebody to enable it waits no more */
+static void detach(struct kpmu_event *e)
+{
+	if (e->state == KPMU_ERROR)
+		e->state = KPMU_OFF;
+	e->attached = false;
+}
+
 static int end_owned(struct kpmu_ctx *ctx, void *unused)
 {
 	struct kpmu_event *leader, *e;
 
 	list_for_each_entry(leader, &ctx->leaders, node) {
 		kpmu_queue_del(ctx, leader);
-		leader->attached = false;
+		detach(leader);
 		kpmu_for_each_member(e, leader)
-			e->attached = false;
+			detach(e);
 		kpmu_group_clocks(leader, ctx->time);
 	}
 	ctx->nr_events = 0;

@@ -6,8 +6,8 @@
  * flexible groups of the CPU, flexible groups of the task.  Among flexible groups
  * the one served least comes first, and what room is left goes to whatever
  * fits, so no counter idles while something that fits waits.  The last two
- * change places at every other rotation while both have groups waiting, so a
- * busy CPU context cannot starve a task's.
+ * change places at a rotation when the one that came second had to wait, so
+ * neither can starve the other.
  */
 #include "../assign/assign.h"
 #include "../trace/kpmu_trace.h"

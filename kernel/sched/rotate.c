@@ -60,10 +60,9 @@ static enum hrtimer_restart rotate(struct hrtimer *timer)
 	clock = local_clock();
 	trace_kpmu_rotate(task ? task_pid_nr(task->task) : -1,
 			  plan->cpu_waits + plan->task_waits);
-	if (plan->cpu_waits && plan->task_waits)
+	/* Who came second and has to wait goes first next time */
+	if (kc->flip ? plan->cpu_waits : plan->task_waits)
 		kc->flip = !kc->flip;
-	else
-		kc->flip = false;
 	kpmu_ctx_tick(&kc->ctx, clock);
 	kpmu_rotate_ctx(&kc->ctx);
 	if (task) {

@@ -13,8 +13,11 @@
 runs=${1:-9}
 tests=$KPMU_TOP/qemu/tests
 millions=1
-base=${QEMU_BASE:-$("$KPMU_TOP/qemu/build.sh" --unpatched)}
-new=${QEMU:-$("$KPMU_TOP/qemu/build.sh")}
+# shellcheck disable=SC2034 # by their names, see configs
+{
+	base=${QEMU_BASE:-$("$KPMU_TOP/qemu/build.sh" --unpatched)}
+	new=${QEMU:-$("$KPMU_TOP/qemu/build.sh")}
+}
 kdir=$("$KPMU_TOP/qemu/kernel.sh" 6.12)
 work=$(mktemp -d "${TMPDIR:-/tmp}/kpmu-cost.XXXXXX")
 trap 'rm -rf "$work"' EXIT

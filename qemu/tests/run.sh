@@ -95,11 +95,14 @@ bare()
 	judge "$name" $((rc == 1 ? 0 : 1)) "$work/out"
 }
 
-skl=Skylake-Client,pmu=on
-icx=Icelake-Server,model=106,pmu=on
-spr=SapphireRapids,pmu=on
-every="rdpmc registers listing step overflow cycles width lvtpc status together reload freeze kernel stats halt"
-icount=(-icount "shift=2,sleep=off" -rtc clock=vm -seed 1)
+# shellcheck disable=SC2034 # for the suites
+{
+	skl=Skylake-Client,pmu=on
+	icx=Icelake-Server,model=106,pmu=on
+	spr=SapphireRapids,pmu=on
+	every="rdpmc registers listing step overflow cycles width lvtpc status together reload freeze kernel stats halt"
+	icount=(-icount "shift=2,sleep=off" -rtc clock=vm -seed 1)
+}
 
 for t in "$tests"/suites/*.sh; do
 	# shellcheck source=/dev/null

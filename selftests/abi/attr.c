@@ -11,7 +11,7 @@
 static union any_attr x;
 
 static const int sizes[] = { 64, 72, 80, 96, 104, 112, 120, 128 };
-#define NR_SIZES	(sizeof(sizes) / sizeof(sizes[0]))
+#define NR_SIZES	(ARRAY_SIZE(sizes))
 
 /* Everything after @from set, which a kernel that looks there refuses */
 static void garbage(int from)
@@ -154,7 +154,7 @@ TEST(odd_sizes_with_zero_tail)
 	static const int odd[] = { 65, 66, 71, 73, 119, 127, 136, 144, 145, 200,
 				   4088, 4095, 4096 };
 
-	for (int i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+	for (int i = 0; i < ARRAY_SIZE(odd); i++) {
 		any_init(&x);
 		x.a.size = odd[i];
 		EXPECT_EQ(any_errno(&x), 0);
@@ -186,7 +186,7 @@ TEST(too_small_or_too_big)
 	static const uint32_t bad[] = { 1, 8, 32, 63, 4097, 8192, 0x7fffffff,
 					0xffffffff };
 
-	for (int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (int i = 0; i < ARRAY_SIZE(bad); i++) {
 		any_init(&x);
 		x.a.size = bad[i];
 		EXPECT_EQ(any_errno(&x), E2BIG);
@@ -200,7 +200,7 @@ TEST(unknown_tail_not_zero)
 	ROWS("E-03 E-04");
 	static const int at[] = { 144, 199, 1000, 4095 };
 
-	for (int i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+	for (int i = 0; i < ARRAY_SIZE(at); i++) {
 		any_init(&x);
 		x.byte[at[i]] = 1;
 		x.a.size = at[i] < 200 ? 200 : 4096;
@@ -489,7 +489,7 @@ TEST(user_stack_size)
 					0xfffffff8 };
 	int i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		EXPECT_EQ(place(AT_STACK_USER, 4, bad[i], PERF_SAMPLE_STACK_USER),
 			  EINVAL);
 	EXPECT_EQ(place(AT_STACK_USER, 4, 0, PERF_SAMPLE_STACK_USER), 0);
@@ -529,7 +529,7 @@ TEST(clocks)
 	ROWS("A-49");
 	static const int unknown[] = { 2, 3, 5, 6, 8, 9, 12, 99, -1, -2 };
 
-	for (int i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+	for (int i = 0; i < ARRAY_SIZE(unknown); i++) {
 		EXPECT_EQ(clock_errno(unknown[i], 1), EINVAL);
 		EXPECT_EQ(clock_errno(unknown[i], 0), 0);
 	}

@@ -25,7 +25,7 @@ static const struct {
 	{ "stores:u", PERF_TYPE_RAW, RAW_STORES, WORK_STORES(N) },
 };
 
-#define NR (sizeof(events) / sizeof(*events))
+#define NR (ARRAY_SIZE(events))
 
 static uint64_t count(const char *route, int i)
 {

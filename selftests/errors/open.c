@@ -32,7 +32,7 @@ TEST(bad_attr_pointers)
 		0xfffffffffffff000UL, 0xffffffffffffffffUL,
 	};
 
-	for (int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (int i = 0; i < ARRAY_SIZE(bad); i++)
 		EXPECT_EQ(self_errno((void *)bad[i]), EFAULT);
 }
 
@@ -97,7 +97,7 @@ TEST(unknown_types)
 	static const uint32_t bad[] = { 9999, 0x7fffffff, 0xffffffff };
 	struct perf_event_attr a = insns();
 
-	for (int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (int i = 0; i < ARRAY_SIZE(bad); i++) {
 		a.type = bad[i];
 		EXPECT_EQ(self_errno(&a), ENOENT);
 		a.config = ~0ULL;
@@ -111,7 +111,7 @@ TEST(hardware_config_out_of_range)
 	static const uint64_t bad[] = { 10, 11, 100, 0xffff, 0x7fffffff };
 	struct perf_event_attr a = insns();
 
-	for (int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (int i = 0; i < ARRAY_SIZE(bad); i++) {
 		a.config = bad[i];
 		EXPECT_EQ(self_errno(&a), EINVAL);
 	}
@@ -125,7 +125,7 @@ TEST(cache_config_out_of_range)
 	};
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HW_CACHE, 0);
 
-	for (int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (int i = 0; i < ARRAY_SIZE(bad); i++) {
 		a.config = bad[i];
 		EXPECT_EQ(self_errno(&a), EINVAL);
 	}
@@ -168,7 +168,7 @@ TEST(cpus_that_are_not_there)
 	static const int bad[] = { -2, -100, INT_MIN, INT_MAX, 8192, 99999 };
 	struct perf_event_attr a = insns();
 
-	for (int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (int i = 0; i < ARRAY_SIZE(bad); i++) {
 		EXPECT_EQ(ev_errno(&a, 0, bad[i], -1, 0), EINVAL);
 		EXPECT_EQ(ev_errno(&a, -1, bad[i], -1, 0), EINVAL);
 	}

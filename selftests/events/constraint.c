@@ -68,12 +68,12 @@ TEST(icelake)
 
 	if (cpu_model() != CPU_ICELAKE)
 		SKIP(return, "not Icelake");
-	for (i = 0; i < sizeof(four) / sizeof(four[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(four); i++) {
 		if (room_for(four[i]) != 4)
 			printf("# event %#x\n", four[i]);
 		EXPECT_EQ(room_for(four[i]), 4);
 	}
-	for (i = 0; i < sizeof(eight) / sizeof(eight[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(eight); i++) {
 		if (room_for(eight[i]) != 8)
 			printf("# event %#x\n", eight[i]);
 		EXPECT_EQ(room_for(eight[i]), 8);
@@ -103,17 +103,17 @@ TEST(sapphire_rapids)
 
 	if (cpu_model() != CPU_SPR)
 		SKIP(return, "not Sapphire Rapids");
-	for (i = 0; i < sizeof(one) / sizeof(one[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(one); i++) {
 		if (room_for(one[i]) != 1)
 			printf("# event %#x\n", one[i]);
 		EXPECT_EQ(room_for(one[i]), 1);
 	}
-	for (i = 0; i < sizeof(four) / sizeof(four[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(four); i++) {
 		if (room_for(four[i]) != 4)
 			printf("# event %#x\n", four[i]);
 		EXPECT_EQ(room_for(four[i]), 4);
 	}
-	for (i = 0; i < sizeof(eight) / sizeof(eight[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(eight); i++) {
 		if (room_for(eight[i]) != 8)
 			printf("# event %#x\n", eight[i]);
 		EXPECT_EQ(room_for(eight[i]), 8);

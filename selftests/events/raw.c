@@ -65,7 +65,7 @@ TEST(whole_selector)
 
 	EXPECT_EQ(raw_errno(0x5101c4), 0);
 	EXPECT_EQ(raw_errno(0x5301c4), 0);
-	for (int i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
+	for (int i = 0; i < ARRAY_SIZE(bits); i++) {
 		/* It has no effect: the exclude bits of the attr decide */
 		v = count_of(RAW_BRANCHES | bits[i]);
 		EXPECT_GE(v, WORK_BRANCHES(N));

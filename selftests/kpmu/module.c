@@ -45,7 +45,7 @@ static const char *const traces[] = {
 	"/sys/module/kpmu", "/sys/class/kpmu",
 	"/sys/kernel/tracing/events/kpmu",
 };
-#define NR_TRACES (sizeof(traces) / sizeof(traces[0]))
+#define NR_TRACES (ARRAY_SIZE(traces))
 
 static void must_be_loaded(void)
 {

@@ -13,8 +13,8 @@
 union any_attr {
 	struct perf_event_attr a;
 	uint8_t byte[8192];
-	uint32_t u32[1];
-	uint64_t u64[1];
+	uint32_t u32[2048];
+	uint64_t u64[1024];
 };
 
 /* Where things are, by the manual */

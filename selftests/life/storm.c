@@ -86,10 +86,10 @@ static void *reader(void *arg)
 	return (void *)bad;
 }
 
-typedef void *thread(void *arg);
+typedef void *thread_fn_t(void *arg);
 
 /* @who, all at once, while the target works */
-static void storm(struct __test *_metadata, thread *const *who, int nr, int moves)
+static void storm(struct __test *_metadata, thread_fn_t *const *who, int nr, int moves)
 {
 	struct perf_event_attr a = attr(PERF_TYPE_HARDWARE,
 					PERF_COUNT_HW_INSTRUCTIONS, 0);
@@ -145,7 +145,7 @@ static void storm(struct __test *_metadata, thread *const *who, int nr, int move
 TEST(switching)
 {
 	ROWS("I-01 I-02 O-07");
-	thread *who[] = { switcher, switcher };
+	thread_fn_t *who[] = { switcher, switcher };
 
 	storm(_metadata, who, 2, 0);
 }
@@ -153,7 +153,7 @@ TEST(switching)
 TEST(switching_one_event_from_all_sides)
 {
 	ROWS("I-01 I-02 I-08");
-	thread *who[] = { switcher, resetter, switcher };
+	thread_fn_t *who[] = { switcher, resetter, switcher };
 
 	all_on_one = 1;
 	storm(_metadata, who, 3, 0);
@@ -162,7 +162,7 @@ TEST(switching_one_event_from_all_sides)
 TEST(switching_while_it_moves)
 {
 	ROWS("I-01 I-02 O-07");
-	thread *who[] = { switcher, switcher, switcher };
+	thread_fn_t *who[] = { switcher, switcher, switcher };
 
 	storm(_metadata, who, 3, 1);
 }
@@ -170,7 +170,7 @@ TEST(switching_while_it_moves)
 TEST(opening_and_closing)
 {
 	ROWS("O-28 O-07");
-	thread *who[] = { opener, opener };
+	thread_fn_t *who[] = { opener, opener };
 
 	storm(_metadata, who, 2, 0);
 }
@@ -178,7 +178,7 @@ TEST(opening_and_closing)
 TEST(opening_while_it_moves)
 {
 	ROWS("O-28 O-07");
-	thread *who[] = { opener, switcher };
+	thread_fn_t *who[] = { opener, switcher };
 
 	storm(_metadata, who, 2, 1);
 }
@@ -186,7 +186,7 @@ TEST(opening_while_it_moves)
 TEST(all_of_it)
 {
 	ROWS("O-28 O-07 I-08");
-	thread *who[] = { reader, switcher, resetter, opener };
+	thread_fn_t *who[] = { reader, switcher, resetter, opener };
 
 	storm(_metadata, who, 4, 1);
 }
@@ -254,7 +254,7 @@ static void *cpu_switcher(void *arg)
 TEST(cpu_events_beside_task_events)
 {
 	ROWS("O-10 O-07");
-	thread *who[] = { cpu_switcher, cpu_switcher, cpu_switcher };
+	thread_fn_t *who[] = { cpu_switcher, cpu_switcher, cpu_switcher };
 
 	storm(_metadata, who, 3, 1);
 }
