@@ -8,6 +8,10 @@
 #include <sys/types.h>
 #include <linux/kpmu.h>
 
+#ifndef ARRAY_SIZE
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#endif
+
 /* From newer headers than Debian 12's */
 #ifndef PERF_ATTR_SIZE_VER8
 #define PERF_ATTR_SIZE_VER8	136
