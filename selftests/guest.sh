@@ -26,12 +26,13 @@ column()
 }
 
 for prog; do
+	began=$(cut -d. -f1 /proc/uptime)
 	column "$prog" kpmu
 	case $prog in
 	kpmu_*) : >/tmp/native.res; : >/tmp/native.tap ;;	# has no other column
 	*) column "$prog" native ;;
 	esac
-	echo "@@@ $prog"
+	echo "@@@ $prog $(($(cut -d. -f1 /proc/uptime) - began)) s"
 	cat /tmp/kpmu.tap
 	case $(cat /tmp/kpmu.status) in
 	0|4) ;;
