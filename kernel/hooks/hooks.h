@@ -5,10 +5,17 @@
 
 struct seq_file;
 
+/* Hooks that are in place only while events need them */
+enum kpmu_lazy {
+	KPMU_LAZY_SWITCH,	/* task switch: events on tasks */
+	KPMU_LAZY_FORK,		/* fork: events with inherit set */
+	KPMU_NR_LAZY
+};
+
 int kpmu_hooks_init(void);
 void kpmu_hooks_exit(void);
-int kpmu_hooks_get(void);
-void kpmu_hooks_put(void);
+int kpmu_hooks_get(enum kpmu_lazy which);
+void kpmu_hooks_put(enum kpmu_lazy which);
 void kpmu_hooks_linger(void);
 void kpmu_hooks_show(struct seq_file *m);
 
