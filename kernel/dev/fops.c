@@ -48,6 +48,7 @@ void kpmu_event_close(struct kpmu_event *e)
 
 static int event_release(struct inode *inode, struct file *file)
 {
+	kpmu_owner_clear(file->private_data);
 	kpmu_event_close(file->private_data);
 	return 0;
 }

@@ -142,11 +142,17 @@ static int check_group(struct request *r)
 	return 0;
 }
 
+#define ON_EXEC	(KPMU_ATTR_ENABLE_ON_EXEC | KPMU_ATTR_REMOVE_ON_EXEC)
+
 static int get_hooks(struct request *r)
 {
 	bool inherit = r->attr.flags & KPMU_ATTR_INHERIT;
 	int err;
 
+	if (r->attr.flags & ON_EXEC && !kpmu_hooks_see_exec()) {
+		r->why = "exec cannot be seen on this kernel";
+		return -EOPNOTSUPP;
+	}
 	err = kpmu_hooks_get(KPMU_LAZY_SWITCH);
 	if (err) {
 		r->why = "task switches cannot be seen on this kernel";
@@ -274,9 +280,11 @@ static int make_file(struct request *r)
 				  O_RDWR);
 	if (IS_ERR(file)) {
 		kpmu_event_close(r->event);
+		r->event = NULL;
 		return PTR_ERR(file);
 	}
 	r->id = r->event->id;
+	kpmu_owner_set(r->event);
 	/* From here on the event is its fd's, which another thread may close */
 	fd_install(r->fd, file);
 	return 0;

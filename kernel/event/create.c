@@ -232,6 +232,7 @@ void kpmu_event_put(struct kpmu_event *e)
 
 int __init kpmu_events_init(void)
 {
+	kpmu_owners_init();
 	event_cache = KMEM_CACHE(kpmu_event, 0);
 	return event_cache ? 0 : -ENOMEM;
 }

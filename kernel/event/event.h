@@ -122,6 +122,8 @@ struct kpmu_group {
  * @type: as in the attr
  * @config: as in the attr
  * @fasync: who wants SIGIO
+ * @owner: who opened it, see owner.c
+ * @owned: among the events of its owner
  * @family: with inherit set: the root's family; NULL without
  * @root: a child (inherited) event's root, good while attached; NULL for a root
  * @sibling: a child's place in its family
@@ -148,6 +150,8 @@ struct kpmu_event {
 	refcount_t ref;
 	u64 config;
 	struct fasync_struct *fasync;
+	u64 owner;
+	struct list_head owned;
 	struct kpmu_family *family;
 	struct kpmu_event *root;
 	struct list_head sibling;
@@ -209,14 +213,24 @@ bool kpmu_event_detach_child(struct kpmu_event *e);
 /* inherit.c: fork */
 void kpmu_inherit(struct task_struct *task, unsigned long clone_flags);
 
+/* exec.c */
+void kpmu_events_exec(void);
+
 /* exit.c: the end of a task, or of what it was */
+void kpmu_event_end_owned(struct kpmu_ctx *ctx, struct kpmu_event *e,
+			  struct list_head *gone);
 void kpmu_events_end_owned(struct kpmu_ctx *ctx, struct list_head *gone);
 void kpmu_events_put_list(struct list_head *gone);
-void kpmu_events_exec(void);
 
 /* control.c */
 enum kpmu_op { KPMU_OP_ENABLE, KPMU_OP_DISABLE, KPMU_OP_RESET };
 void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group);
+
+/* owner.c: all events that a thread has opened */
+void kpmu_owner_set(struct kpmu_event *e);
+void kpmu_owner_clear(struct kpmu_event *e);
+void kpmu_owner_control(enum kpmu_op op);
+void kpmu_owners_init(void);
 
 /* read.c */
 void kpmu_read_layout(struct kpmu_event *e);

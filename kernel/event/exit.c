@@ -26,6 +26,28 @@ static void fold(struct kpmu_event *e)
 		refcount_dec(&e->ref);	/* the link's; the context's is left */
 }
 
+/**
+ * kpmu_event_end_owned() - one event of a context counts no more
+ * @ctx: the context
+ * @e: the event; what is left of its group goes on
+ * @gone: an inherited event is moved there, for kpmu_events_put_list()
+ *
+ * Context: the context's owner, IRQs off.
+ */
+void kpmu_event_end_owned(struct kpmu_ctx *ctx, struct kpmu_event *e,
+			  struct list_head *gone)
+{
+	kpmu_event_leave(ctx, e);
+	end(e);
+	WRITE_ONCE(e->leader, e);
+	e->group.nr = 1;
+	kpmu_group_clocks(e, ctx->time);
+	if (e->root) {
+		fold(e);
+		list_add_tail(&e->node, gone);
+	}
+}
+
 static void end_group(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 {
 	struct kpmu_event *e;

@@ -40,6 +40,21 @@ static void on_exit(struct ftrace_regs *fregs)
 	kpmu_ctx_exit((struct task_struct *)kpmu_ftrace_arg(fregs, 0));
 }
 
+static void on_exec(struct ftrace_regs *fregs)
+{
+	kpmu_events_exec();
+}
+
+static void on_prctl_enable(struct ftrace_regs *fregs)
+{
+	kpmu_prctl(KPMU_OP_ENABLE);
+}
+
+static void on_prctl_disable(struct ftrace_regs *fregs)
+{
+	kpmu_prctl(KPMU_OP_DISABLE);
+}
+
 /* The kernel's own perf is about to look whether the counters are free */
 static void on_reserve(struct ftrace_regs *fregs)
 {
@@ -52,12 +67,28 @@ static struct kpmu_thook thooks[KPMU_NR_LAZY] = {
 	[KPMU_LAZY_FORK] = { "task_newtask", on_fork, "inherit" },
 };
 
+enum { HOOK_EXIT, HOOK_EXEC, HOOK_ENABLE, HOOK_DISABLE, HOOK_RESERVE };
+
 static struct kpmu_fhook fhooks[] = {
-	{ "perf_event_exit_task", on_exit, "values kept at a task's exit" },
-	{ "x86_reserve_hardware", on_reserve, "counters kept between events" },
+	[HOOK_EXIT] = { "perf_event_exit_task", on_exit,
+			"values kept at a task's exit" },
+	[HOOK_EXEC] = { "perf_event_exec", on_exec,
+			"enable_on_exec, remove_on_exec" },
+	[HOOK_ENABLE] = { "perf_event_task_enable", on_prctl_enable, "prctl" },
+	[HOOK_DISABLE] = { "perf_event_task_disable", on_prctl_disable, "prctl" },
+	[HOOK_RESERVE] = { "x86_reserve_hardware", on_reserve,
+			   "counters kept between events" },
 };
 
-#define HOOK_RESERVE	1
+/**
+ * kpmu_hooks_see_exec() - can exec be seen on this kernel?
+ *
+ * Context: any.
+ */
+bool kpmu_hooks_see_exec(void)
+{
+	return fhooks[HOOK_EXEC].ok;
+}
 
 static DEFINE_MUTEX(lock);
 static atomic_t users[KPMU_NR_LAZY];
@@ -205,6 +236,7 @@ void kpmu_hooks_exit(void)
 	for (i = 0; i < KPMU_NR_LAZY; i++)
 		kpmu_thook_disarm(&thooks[i]);
 	kpmu_fhooks_unregister();
+	kpmu_prctl_drain();
 	cpuhp_remove_state(hp_state);
 	tracepoint_synchronize_unregister();
 }

@@ -3,6 +3,8 @@
 #ifndef KPMU_HOOKS_H
 #define KPMU_HOOKS_H
 
+#include "../event/event.h"
+
 struct seq_file;
 
 /* Hooks that are in place only while events need them */
@@ -17,6 +19,11 @@ void kpmu_hooks_exit(void);
 int kpmu_hooks_get(enum kpmu_lazy which);
 void kpmu_hooks_put(enum kpmu_lazy which);
 void kpmu_hooks_linger(void);
+bool kpmu_hooks_see_exec(void);
 void kpmu_hooks_show(struct seq_file *m);
+
+/* prctl.c */
+void kpmu_prctl(enum kpmu_op op);
+void kpmu_prctl_drain(void);
 
 #endif
