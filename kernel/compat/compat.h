@@ -16,6 +16,11 @@
 #include <linux/sysctl.h>
 #include <asm/msr.h>
 
+/* cpuid(): processor.h brought it along until its own header moved here */
+#if __has_include(<asm/cpuid/api.h>)
+#include <asm/cpuid/api.h>
+#endif
+
 /* 6.16 renamed the 64-bit MSR accessors and dropped the old names */
 static __always_inline u64 kpmu_rdmsr(u32 msr)
 {
