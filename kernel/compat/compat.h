@@ -100,6 +100,17 @@ kpmu_ftrace_arg(struct ftrace_regs *fregs, int n)
 #endif
 }
 
+/* Where the call that an ftrace callback was entered for goes on */
+static __always_inline void
+kpmu_ftrace_set_ip(struct ftrace_regs *fregs, unsigned long ip)
+{
+#ifdef ftrace_regs_set_instruction_pointer
+	ftrace_regs_set_instruction_pointer(fregs, ip);
+#else
+	ftrace_instruction_pointer_set(fregs, ip);
+#endif
+}
+
 /* Before 6.5 a sysctl table ends with an empty entry, later it must not */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
 #define KPMU_SYSCTL_END

@@ -34,22 +34,13 @@ static void on_exit(struct ftrace_regs *fregs)
 	kpmu_ctx_exit((struct task_struct *)kpmu_ftrace_arg(fregs, 0));
 }
 
-/* The kernel's own perf is about to look whether the counters are free */
-static void on_reserve(struct ftrace_regs *fregs)
-{
-	kpmu_counters_yield();
-}
-
 static struct kpmu_thook switch_hook = {
 	"sched_switch", on_switch, "events on tasks"
 };
 
 static struct kpmu_fhook fhooks[] = {
 	{ "perf_event_exit_task", on_exit, "values kept at a task's exit" },
-	{ "x86_reserve_hardware", on_reserve, "counters kept between events" },
 };
-
-#define HOOK_RESERVE	1
 
 static DEFINE_MUTEX(lock);
 static atomic_t users = ATOMIC_INIT(0);
@@ -154,9 +145,11 @@ void kpmu_hooks_show(struct seq_file *m)
 		seq_printf(m, "%-26s %-8s %s (%ld calls)\n", fhooks[i].func,
 			   fhooks[i].ok ? "ok" : "missing", fhooks[i].feature,
 			   atomic_long_read(&fhooks[i].hits));
+	kpmu_diverts_show(m);
 	for (i = 0; i < KSYM_NR; i++)
 		seq_printf(m, "%-26s %s\n", kpmu_ksym_name(i),
-			   kpmu_ksym_has(i) ? "ok" : "missing");
+			   kpmu_ksym_has(i) ? "ok" :
+			   kpmu_ksym_optional(i) ? "absent" : "missing");
 }
 
 int __init kpmu_hooks_init(void)
@@ -167,7 +160,6 @@ int __init kpmu_hooks_init(void)
 	err = kpmu_fhooks_register(fhooks, ARRAY_SIZE(fhooks));
 	if (err)
 		pr_notice("some hooks are missing (%d): see kpmu/caps in debugfs\n", err);
-	kpmu_counters_keep(fhooks[HOOK_RESERVE].ok);
 	hp_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "kpmu:online",
 				     cpu_up, cpu_down);
 	if (hp_state >= 0)
@@ -181,7 +173,6 @@ void kpmu_hooks_exit(void)
 {
 	cancel_delayed_work_sync(&linger);
 	kpmu_ctxs_reap(0);
-	kpmu_counters_keep(false);
 	kpmu_thook_disarm(&switch_hook);
 	kpmu_fhooks_unregister();
 	cpuhp_remove_state(hp_state);
