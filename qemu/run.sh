@@ -4,7 +4,7 @@
 # run.sh [options] [COMMAND] - boot a kernel with the module in QEMU, run
 # COMMAND in the guest, give its output and exit status back.
 #
-#  -k NAME    kernel of kernel.sh: 6.1, 6.12 (default), 7.2, debug
+#  -k NAME    kernel of kernel.sh: 6.1, 6.12 (default), 7.2, debug, given
 #  -m FILE    the module (default build/NAME/kpmu.stripped.ko); -m none: no module
 #  -P PARAMS  module parameters
 #  -c MODEL   CPU: skylake (default) icelake spr generic, or a QEMU -cpu line
@@ -50,7 +50,7 @@ shift $((OPTIND - 1))
 
 # What ends a run as failed, whatever the tests say.  Also lines of RCU, lockdep,
 # KASAN, kmemleak, hung task and lockup detectors.
-bad='WARNING:|BUG:|Oops|Kernel panic|general protection|unchecked MSR|RCU.*(stall|detected)|rcu_.*(stall|detected)|INFO: (task|rcu|possible|suspicious)|blocked for more than|lockup|KASAN|UBSAN|possible (circular|recursive)|inconsistent lock|unreferenced object|unable to handle|Call Trace|Uhhuh|double fault'
+bad='WARNING:|BUG:|Oops|Kernel panic|general protection|unchecked MSR|RCU.*(stall|detected)|rcu_.*(stall|detected)|INFO: (task|rcu|possible|suspicious)|blocked for more than|lockup|KASAN|UBSAN|possible (circular|recursive)|inconsistent lock|unreferenced object|kmemleak is off|lockdep is off|unable to handle|Call Trace|Uhhuh|double fault'
 
 kdir=$("$here/kernel.sh" "$kernel")
 base=$("$here/initramfs.sh")
@@ -96,6 +96,7 @@ overlay()
 	{
 		echo "INTERACTIVE=$interactive KEEP=$keep KPMU_PARAMS='$params'"
 		echo "export KPMU_EXACT=$([ "$accel" = kvm ] && echo 0 || echo 1)"
+		echo "export KPMU_SLOW=$([ "$kernel" = debug ] && echo 4 || echo 1)"
 		echo "export KPMU_CPUS=$cpus KPMU_ICOUNT=$icount KPMU_MODEL=$model"
 	} >"$o/run/env"
 	# The same bytes every time, or runs under -icount differ by them
