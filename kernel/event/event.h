@@ -123,7 +123,7 @@ struct kpmu_group {
  * @config: as in the attr
  * @fasync: who wants SIGIO
  * @owner: who opened it, see owner.c
- * @owned: among the events of its owner
+ * @owned: among the events of its owner, see owner.c
  * @family: with inherit set: the root's family; NULL without
  * @root: a child (inherited) event's root, good while attached; NULL for a root
  * @sibling: a child's place in its family
