@@ -193,7 +193,8 @@ static int attach_task(struct request *r)
 	struct kpmu_ctx *ctx;
 	int err;
 
-	err = get_hooks(r);
+	/* A leader of a CPU has no family, whatever it says of inheriting */
+	err = check_group(r) ?: get_hooks(r);
 	if (err)
 		return err;
 	do {
