@@ -221,8 +221,7 @@ static int attach(struct request *r)
 	struct kpmu_ctx *ctx;
 	int err;
 
-	/* A leader of a CPU has no family, whatever it says of inheriting */
-	err = check_group(r) ?: get_hooks(r);
+	err = get_hooks(r);
 	if (err)
 		return err;
 	do {
