@@ -6,7 +6,7 @@
  * flexible groups of the CPU, flexible groups of the task.  Among flexible groups
  * the one served least comes first, and what room is left goes to whatever
  * fits, so no counter idles while something that fits waits.  The last two
- * change places at a rotation when the one that came second had to wait, so
+ * change places while the task's groups had less than the CPU's, on average, so
  * neither can starve the other.
  */
 #include "../assign/assign.h"
@@ -176,8 +176,8 @@ static struct kpmu_class *least_served(struct kpmu_ctx *ctx)
 	struct kpmu_class *c, *best = NULL;
 
 	list_for_each_entry(c, &ctx->classes, node)
-		if (c->next && (!best || c->next->group.served <
-				best->next->group.served))
+		if (c->next && (!best || c->next->group.order <
+				best->next->group.order))
 			best = c;
 	return best;
 }
@@ -255,7 +255,8 @@ void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc)
 {
 	static DEFINE_PER_CPU(u64, serial);
 	struct kpmu_ctx *task = kc->task;
-	bool task_first = task && kc->flip;
+	/* Up to a little: the times of turns that should be equal never are */
+	bool task_first = task && task->ahead < -(s64)kpmu_turn() / 6;
 	struct build b;
 
 	build_init(&b, plan, kc->ctx.home);

@@ -17,10 +17,8 @@
 
 unsigned int kpmu_mux_interval_ms = 4;
 
-static u64 interval_ns(void)
-{
-	return (u64)READ_ONCE(kpmu_mux_interval_ms) * NSEC_PER_MSEC;
-}
+/* How far one of the two contexts may remember that it had less, in turns */
+#define MAX_AHEAD	8
 
 /**
  * kpmu_rotate_due() - has a context run a whole interval since it rotated?
@@ -30,20 +28,44 @@ static u64 interval_ns(void)
  */
 bool kpmu_rotate_due(const struct kpmu_ctx *ctx)
 {
-	return ctx->plan.task_waits && ctx->time - ctx->rotated >= interval_ns();
+	return ctx->plan.task_waits && ctx->time - ctx->rotated >= kpmu_turn();
+}
+
+/**
+ * kpmu_rotate_settle() - settle what this CPU's context and its task's had
+ * @kc: this CPU, the clocks of both contexts up to date
+ *
+ * Both are there at the same time only now and then, so what each had of the
+ * counters is compared over just that time, and belongs to the pair.
+ *
+ * Context: IRQs off, on @kc's CPU; at each rotation, and before a switch.
+ */
+void kpmu_rotate_settle(struct kpmu_cpu *kc)
+{
+	struct kpmu_ctx *cpu = &kc->ctx, *task = kc->task;
+	s64 most = MAX_AHEAD * kpmu_turn();
+	u64 cpu_had = kpmu_queue_charge(cpu), task_had;
+
+	if (!task)
+		return;
+	task_had = kpmu_queue_charge(task);
+	if (!cpu->nr_flexible || !task->nr_flexible)
+		return;
+	task->ahead += div_u64(task_had, task->nr_flexible);
+	task->ahead -= div_u64(cpu_had, cpu->nr_flexible);
+	task->ahead = clamp(task->ahead, -most, most);
 }
 
 /**
  * kpmu_rotate_ctx() - let the groups that waited longest go first
- * @ctx: the context, its clock up to date
+ * @ctx: the context, its clock up to date, what its groups had charged
  *
  * Context: its owner, IRQs off; a kpmu_resched() must follow.
  */
 void kpmu_rotate_ctx(struct kpmu_ctx *ctx)
 {
 	ctx->rotated = ctx->time;
-	kpmu_queue_charge(ctx, ctx->time);
-	kpmu_stat_inc(rotations);
+	kpmu_ctx_changed(ctx);
 }
 
 static enum hrtimer_restart rotate(struct hrtimer *timer)
@@ -60,17 +82,16 @@ static enum hrtimer_restart rotate(struct hrtimer *timer)
 	clock = local_clock();
 	trace_kpmu_rotate(task ? task_pid_nr(task->task) : -1,
 			  plan->cpu_waits + plan->task_waits);
-	/* Who came second and has to wait goes first next time */
-	if (kc->flip ? plan->cpu_waits : plan->task_waits)
-		kc->flip = !kc->flip;
 	kpmu_ctx_tick(&kc->ctx, clock);
-	kpmu_rotate_ctx(&kc->ctx);
-	if (task) {
+	if (task)
 		kpmu_ctx_tick(task, clock);
+	kpmu_rotate_settle(kc);
+	kpmu_rotate_ctx(&kc->ctx);
+	if (task)
 		kpmu_rotate_ctx(task);
-	}
+	kpmu_stat_inc(rotations);
 	kpmu_resched(kc, clock);
-	hrtimer_forward_now(timer, ns_to_ktime(interval_ns()));
+	hrtimer_forward_now(timer, ns_to_ktime(kpmu_turn()));
 	return HRTIMER_RESTART;
 }
 
@@ -85,7 +106,7 @@ void kpmu_rotate_arm(struct kpmu_cpu *kc)
 	if (kc->armed)
 		return;
 	kc->armed = true;
-	hrtimer_start(&kc->rotate, ns_to_ktime(interval_ns()),
+	hrtimer_start(&kc->rotate, ns_to_ktime(kpmu_turn()),
 		      HRTIMER_MODE_REL_PINNED_HARD);
 }
 

@@ -69,6 +69,8 @@ struct kpmu_plan {
  * @emptied: jiffies when the last event left
  * @min_served: what a group that joins is taken to have been served
  * @rotated: @time of the last rotation
+ * @ahead: task context: ns that its groups ran more, on average, than those of the
+ *	CPUs it ran on while it was there
  * @ref: events, the task hash
  * @hash: in the hash of tasks
  * @rcu: a switch may still look at it when the last reference goes
@@ -96,6 +98,7 @@ struct kpmu_ctx {
 	unsigned long emptied;
 	u64 min_served;
 	u64 rotated;
+	s64 ahead;
 	refcount_t ref;
 	struct rhash_head hash;
 	struct rcu_head rcu;
@@ -113,7 +116,6 @@ struct kpmu_ctx {
  * @applied: the plan in force, NULL while offline
  * @rotate: the rotation timer
  * @armed: it is running
- * @flip: the task's flexible groups go before the CPU's this time
  * @offline: nothing may run here now
  */
 struct kpmu_cpu {
@@ -123,7 +125,6 @@ struct kpmu_cpu {
 	struct kpmu_plan *applied;
 	struct hrtimer rotate;
 	bool armed;
-	bool flip;
 	bool offline;
 };
 
@@ -188,7 +189,7 @@ void kpmu_queue_park(struct kpmu_ctx *ctx, struct kpmu_event *leader);
 struct kpmu_event *kpmu_queue_first(struct kpmu_ctx *ctx, struct kpmu_class *c);
 struct kpmu_event *kpmu_queue_next(struct kpmu_ctx *ctx,
 				   struct kpmu_event *leader);
-void kpmu_queue_charge(struct kpmu_ctx *ctx, u64 now);
+u64 kpmu_queue_charge(struct kpmu_ctx *ctx);
 void kpmu_ctx_changed(struct kpmu_ctx *ctx);
 
 /* plan.c */
@@ -211,6 +212,13 @@ void kpmu_rotate_init(struct kpmu_cpu *kc);
 void kpmu_rotate_arm(struct kpmu_cpu *kc);
 bool kpmu_rotate_due(const struct kpmu_ctx *ctx);
 void kpmu_rotate_ctx(struct kpmu_ctx *ctx);
+void kpmu_rotate_settle(struct kpmu_cpu *kc);
 extern unsigned int kpmu_mux_interval_ms;
+
+/* How long a turn is, ns */
+static inline u64 kpmu_turn(void)
+{
+	return (u64)READ_ONCE(kpmu_mux_interval_ms) * NSEC_PER_MSEC;
+}
 
 #endif

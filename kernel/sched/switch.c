@@ -142,11 +142,18 @@ void kpmu_switch(struct task_struct *next)
 	clock = local_clock();
 	if (old)
 		kpmu_ctx_tick(old, clock);
+	if (unlikely(kc->ctx.nr_flexible)) {
+		kpmu_ctx_tick(&kc->ctx, clock);
+		kpmu_rotate_settle(kc);
+	}
 	if (new && !activate(kc, new, clock))
 		new = NULL;
 	kc->task = new;
-	if (new && kpmu_rotate_due(new))
+	if (new && kpmu_rotate_due(new)) {
+		kpmu_queue_charge(new);
 		kpmu_rotate_ctx(new);
+		kpmu_stat_inc(rotations);
+	}
 	kpmu_resched(kc, clock);
 	/* All of it is folded: now others may have it */
 	if (old)
