@@ -66,6 +66,16 @@ bool kpmu_ksym_has(enum kpmu_ksym sym)
 }
 
 /**
+ * kpmu_ksym_optional() - is a kernel complete without it?
+ * @sym: which
+ */
+bool kpmu_ksym_optional(enum kpmu_ksym sym)
+{
+	return sym == KSYM_perf_create_mediated_pmu ||
+	       sym == KSYM_nr_mediated_pmu_vms;
+}
+
+/**
  * kpmu_ksym_data() - address of an unexported variable
  * @sym: which
  *
@@ -158,4 +168,26 @@ int kpmu_native_paranoid(int dflt)
 	int *p = kpmu_ksym_data(KSYM_sysctl_perf_event_paranoid);
 
 	return p ? READ_ONCE(*p) : dflt;
+}
+
+/**
+ * kpmu_native_reserve() - the kernel's perf takes the counters for an event
+ *
+ * Context: task, may sleep; only in the place of that function.
+ * Return: 0, or its error.
+ */
+int kpmu_native_reserve(void)
+{
+	return kpmu_ksym_call(KSYM_x86_reserve_hardware, 0, 0, 0, 0);
+}
+
+/**
+ * kpmu_native_create_vpmu() - a guest gets the counters while it runs
+ *
+ * Context: task, may sleep; only in the place of that function.
+ * Return: 0, or its error.
+ */
+int kpmu_native_create_vpmu(void)
+{
+	return kpmu_ksym_call(KSYM_perf_create_mediated_pmu, 0, 0, 0, 0);
 }

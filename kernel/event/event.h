@@ -20,6 +20,7 @@
 
 struct fasync_struct;
 struct kpmu_ctx;
+struct kpmu_family;
 struct task_struct;
 
 /*
@@ -74,6 +75,7 @@ struct kpmu_class {
  * struct kpmu_group - what a leader has more than a member
  * @members: the other events, in order of creation
  * @nr: events in the group, the leader included
+ * @gen: changes with the members; an inherited group starts with its parent's
  * @shared: it has or had members, which may look at the leader
  * @placed: it runs in the plan that its context applied last
  * @queued: it is in a class (flexible) or in the pinned list
@@ -88,6 +90,7 @@ struct kpmu_class {
 struct kpmu_group {
 	struct list_head members;
 	u16 nr;
+	u32 gen;
 	bool shared;
 	bool placed;
 	bool queued;
@@ -121,6 +124,12 @@ struct kpmu_group {
  * @type: as in the attr
  * @config: as in the attr
  * @fasync: who wants SIGIO
+ * @owner: who opened it, see owner.c
+ * @owned: among the events of its owner
+ * @family: with inherit set: the root's family; NULL without
+ * @root: a child (inherited) event's root, good while attached; NULL for a root
+ * @sibling: a child's place in its family
+ * @epoch: a child's last walk that saw it
  * @ref: the fd, and whoever looks at the event meanwhile
  * @group: the leader's part
  */
@@ -143,6 +152,12 @@ struct kpmu_event {
 	refcount_t ref;
 	u64 config;
 	struct fasync_struct *fasync;
+	u64 owner;
+	struct list_head owned;
+	struct kpmu_family *family;
+	struct kpmu_event *root;
+	struct list_head sibling;
+	u64 epoch;
 	struct rcu_head rcu;
 	struct kpmu_group group;	/* last: its class is not zeroed */
 };
@@ -180,23 +195,51 @@ static inline bool kpmu_has_counter(const struct kpmu_event *e)
 /* create.c: the event itself */
 struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
 				    const char **why);
+struct kpmu_event *kpmu_event_clone(struct kpmu_event *e);
+void kpmu_event_unclone(struct kpmu_event *e);
 void kpmu_event_get(struct kpmu_event *e);
 void kpmu_event_put(struct kpmu_event *e);
+struct kpmu_event *kpmu_leader_get(struct kpmu_event *e);
 int kpmu_events_init(void);
 void kpmu_events_exit(void);
 
 /* attach.c: into a context and its group, and out again */
 int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
 		      struct kpmu_event *leader, const char **why);
+void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
+		     struct kpmu_event *leader);
+void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e);
 void kpmu_event_detach(struct kpmu_event *e);
+bool kpmu_event_detach_child(struct kpmu_event *e);
+
+/* inherit.c: fork */
+void kpmu_inherit(struct task_struct *task, unsigned long clone_flags);
+
+/* exec.c */
+void kpmu_events_exec(void);
+
+/* exit.c: the end of a task, or of what it was */
+void kpmu_event_end_owned(struct kpmu_ctx *ctx, struct kpmu_event *e,
+			  struct list_head *gone);
+void kpmu_events_end_owned(struct kpmu_ctx *ctx, struct list_head *gone);
+void kpmu_events_put_list(struct list_head *gone);
 
 /* control.c */
 enum kpmu_op { KPMU_OP_ENABLE, KPMU_OP_DISABLE, KPMU_OP_RESET };
 void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group);
 
+/* owner.c: all events that a thread has opened */
+void kpmu_owner_set(struct kpmu_event *e);
+void kpmu_owner_clear(struct kpmu_event *e);
+void kpmu_owner_control(enum kpmu_op op);
+void kpmu_owners_init(void);
+
 /* read.c */
 void kpmu_read_layout(struct kpmu_event *e);
 ssize_t kpmu_event_read(struct kpmu_event *e, char __user *buf, size_t len);
+
+/* read_family.c */
+ssize_t kpmu_read_family(struct kpmu_event *e, char __user *buf, size_t len);
 
 /* perm.c */
 enum kpmu_permit {
