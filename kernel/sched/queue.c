@@ -183,13 +183,13 @@ void kpmu_queue_add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	}
 	if (g->queued)
 		return;
-	g->queued = true;
 	if (kpmu_is_pinned(leader)) {
 		list_add_tail(&g->pinned_node, &ctx->pinned);
 	} else {
 		join(ctx, g);
 		class_add(ctx, leader);
 	}
+	g->queued = true;	/* not before: joining charges what is queued */
 	count(ctx, leader, 1);
 }
 
