@@ -9,6 +9,7 @@
  */
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
+#include <linux/smp.h>
 
 #include "../compat/compat.h"
 #include "../trace/kpmu_trace.h"
@@ -108,6 +109,25 @@ void kpmu_rotate_arm(struct kpmu_cpu *kc)
 	kc->armed = true;
 	hrtimer_start(&kc->rotate, ns_to_ktime(kpmu_turn()),
 		      HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+static void restart_here(void *unused)
+{
+	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
+
+	if (kc->armed)
+		hrtimer_start(&kc->rotate, ns_to_ktime(kpmu_turn()),
+			      HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+/**
+ * kpmu_rotate_restart() - the period has changed, and is to be used at once
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_rotate_restart(void)
+{
+	on_each_cpu(restart_here, NULL, 1);
 }
 
 void kpmu_rotate_init(struct kpmu_cpu *kc)

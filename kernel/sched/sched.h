@@ -216,6 +216,7 @@ void kpmu_rotate_init(struct kpmu_cpu *kc);
 void kpmu_rotate_arm(struct kpmu_cpu *kc);
 bool kpmu_rotate_due(const struct kpmu_ctx *ctx);
 void kpmu_rotate_ctx(struct kpmu_ctx *ctx);
+void kpmu_rotate_restart(void);
 void kpmu_rotate_settle(struct kpmu_cpu *kc);
 extern unsigned int kpmu_mux_interval_ms;
 
