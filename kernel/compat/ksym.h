@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 
+struct cgroup_subsys_state;
 struct task_struct;
 
 /* One row a symbol, function or variable */
@@ -17,7 +18,9 @@ struct task_struct;
 	X(x86_reserve_hardware)			\
 	X(perf_create_mediated_pmu)		\
 	X(nr_mediated_pmu_vms)			\
-	X(watchdog_enabled)
+	X(watchdog_enabled)			\
+	X(css_tryget_online_from_dir)		\
+	X(perf_event_cgrp_subsys)
 
 #define KPMU_KSYM_ENUM(name) KSYM_##name,
 enum kpmu_ksym { KPMU_KSYMS(KPMU_KSYM_ENUM) KSYM_NR };
@@ -37,6 +40,7 @@ bool kpmu_ptrace_may_read(struct task_struct *task, bool *known);
 bool kpmu_ptrace_may_attach(struct task_struct *task, bool *known);
 int kpmu_lsm_open(int class, u32 type, u64 config);
 int kpmu_native_paranoid(int dflt);
+struct cgroup_subsys_state *kpmu_css_of_fd(int fd);
 int kpmu_native_reserve(void);
 int kpmu_native_create_vpmu(void);
 

@@ -5,9 +5,10 @@
  * Order of importance: pinned groups of the CPU, pinned groups of the task,
  * flexible groups of the CPU, flexible groups of the task.  Among flexible groups
  * the one served least comes first, and what room is left goes to whatever
- * fits, so no counter idles while something that fits waits.  The last two
- * change places while the task's groups had less than the CPU's, on average, so
- * neither can starve the other.
+ * fits, so no counter idles while something that fits waits.
+ *
+ * The contexts of cgroups come after the CPU's own.  A context whose groups had less
+ * than those of the others, on average, goes first, so none can starve another.
  */
 #include "../assign/assign.h"
 #include "../trace/kpmu_trace.h"
@@ -215,6 +216,34 @@ static u32 build_flexible(struct build *b, struct kpmu_ctx *ctx)
 	return waits;
 }
 
+static void build_turn(struct build *b, struct kpmu_ctx *ctx)
+{
+	u32 waits = build_flexible(b, ctx);
+
+	if (ctx->home >= 0)
+		b->plan->cpu_waits += waits;
+	else
+		b->plan->task_waits += waits;
+}
+
+/* All contexts in turn, beginning with whose turn it is */
+static void build_turns(struct build *b, struct kpmu_cpu *kc)
+{
+	int pass, turn, first = kpmu_rotate_first(kc);
+	struct kpmu_ctx *ctx;
+
+	for (pass = 0; pass < 2; pass++) {
+		turn = 0;
+		kpmu_for_each_cpu_ctx(ctx, kc) {
+			if (pass ? turn < first : turn >= first)
+				build_turn(b, ctx);
+			turn++;
+		}
+		if (kc->task && (pass ? turn < first : turn >= first))
+			build_turn(b, kc->task);
+	}
+}
+
 static void to_slots(struct build *b)
 {
 	struct kpmu_slots *slots = &b->plan->slots;
@@ -239,7 +268,7 @@ static void stamp(struct kpmu_plan *plan, struct kpmu_cpu *kc)
 	const struct kpmu_ctx *task = kc->task;
 
 	kc->stale = false;
-	plan->cpu_gen = kc->ctx.gen;
+	plan->cpu_gen = kpmu_cpu_gen(kc);
 	plan->task_gen = task ? task->gen : 0;
 	plan->cpu = plan->cpu_gen || (task && task->nr_bound) ? kc->ctx.home : -1;
 }
@@ -254,27 +283,21 @@ static void stamp(struct kpmu_plan *plan, struct kpmu_cpu *kc)
 void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc)
 {
 	static DEFINE_PER_CPU(u64, serial);
-	struct kpmu_ctx *task = kc->task;
-	/* Up to a little: the times of turns that should be equal never are */
-	bool task_first = task && task->ahead < -(s64)kpmu_turn() / 6;
+	struct kpmu_ctx *task = kc->task, *ctx;
 	struct build b;
 
 	build_init(&b, plan, kc->ctx.home);
 	plan->serial = this_cpu_inc_return(serial) * nr_cpu_ids + b.cpu;
 	plan->nr = 0;
 	plan->nr_cpu = 0;
+	plan->cpu_waits = 0;
 	plan->task_waits = 0;
 
-	build_pinned(&b, &kc->ctx);
-	if (task) {
+	kpmu_for_each_cpu_ctx(ctx, kc)
+		build_pinned(&b, ctx);
+	if (task)
 		build_pinned(&b, task);
-		if (task_first)
-			plan->task_waits = build_flexible(&b, task);
-	}
-	plan->cpu_waits = build_flexible(&b, &kc->ctx);
-	if (task && !task_first)
-		plan->task_waits = build_flexible(&b, task);
-
+	build_turns(&b, kc);
 	to_slots(&b);
 	plan->exclusive = b.exclusive;
 	stamp(plan, kc);

@@ -32,29 +32,81 @@ bool kpmu_rotate_due(const struct kpmu_ctx *ctx)
 	return ctx->plan.task_waits && ctx->time - ctx->rotated >= kpmu_turn();
 }
 
+/* Charge a context; what its groups had each, or 0 if it asks for nothing */
+static u64 settle_one(struct kpmu_ctx *ctx, int *n)
+{
+	u64 sum = kpmu_queue_charge(ctx);
+
+	ctx->had = 0;
+	if (ctx->nr_flexible) {
+		ctx->had = div_u64(sum, ctx->nr_flexible);
+		++*n;
+	}
+	return ctx->had;
+}
+
+/* What it had more than the other @n - 1, which had @total with it */
+static void compare(struct kpmu_ctx *ctx, u64 total, int n)
+{
+	s64 most = MAX_AHEAD * kpmu_turn();
+
+	if (!ctx->nr_flexible)
+		return;
+	ctx->ahead += ctx->had;
+	ctx->ahead -= div_u64(total - ctx->had, n - 1);
+	ctx->ahead = clamp(ctx->ahead, -most, most);
+}
+
 /**
- * kpmu_rotate_settle() - settle what this CPU's context and its task's had
- * @kc: this CPU, the clocks of both contexts up to date
+ * kpmu_rotate_settle() - settle what the contexts that are active here had
+ * @kc: this CPU, the clocks of its contexts up to date
  *
- * Both are there at the same time only now and then, so what each had of the
- * counters is compared over just that time, and belongs to the pair.
+ * They are there at the same time only now and then.  So what each had of the
+ * counters is compared over just that time.
  *
  * Context: IRQs off, on @kc's CPU; at each rotation, and before a switch.
  */
 void kpmu_rotate_settle(struct kpmu_cpu *kc)
 {
-	struct kpmu_ctx *cpu = &kc->ctx, *task = kc->task;
-	s64 most = MAX_AHEAD * kpmu_turn();
-	u64 cpu_had = kpmu_queue_charge(cpu), task_had;
+	struct kpmu_ctx *ctx, *task = kc->task;
+	u64 total = 0;
+	int n = 0;
 
-	if (!task)
+	kpmu_for_each_cpu_ctx(ctx, kc)
+		total += settle_one(ctx, &n);
+	if (task)
+		total += settle_one(task, &n);
+	if (n < 2)
 		return;
-	task_had = kpmu_queue_charge(task);
-	if (!cpu->nr_flexible || !task->nr_flexible)
-		return;
-	task->ahead += div_u64(task_had, task->nr_flexible);
-	task->ahead -= div_u64(cpu_had, cpu->nr_flexible);
-	task->ahead = clamp(task->ahead, -most, most);
+	for (ctx = kc->ctx.up; ctx; ctx = ctx->up)
+		compare(ctx, total, n);
+	if (task)
+		compare(task, total, n);
+}
+
+/**
+ * kpmu_rotate_first() - whose flexible groups go first
+ * @kc: this CPU
+ *
+ * Context: IRQs off, on @kc's CPU.
+ * Return: which of the active contexts: 0 the CPU's own, then those of
+ * cgroups, then the task's.
+ */
+int kpmu_rotate_first(struct kpmu_cpu *kc)
+{
+	/* Up to a little: the times of turns that should be equal never are */
+	s64 least = -(s64)kpmu_turn() / 6;
+	struct kpmu_ctx *ctx;
+	int turn = 0, first = 0;
+
+	for (ctx = kc->ctx.up; ctx; ctx = ctx->up) {
+		turn++;
+		if (ctx->ahead < least) {
+			least = ctx->ahead;
+			first = turn;
+		}
+	}
+	return kc->task && kc->task->ahead < least ? turn + 1 : first;
 }
 
 /**
@@ -72,8 +124,8 @@ void kpmu_rotate_ctx(struct kpmu_ctx *ctx)
 static enum hrtimer_restart rotate(struct hrtimer *timer)
 {
 	struct kpmu_cpu *kc = container_of(timer, struct kpmu_cpu, rotate);
-	struct kpmu_ctx *task = kc->task;
-	const struct kpmu_plan *plan = task ? &task->plan : &kc->ctx.plan;
+	struct kpmu_ctx *task = kc->task, *ctx;
+	const struct kpmu_plan *plan = kpmu_plan_of(kc);
 	u64 clock;
 
 	if (kc->offline || !(plan->cpu_waits | plan->task_waits)) {
@@ -83,11 +135,13 @@ static enum hrtimer_restart rotate(struct hrtimer *timer)
 	clock = local_clock();
 	trace_kpmu_rotate(task ? task_pid_nr(task->task) : -1,
 			  plan->cpu_waits + plan->task_waits);
-	kpmu_ctx_tick(&kc->ctx, clock);
+	kpmu_for_each_cpu_ctx(ctx, kc)
+		kpmu_ctx_tick(ctx, clock);
 	if (task)
 		kpmu_ctx_tick(task, clock);
 	kpmu_rotate_settle(kc);
-	kpmu_rotate_ctx(&kc->ctx);
+	kpmu_for_each_cpu_ctx(ctx, kc)
+		kpmu_rotate_ctx(ctx);
 	if (task)
 		kpmu_rotate_ctx(task);
 	kpmu_stat_inc(rotations);
