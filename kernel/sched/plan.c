@@ -124,7 +124,8 @@ static const char *place(struct build *b, const struct needs *n)
 	return NULL;
 }
 
-static const char *place_group(struct build *b, struct kpmu_event *leader)
+/* Beside what is placed; NULL, or why not */
+static const char *try_group(struct build *b, struct kpmu_event *leader)
 {
 	bool alone = leader->flags & KPMU_ATTR_EXCLUSIVE;
 	struct kpmu_event *e;
@@ -147,6 +148,15 @@ static const char *place_group(struct build *b, struct kpmu_event *leader)
 	if (why)
 		return why;
 	b->exclusive = alone;
+	return NULL;
+}
+
+static const char *place_group(struct build *b, struct kpmu_event *leader)
+{
+	const char *why = try_group(b, leader);
+
+	if (why)
+		return why;
 	b->plan->groups[b->plan->nr++] = leader;
 	if (leader->ctx->home >= 0)
 		b->plan->nr_cpu++;
@@ -334,6 +344,38 @@ bool kpmu_plan_fits(struct kpmu_event *const *events, int n)
 		needs.hint[needs.n++] = -1;
 	}
 	return !place(&b, &needs);
+}
+
+/**
+ * kpmu_plan_why() - why a group does not run
+ * @kc: this CPU
+ * @leader: the group, of a context that is active here
+ *
+ * Found out anew for whoever asks, so that it costs nothing otherwise.
+ *
+ * Context: IRQs off, on @kc's CPU.
+ * Return: the reason; NULL if it runs.
+ */
+const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_event *leader)
+{
+	const struct kpmu_plan *plan = kc->applied;
+	const char *why;
+	struct build b;
+	int i;
+
+	if (leader->group.placed)
+		return NULL;
+	if (leader->state == KPMU_ERROR)
+		return "in error: pinned, and there was no room";
+	if (!kpmu_is_enabled(leader))
+		return "off";
+	if (!plan)
+		return "the CPU is offline";
+	build_init(&b, NULL, kc->ctx.home);
+	for (i = 0; i < plan->nr; i++)
+		try_group(&b, plan->groups[i]);
+	why = try_group(&b, leader);
+	return why ?: "it has its turn with the next rotation";
 }
 
 /*

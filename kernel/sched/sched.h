@@ -240,6 +240,7 @@ void kpmu_ctx_changed(struct kpmu_ctx *ctx);
 /* plan.c */
 void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc);
 bool kpmu_plan_fits(struct kpmu_event *const *events, int n);
+const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_event *leader);
 struct kpmu_cpu *kpmu_plan_live(const struct kpmu_ctx *ctx);
 void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_event *leader);
 void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_event *leader);
