@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cgroup.h"
 #include "cost.h"
 #include "event.h"
 
@@ -121,6 +122,43 @@ static void grow_switch_own(void)
 	interval(4);
 	close_all();
 	partner_end(pid);
+}
+
+/* Two tasks in two watched cgroups, beside many more that are watched too */
+static void grow_cgroups(void)
+{
+	struct perf_event_attr attr = branches(1);
+	static struct cgroup root, here, there, other[200];
+	pid_t pid = partner_start();
+	struct cost none, c;
+	char name[16];
+	int n, last = 0;
+
+	cgroup_root(&root);
+	cgroup_make(&here, &root, "here");
+	cgroup_make(&there, &root, "there");
+	cgroup_add(&here, getpid());
+	cgroup_add(&there, pid);
+	none = measure(op_pingpong);
+	fds[nr_fds++] = ev_must(&attr, here.fd, 0, -1, PERF_FLAG_PID_CGROUP);
+	fds[nr_fds++] = ev_must(&attr, there.fd, 0, -1, PERF_FLAG_PID_CGROUP);
+	for (n = 2; n <= 200; n *= 10) {
+		for (; last + 2 < n; last++) {
+			sprintf(name, "other%d", last);
+			cgroup_make(&other[last], &root, name);
+			fds[nr_fds++] = ev_must(&attr, other[last].fd, 0, -1,
+						PERF_FLAG_PID_CGROUP);
+		}
+		c = minus(measure(op_pingpong), none);
+		point("cgroup switch, by watched cgroups", n, c.insns / 2);
+	}
+	close_all();
+	cgroup_add(&root, getpid());
+	partner_end(pid);
+	while (last)
+		cgroup_remove(&other[--last]);
+	cgroup_remove(&here);
+	cgroup_remove(&there);
 }
 
 static struct perf_event_attr open_attr;
@@ -230,7 +268,8 @@ static void grow_rotation(void)
 	close_all();
 }
 
-int main(void)
+/* With the argument "rotation" that, else the others */
+int main(int argc, char **argv)
 {
 	struct rlimit files = { MAX + 2000, MAX + 2000 };
 
@@ -238,10 +277,14 @@ int main(void)
 	setrlimit(RLIMIT_NOFILE, &files);
 	mlockall(MCL_CURRENT | MCL_FUTURE);
 	pin_to(0);
+	if (argc > 1 && !strcmp(argv[1], "rotation")) {
+		grow_rotation();
+		return 0;
+	}
+	grow_cgroups();
 	grow_switch();
 	grow_switch_own();
 	grow_open("open + close, by events that are off", 0);
 	grow_open("open + close, by waiting events", 1);
-	grow_rotation();
 	return 0;
 }

@@ -25,11 +25,16 @@ both()
 {
 	echo "$1 | sed 's/^/kpmu | $2/'; KPMU_ROUTE=native $1 | sed 's/^/native | $2/'"
 }
-"$KPMU_TOP/qemu/run.sh" -k "$kernel" -i -s 1 -t 580 \
-	-f "$KPMU_TOP/build/selftests/bench_bench" \
-	-f "$KPMU_TOP/build/selftests/bench_growth" \
-	"$(both bench_bench ''); $(both bench_growth 'curve | ')" \
-	>"$out" || die "the bench did not run; see $out"
+guest()
+{
+	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -s 1 -t 580 \
+		-f "$KPMU_TOP/build/selftests/bench_bench" \
+		-f "$KPMU_TOP/build/selftests/bench_growth" "$@" ||
+		die "the bench did not run; see $out"
+}
+guest "$(both bench_bench ''); $(both bench_growth 'curve | ')" >"$out"
+# Interrupts come at exact times only with -icount
+guest -i "$(both 'bench_growth rotation' 'curve | ')" >>"$out"
 
 echo "Kernel $kernel; kernel instructions (register writes/reads) an operation,"
 echo "net of a bare system call or of a switch without events:"
