@@ -134,6 +134,8 @@ static void grow_cgroups(void)
 	char name[16];
 	int n, last = 0;
 
+	if (!cgroup_v1())
+		return;
 	cgroup_root(&root);
 	cgroup_make(&here, &root, "here");
 	cgroup_make(&there, &root, "there");
