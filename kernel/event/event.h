@@ -80,7 +80,8 @@ struct kpmu_class {
  * @placed: it runs in the plan that its context applied last
  * @queued: it is in a class (flexible) or in the pinned list
  * @mark: scratch of the apply: it is in the plan
- * @served: running time received, for the order of flexible groups; ns
+ * @served: running time received, ns
+ * @order: @served in whole turns, more or less: the place in the class
  * @charged: the context's time up to which @served is right
  * @rb: in its class
  * @pinned_node: in the context's pinned list
@@ -95,6 +96,7 @@ struct kpmu_group {
 	bool queued;
 	bool mark;
 	u64 served;
+	u64 order;
 	u64 charged;
 	union {
 		struct rb_node rb;
