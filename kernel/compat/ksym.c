@@ -11,6 +11,7 @@
 #include <linux/perf_event.h>
 #include <linux/ptrace.h>
 #include <linux/security.h>
+#include <asm/timer.h>
 
 #include "compat.h"
 #include "ksym.h"
@@ -158,4 +159,50 @@ int kpmu_native_paranoid(int dflt)
 	int *p = kpmu_ksym_data(KSYM_sysctl_perf_event_paranoid);
 
 	return p ? READ_ONCE(*p) : dflt;
+}
+
+/**
+ * kpmu_cr4_update_pce() - let CR4.PCE of this CPU be what its mm may do
+ *
+ * Context: IRQs off.
+ * Return: false when the kernel's function cannot be reached; CR4 then follows
+ * at the next switch of mm.
+ */
+bool kpmu_cr4_update_pce(void)
+{
+	if (!addr[KSYM_cr4_update_pce])
+		return false;
+	kpmu_ksym_call(KSYM_cr4_update_pce, 0, 0, 0, 0);
+	return true;
+}
+
+static bool returns_true(enum kpmu_ksym sym)
+{
+	return addr[sym] && (kpmu_ksym_call(sym, 0, 0, 0, 0) & 0xff);
+}
+
+/**
+ * kpmu_tsc_get() - how local_clock() is made, on this CPU
+ * @tsc: filled in
+ *
+ * Context: preemption off.
+ * Return: false when local_clock() is not made of the time stamp counter alone,
+ * or that cannot be known.
+ */
+bool kpmu_tsc_get(struct kpmu_tsc *tsc)
+{
+	const u64 *offset = kpmu_ksym_data(KSYM___sched_clock_offset);
+	struct cyc2ns_data data;
+
+	if (!offset || !addr[KSYM_cyc2ns_read_begin] ||
+	    !addr[KSYM_cyc2ns_read_end] ||
+	    !returns_true(KSYM_using_native_sched_clock) ||
+	    !returns_true(KSYM_sched_clock_stable))
+		return false;
+	kpmu_ksym_call(KSYM_cyc2ns_read_begin, (unsigned long)&data, 0, 0, 0);
+	tsc->mult = data.cyc2ns_mul;
+	tsc->shift = data.cyc2ns_shift;
+	tsc->zero = data.cyc2ns_offset + *offset;
+	kpmu_ksym_call(KSYM_cyc2ns_read_end, 0, 0, 0, 0);
+	return true;
 }

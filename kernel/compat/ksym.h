@@ -14,7 +14,14 @@ struct task_struct;
 	X(sysctl_perf_event_paranoid)	\
 	X(pmc_refcount)			\
 	X(active_events)			\
-	X(watchdog_enabled)
+	X(watchdog_enabled)			\
+	X(cr4_update_pce)			\
+	X(rdpmc_always_available_key)		\
+	X(using_native_sched_clock)		\
+	X(sched_clock_stable)			\
+	X(cyc2ns_read_begin)			\
+	X(cyc2ns_read_end)			\
+	X(__sched_clock_offset)
 
 #define KPMU_KSYM_ENUM(name) KSYM_##name,
 enum kpmu_ksym { KPMU_KSYMS(KPMU_KSYM_ENUM) KSYM_NR };
@@ -33,5 +40,20 @@ bool kpmu_ptrace_may_read(struct task_struct *task, bool *known);
 bool kpmu_ptrace_may_attach(struct task_struct *task, bool *known);
 int kpmu_lsm_open(int class, u32 type, u64 config);
 int kpmu_native_paranoid(int dflt);
+bool kpmu_cr4_update_pce(void);
+
+/**
+ * struct kpmu_tsc - how local_clock() follows from the time stamp counter
+ * @mult: multiplier
+ * @shift: bits to shift the product right
+ * @zero: what to add
+ */
+struct kpmu_tsc {
+	u32 mult;
+	u32 shift;
+	u64 zero;
+};
+
+bool kpmu_tsc_get(struct kpmu_tsc *tsc);
 
 #endif

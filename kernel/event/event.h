@@ -20,6 +20,7 @@
 
 struct fasync_struct;
 struct kpmu_ctx;
+struct kpmu_ring;
 struct task_struct;
 
 /*
@@ -119,6 +120,10 @@ struct kpmu_group {
  * @type: as in the attr
  * @config: as in the attr
  * @fasync: who wants SIGIO
+ * @ring: where its records go; RCU
+ * @maps: its mappings; with none, @ring is another event's
+ * @user_reads: those of them that can read its counter by themselves
+ * @mapped_node: in the context's list of mapped events
  * @ref: the fd, and whoever looks at the event meanwhile
  * @group: the leader's part
  */
@@ -141,6 +146,10 @@ struct kpmu_event {
 	refcount_t ref;
 	u64 config;
 	struct fasync_struct *fasync;
+	struct kpmu_ring *ring;
+	u32 maps;
+	u32 user_reads;
+	struct hlist_node mapped_node;
 	struct rcu_head rcu;
 	struct kpmu_group group;	/* last: its class is not zeroed */
 };
@@ -195,6 +204,11 @@ void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group);
 /* read.c */
 void kpmu_read_layout(struct kpmu_event *e);
 ssize_t kpmu_event_read(struct kpmu_event *e, char __user *buf, size_t len);
+
+/* page.c: the user page of a mapped event */
+void kpmu_page_set(struct kpmu_event *e, struct perf_event_mmap_page *page,
+		   int reads);
+void kpmu_pages_update(struct kpmu_ctx *ctx, bool active);
 
 /* perm.c */
 enum kpmu_permit {

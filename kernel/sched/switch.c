@@ -102,6 +102,9 @@ void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
 	kpmu_commit(&plan->slots);
 	if (plan->cpu_waits | plan->task_waits)
 		kpmu_rotate_arm(kc);
+	kpmu_ctx_pages(&kc->ctx, true);
+	if (kc->task)
+		kpmu_ctx_pages(kc->task, true);
 }
 
 /* From here on the context belongs to this CPU */
@@ -149,8 +152,10 @@ void kpmu_switch(struct task_struct *next)
 		kpmu_rotate_ctx(new);
 	kpmu_resched(kc, clock);
 	/* All of it is folded: now others may have it */
-	if (old)
+	if (old) {
+		kpmu_ctx_pages(old, false);
 		kpmu_ctx_release(old);
+	}
 }
 
 /**
@@ -188,6 +193,7 @@ void kpmu_switch_out(struct kpmu_ctx *ctx, u64 clock)
 		return;
 	kc->task = NULL;
 	kpmu_resched(kc, clock);
+	kpmu_ctx_pages(ctx, false);
 	kpmu_ctx_release(ctx);
 }
 
@@ -231,7 +237,9 @@ void kpmu_cpu_offline(void)
 	kpmu_commit(&nothing.slots);
 	kpmu_counters_offline();
 	kc->applied = NULL;
+	kpmu_ctx_pages(&kc->ctx, false);
 	if (kc->task) {
+		kpmu_ctx_pages(kc->task, false);
 		kpmu_ctx_release(kc->task);
 		kc->task = NULL;
 	}
