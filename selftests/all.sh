@@ -22,7 +22,7 @@ stage()
 	"$@" 2>&1 | tee "$out" || rc=$?
 	line=$(grep -aE '[0-9]+ passed, [0-9]+ failed' "$out" | tail -n1 || true)
 	if [ -n "$line" ]; then
-		p=$(sed -E 's/.*[^0-9]?([0-9]+) passed.*/\1/' <<<" $line")
+		p=$(sed -E 's/.*[^0-9]([0-9]+) passed.*/\1/' <<<" $line")
 		f=$(sed -E 's/.* ([0-9]+) failed.*/\1/' <<<"$line")
 		s=$(sed -nE 's/.* ([0-9]+) skipped.*/\1/p' <<<"$line")
 		[ $rc -eq 0 ] || [ "$f" != 0 ] || f=1

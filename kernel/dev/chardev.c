@@ -9,6 +9,7 @@
 #include <uapi/linux/kpmu.h>
 
 #include "../compat/compat.h"
+#include "../event/event.h"
 #include "dev.h"
 
 static ushort mode = 0600;
@@ -30,6 +31,12 @@ static long dev_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		if (args.reserved)
 			return -EINVAL;
 		return kpmu_dev_open_event(&args);
+	case KPMU_IOC_TASK_ENABLE:
+		kpmu_owner_control(KPMU_OP_ENABLE);
+		return 0;
+	case KPMU_IOC_TASK_DISABLE:
+		kpmu_owner_control(KPMU_OP_DISABLE);
+		return 0;
 	default:
 		return -ENOTTY;
 	}

@@ -14,6 +14,7 @@ extern const struct file_operations kpmu_event_fops;
 long kpmu_dev_open_event(const struct kpmu_open *args);
 struct kpmu_event *kpmu_event_of_file(struct file *file);
 void kpmu_event_close(struct kpmu_event *e);
+void kpmu_event_unhook(struct kpmu_event *e);
 long kpmu_event_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 long kpmu_event_compat_ioctl(struct file *file, unsigned int cmd,
 			     unsigned long arg);

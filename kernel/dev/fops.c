@@ -5,6 +5,7 @@
 #include <linux/poll.h>
 
 #include "../event/event.h"
+#include "../event/family.h"
 #include "../hooks/hooks.h"
 #include "../sched/sched.h"
 #include "dev.h"
@@ -37,14 +38,17 @@ void kpmu_event_close(struct kpmu_event *e)
 	bool task = e->ctx->home < 0;
 
 	kpmu_event_detach(e);
-	kpmu_event_put(e);
+	if (e->family)
+		kpmu_family_close(e);
 	if (task)
-		kpmu_hooks_put();
+		kpmu_event_unhook(e);
+	kpmu_event_put(e);
 	kpmu_hooks_linger();
 }
 
 static int event_release(struct inode *inode, struct file *file)
 {
+	kpmu_owner_clear(file->private_data);
 	kpmu_event_close(file->private_data);
 	return 0;
 }

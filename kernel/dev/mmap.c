@@ -28,11 +28,11 @@ static struct mutex *lock_of(const struct kpmu_event *e)
 
 /*
  * Who maps an event can read its counter if it is the one that is counted, or if
- * he is on the CPU that is counted.
+ * he is on the CPU that is counted.  The sum over inherited events is for read(2).
  */
 static bool reads_itself(const struct kpmu_event *e, const struct mm_struct *mm)
 {
-	if (!e->hw.rdpmc)
+	if (!e->hw.rdpmc || e->flags & KPMU_ATTR_INHERIT)
 		return false;
 	return e->ctx->home >= 0 || READ_ONCE(e->ctx->task->mm) == mm;
 }

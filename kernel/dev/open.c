@@ -15,6 +15,7 @@
 #include <uapi/linux/kpmu.h>
 
 #include "../event/event.h"
+#include "../event/family.h"
 #include "../hooks/hooks.h"
 #include "../sched/sched.h"
 #include "../trace/kpmu_trace.h"
@@ -101,6 +102,16 @@ static int find_task(struct request *r)
 	return r->task ? 0 : -ESRCH;
 }
 
+/* What one group counts must not be more tasks than what the other does */
+static int check_inherit(struct request *r)
+{
+	if (!r->task || !r->leader ||
+	    !((r->leader->flags ^ r->attr.flags) & KPMU_ATTR_INHERIT))
+		return 0;
+	r->why = "inherit must be the same in all of a group";
+	return -EINVAL;
+}
+
 static int check_cpu(struct request *r)
 {
 	int cpu = r->args->cpu;
@@ -131,16 +142,60 @@ static int check_group(struct request *r)
 	return 0;
 }
 
+#define ON_EXEC	(KPMU_ATTR_ENABLE_ON_EXEC | KPMU_ATTR_REMOVE_ON_EXEC)
+
+static int get_hooks(struct request *r)
+{
+	bool inherit = r->attr.flags & KPMU_ATTR_INHERIT;
+	int err;
+
+	if (r->attr.flags & ON_EXEC && !kpmu_hooks_see_exec()) {
+		r->why = "exec cannot be seen on this kernel";
+		return -EOPNOTSUPP;
+	}
+	err = kpmu_hooks_get(KPMU_LAZY_SWITCH);
+	if (err) {
+		r->why = "task switches cannot be seen on this kernel";
+		return err;
+	}
+	if (!inherit)
+		return 0;
+	err = kpmu_hooks_get(KPMU_LAZY_FORK);
+	if (!err) {
+		err = kpmu_family_new(r->event, r->leader);
+		if (err)
+			kpmu_hooks_put(KPMU_LAZY_FORK);
+	} else {
+		r->why = "forks cannot be seen on this kernel";
+	}
+	if (err) {
+		kpmu_hooks_put(KPMU_LAZY_SWITCH);
+		kpmu_hooks_linger();
+	}
+	return err;
+}
+
+/**
+ * kpmu_event_unhook() - give back the hooks of an event on a task
+ * @e: the event
+ *
+ * Context: task.
+ */
+void kpmu_event_unhook(struct kpmu_event *e)
+{
+	kpmu_hooks_put(KPMU_LAZY_SWITCH);
+	if (e->family)
+		kpmu_hooks_put(KPMU_LAZY_FORK);
+}
+
 static int attach_task(struct request *r)
 {
 	struct kpmu_ctx *ctx;
 	int err;
 
-	err = kpmu_hooks_get();
-	if (err) {
-		r->why = "task switches cannot be seen on this kernel";
+	err = get_hooks(r);
+	if (err)
 		return err;
-	}
 	do {
 		ctx = kpmu_ctx_of_task(r->task);
 		if (IS_ERR(ctx)) {
@@ -156,7 +211,7 @@ static int attach_task(struct request *r)
 			cond_resched();
 	} while (err == -EAGAIN);
 	if (err) {
-		kpmu_hooks_put();
+		kpmu_event_unhook(r->event);
 		kpmu_hooks_linger();
 	}
 	return err;
@@ -225,9 +280,11 @@ static int make_file(struct request *r)
 				  O_RDWR);
 	if (IS_ERR(file)) {
 		kpmu_event_close(r->event);
+		r->event = NULL;
 		return PTR_ERR(file);
 	}
 	r->id = r->event->id;
+	kpmu_owner_set(r->event);
 	/* From here on the event is its fd's, which another thread may close */
 	fd_install(r->fd, file);
 	return 0;
@@ -243,7 +300,8 @@ static int with_fd(struct request *r)
 	r->fd = get_unused_fd_flags(flags);
 	if (r->fd < 0)
 		return r->fd;
-	err = find_leader(r) ?: find_task(r) ?: make_event(r) ?: make_file(r);
+	err = find_leader(r) ?: find_task(r) ?: check_inherit(r) ?:
+	      make_event(r) ?: make_file(r);
 	if (err)
 		put_unused_fd(r->fd);
 	return err ?: r->fd;

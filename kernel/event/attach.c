@@ -113,9 +113,52 @@ static int check_leader(struct kpmu_ctx *ctx, struct attach *a)
 	return 0;
 }
 
-static int attach_owned(struct kpmu_ctx *ctx, void *data)
+static void join_group(struct kpmu_event *e, struct kpmu_event *leader)
+{
+	struct kpmu_group *g = &leader->group;
+
+	e->leader = leader;
+	list_add_tail(&e->node, &g->members);
+	g->nr++;
+	g->gen++;
+	g->shared = true;
+}
+
+/**
+ * kpmu_event_join() - put an event into a context, as far as that needs no check
+ * @e: the event
+ * @ctx: the context, its reference the event's from now on
+ * @leader: the group, NULL to lead its own
+ *
+ * Context: the context's owner, IRQs off.
+ */
+void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
+		     struct kpmu_event *leader)
 {
 	struct kpmu_cpu *live = kpmu_plan_live(ctx);
+
+	e->ctx = ctx;
+	e->attached = true;
+	e->clock.since = ctx->time;
+	ctx->nr_events++;
+	if (e->family)
+		ctx->nr_inherit++;
+	if (leader) {
+		join_group(e, leader);
+		kpmu_plan_remove(live, leader);
+		requeue(ctx, leader);
+	} else {
+		list_add_tail(&e->node, &ctx->leaders);
+		if (e->state == KPMU_ON)
+			kpmu_queue_add(ctx, e);
+	}
+	if (e->leader->state == KPMU_ON)
+		kpmu_plan_insert(live, e->leader);
+	kpmu_group_clocks(e->leader, ctx->time);
+}
+
+static int attach_owned(struct kpmu_ctx *ctx, void *data)
+{
 	struct attach *a = data;
 	struct kpmu_event *e = a->event;
 	int err;
@@ -130,26 +173,8 @@ static int attach_owned(struct kpmu_ctx *ctx, void *data)
 		err = check_leader(ctx, a);
 		if (err)
 			return err;
-		e->leader = a->leader;
-		list_add_tail(&e->node, &a->leader->group.members);
-		a->leader->group.nr++;
-		a->leader->group.shared = true;
-	} else {
-		list_add_tail(&e->node, &ctx->leaders);
 	}
-	e->ctx = ctx;
-	e->attached = true;
-	e->clock.since = ctx->time;
-	ctx->nr_events++;
-	if (a->leader) {
-		kpmu_plan_remove(live, a->leader);
-		requeue(ctx, a->leader);
-	} else if (e->state == KPMU_ON) {
-		kpmu_queue_add(ctx, e);
-	}
-	if (e->leader->state == KPMU_ON)
-		kpmu_plan_insert(live, e->leader);
-	kpmu_group_clocks(e->leader, ctx->time);
+	kpmu_event_join(e, ctx, a->leader);
 	return 0;
 }
 
@@ -195,31 +220,65 @@ static void promote_members(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
 	}
 }
 
-static int detach_owned(struct kpmu_ctx *ctx, void *data)
+static void leave_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
+			struct kpmu_event *e)
 {
-	struct kpmu_cpu *live = kpmu_plan_live(ctx);
-	struct kpmu_event *e = data, *leader = e->leader;
+	struct kpmu_event *leader = e->leader;
 
-	if (e->attached && !--ctx->nr_events)
-		ctx->emptied = jiffies;
-	e->attached = false;
-	if (leader == e) {
-		kpmu_queue_del(ctx, e);
-		kpmu_plan_remove(live, e);
-		unplace(ctx, e);
-		list_del(&e->node);
-		promote_members(ctx, live, e);
-		return 0;
-	}
 	/* Its counter must still be found by walking the group */
 	kpmu_plan_remove(live, leader);
-	list_del(&e->node);
+	list_del_init(&e->node);
 	leader->group.nr--;
+	leader->group.gen++;
 	requeue(ctx, leader);
 	if (leader->group.queued && ctx->parked != leader)
 		kpmu_plan_insert(live, leader);
 	kpmu_group_clocks(leader, ctx->time);
+}
+
+/**
+ * kpmu_event_leave() - take an event out of its context and group
+ * @ctx: its context
+ * @e: the event; its values are final afterwards
+ *
+ * Context: the context's owner, IRQs off; a kpmu_resched() must follow.
+ */
+void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e)
+{
+	struct kpmu_cpu *live = kpmu_plan_live(ctx);
+
+	if (e->attached) {
+		if (!--ctx->nr_events)
+			ctx->emptied = jiffies;
+		if (e->family)
+			ctx->nr_inherit--;
+	}
+	e->attached = false;
+	if (e->leader != e) {
+		leave_group(ctx, live, e);
+		return;
+	}
+	kpmu_queue_del(ctx, e);
+	kpmu_plan_remove(live, e);
+	unplace(ctx, e);
+	list_del_init(&e->node);
+	promote_members(ctx, live, e);
+}
+
+static int detach_owned(struct kpmu_ctx *ctx, void *data)
+{
+	kpmu_event_leave(ctx, data);
 	return 0;
+}
+
+static int detach_child_owned(struct kpmu_ctx *ctx, void *data)
+{
+	struct kpmu_event *e = data;
+
+	if (!e->attached)
+		return false;
+	kpmu_event_leave(ctx, e);
+	return true;
 }
 
 /**
@@ -231,4 +290,17 @@ static int detach_owned(struct kpmu_ctx *ctx, void *data)
 void kpmu_event_detach(struct kpmu_event *e)
 {
 	kpmu_ctx_call(e->ctx, detach_owned, e);
+}
+
+/**
+ * kpmu_event_detach_child() - the same for an inherited event
+ * @e: the event
+ *
+ * Context: task, may sleep.
+ * Return: whether it was attached; its context's reference to it is the
+ * caller's then.
+ */
+bool kpmu_event_detach_child(struct kpmu_event *e)
+{
+	return kpmu_ctx_call(e->ctx, detach_child_owned, e);
 }

@@ -31,7 +31,7 @@ struct flag_row {
 
 static const struct flag_row flag_rows[KPMU_ATTR_NR_FLAGS] = {
 	[0] = { "disabled" },
-	[1] = { "inherit", 0, 0, true },
+	[1] = { "inherit" },
 	[2] = { "pinned" },
 	[3] = { "exclusive" },
 	[4] = { "exclude_user" },
@@ -42,7 +42,7 @@ static const struct flag_row flag_rows[KPMU_ATTR_NR_FLAGS] = {
 	[9] = { "comm" },
 	[10] = { "freq" },
 	[11] = { "inherit_stat" },
-	[12] = { "enable_on_exec", 0, KPMU_ATTR_REMOVE_ON_EXEC, true },
+	[12] = { "enable_on_exec", 0, KPMU_ATTR_REMOVE_ON_EXEC },
 	[13] = { "task" },
 	[14] = { "watermark" },
 	[15] = { "precise_ip" },
@@ -65,15 +65,15 @@ static const struct flag_row flag_rows[KPMU_ATTR_NR_FLAGS] = {
 	[32] = { "cgroup" },
 	[33] = { "text_poke" },
 	[34] = { "build_id" },
-	[35] = { "inherit_thread", KPMU_ATTR_INHERIT, 0, true },
-	[36] = { "remove_on_exec", 0, KPMU_ATTR_ENABLE_ON_EXEC, true },
+	[35] = { "inherit_thread", KPMU_ATTR_INHERIT },
+	[36] = { "remove_on_exec", 0, KPMU_ATTR_ENABLE_ON_EXEC },
 	[37] = { "sigtrap", KPMU_ATTR_REMOVE_ON_EXEC, 0, true },
 	[38] = { "defer_callchain", 0, 0, true },
 	[39] = { "defer_output", 0, 0, true },
 };
 
 /* Bits whose row says more than a name: the others need no look */
-#define FLAGS_WITH_RULES	(KPMU_ATTR_INHERIT | KPMU_ATTR_ENABLE_ON_EXEC | \
+#define FLAGS_WITH_RULES	(KPMU_ATTR_ENABLE_ON_EXEC |		\
 				 KPMU_ATTR_INHERIT_THREAD |		\
 				 KPMU_ATTR_REMOVE_ON_EXEC |		\
 				 KPMU_ATTR_SIGTRAP |			\
@@ -198,6 +198,14 @@ static bool branch_stack(const struct kpmu_attr *a,
 	return has(a, KPMU_SAMPLE_BRANCH_STACK);
 }
 
+/* Whose count would it be?  With the thread in the record one can tell. */
+static bool inherited_read(const struct kpmu_attr *a,
+			   const struct kpmu_attr_limits *l)
+{
+	return a->flags & KPMU_ATTR_INHERIT && has(a, KPMU_SAMPLE_READ) &&
+	       !has(a, KPMU_SAMPLE_TID);
+}
+
 static bool sampling(const struct kpmu_attr *a, const struct kpmu_attr_limits *l)
 {
 	return a->sample_period;
@@ -231,6 +239,7 @@ static const struct rule limit_rules[] = {
 
 static const struct rule support_rules[] = {
 	{ extended_regs, -EOPNOTSUPP, "no extended registers on this PMU" },
+	{ inherited_read, -EINVAL, "inherit and SAMPLE_READ without SAMPLE_TID" },
 	{ aux_output, -EOPNOTSUPP, "this PMU writes no AUX data" },
 	{ aux_start_paused, -EOPNOTSUPP, "this PMU cannot start paused" },
 	{ aux_group, -EINVAL, "needs an AUX event as group leader" },

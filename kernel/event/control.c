@@ -2,9 +2,10 @@
 /* Enable, disable, reset: one event or its whole group. */
 #include "../sched/sched.h"
 #include "event.h"
+#include "family.h"
 
 struct control {
-	struct kpmu_event *event;
+	struct kpmu_event *event;	/* each in turn of a family */
 	enum kpmu_op op;
 	bool group;
 };
@@ -75,19 +76,44 @@ static int control_owned(struct kpmu_ctx *ctx, void *data)
 	return 0;
 }
 
+static int control_child(struct kpmu_event *child, void *data)
+{
+	struct control *c = data;
+
+	c->event = child;
+	return control_owned(child->ctx, c);
+}
+
+/* What was done to the root is done to what was inherited from it */
+static noinline void control_family(struct control *c)
+{
+	struct kpmu_event *e = c->event;
+
+	if (!c->group) {
+		kpmu_family_walk(e->family, control_child, c);
+		return;
+	}
+	e = kpmu_leader_get(e);
+	kpmu_family_walk(e->family, control_child, c);
+	kpmu_event_put(e);
+}
+
 /**
  * kpmu_event_control() - do what an ioctl asks
  * @e: the event
  * @op: what
  * @group: to all events of its group, whoever of them was asked
  *
- * Takes effect on all of them at once: one commit.
+ * Takes effect on all of them at once: one commit.  Inherited events follow, task
+ * by task.
  *
- * Context: task, IRQs on.  perf_event_open(2), "perf_event ioctl calls".
+ * Context: task, may sleep.  perf_event_open(2), "perf_event ioctl calls".
  */
 void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group)
 {
 	struct control c = { .event = e, .op = op, .group = group };
 
 	kpmu_ctx_call(e->ctx, control_owned, &c);
+	if (e->family)
+		control_family(&c);
 }

@@ -8,6 +8,7 @@
 #include "../sched/sched.h"
 #include "../trace/stats.h"
 #include "event.h"
+#include "family.h"
 
 /* What an event may cost at most; tools open thousands */
 static_assert(sizeof(struct kpmu_event) <= 512);
@@ -114,9 +115,89 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
 	return e;
 }
 
+/* What a child's hardware part has of its parent's */
+static void clone_hw(struct kpmu_hw *hw, const struct kpmu_hw *from)
+{
+	hw->source = from->source;
+	hw->sel = from->sel;
+	hw->extra = from->extra;
+	hw->allowed = from->allowed;
+	hw->hint = from->hint;
+	hw->idx = -1;
+	hw->fixed = from->fixed;
+	hw->kernel = from->kernel;
+	hw->extra_reg = from->extra_reg;
+	hw->extra_alt = from->extra_alt;
+}
+
+/**
+ * kpmu_event_clone() - a copy for a child of an event's task
+ * @from: the parent task's event, itself a root or a child
+ *
+ * It is on if @from is, counts from 0, and shares the root's hold on the
+ * hardware.  It has two references, one for its context and one for its family.
+ *
+ * Context: the owner of @from's context, IRQs off.
+ * Return: the event, attached to nothing; NULL for want of memory.
+ */
+struct kpmu_event *kpmu_event_clone(struct kpmu_event *from)
+{
+	struct kpmu_event *root = from->root ?: from;
+	struct kpmu_event *e = kmem_cache_alloc(event_cache,
+						GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!e)
+		return NULL;
+	memset(e, 0, offsetof(struct kpmu_event, group.class));
+	clone_hw(&e->hw, &from->hw);
+	e->state = from->state == KPMU_ON ? KPMU_ON : KPMU_OFF;
+	e->read_format = root->read_format;
+	kpmu_read_layout(e);
+	e->cpu = root->cpu;
+	e->flags = root->flags;
+	e->clockid = root->clockid;
+	e->type = root->type;
+	e->config = root->config;
+	e->id = root->id;
+	e->root = root;
+	e->leader = e;
+	INIT_LIST_HEAD(&e->sibling);
+	INIT_LIST_HEAD(&e->group.members);
+	e->group.nr = 1;
+	refcount_set(&e->ref, 2);
+	return e;
+}
+
+/**
+ * kpmu_event_unclone() - a clone that nobody has seen is not wanted
+ * @e: from kpmu_event_clone()
+ */
+void kpmu_event_unclone(struct kpmu_event *e)
+{
+	kmem_cache_free(event_cache, e);
+}
+
 void kpmu_event_get(struct kpmu_event *e)
 {
 	refcount_inc(&e->ref);
+}
+
+/**
+ * kpmu_leader_get() - the leader of an event's group, held
+ * @e: the event; its group may change at any time
+ *
+ * Context: any but NMI.
+ */
+struct kpmu_event *kpmu_leader_get(struct kpmu_event *e)
+{
+	struct kpmu_event *leader;
+
+	rcu_read_lock();
+	do {
+		leader = READ_ONCE(e->leader);
+	} while (!refcount_inc_not_zero(&leader->ref));
+	rcu_read_unlock();
+	return leader;
 }
 
 static void free_event(struct rcu_head *rcu)
@@ -128,16 +209,20 @@ static void free_event(struct rcu_head *rcu)
  * kpmu_event_put() - give a reference back
  * @e: the event, detached if this is the last
  *
- * Context: task, may sleep.
+ * Context: task; may be atomic for a child.
  */
 void kpmu_event_put(struct kpmu_event *e)
 {
 	if (!refcount_dec_and_test(&e->ref))
 		return;
-	put_hardware(e);
+	if (!e->root) {
+		put_hardware(e);
+		kpmu_stat_inc(closes);
+	}
+	if (e->family)
+		kpmu_family_put(e);
 	if (e->ctx && e->ctx->home < 0)
 		kpmu_ctx_put(e->ctx);
-	kpmu_stat_inc(closes);
 	/* Reading a member looks at its leader without a lock */
 	if (e->group.shared)
 		call_rcu(&e->rcu, free_event);
@@ -147,6 +232,7 @@ void kpmu_event_put(struct kpmu_event *e)
 
 int __init kpmu_events_init(void)
 {
+	kpmu_owners_init();
 	event_cache = KMEM_CACHE(kpmu_event, 0);
 	return event_cache ? 0 : -ENOMEM;
 }

@@ -21,6 +21,7 @@
 struct fasync_struct;
 struct kpmu_ctx;
 struct kpmu_ring;
+struct kpmu_family;
 struct task_struct;
 
 /*
@@ -75,6 +76,7 @@ struct kpmu_class {
  * struct kpmu_group - what a leader has more than a member
  * @members: the other events, in order of creation
  * @nr: events in the group, the leader included
+ * @gen: changes with the members; an inherited group starts with its parent's
  * @shared: it has or had members, which may look at the leader
  * @placed: it runs in the plan that its context applied last
  * @queued: it is in a class (flexible) or in the pinned list
@@ -88,6 +90,7 @@ struct kpmu_class {
 struct kpmu_group {
 	struct list_head members;
 	u16 nr;
+	u32 gen;
 	bool shared;
 	bool placed;
 	bool queued;
@@ -124,6 +127,12 @@ struct kpmu_group {
  * @maps: its mappings; with none, @ring is another event's
  * @user_reads: those of them that can read its counter by themselves
  * @mapped_node: in the context's list of mapped events
+ * @owner: who opened it, see owner.c
+ * @owned: among the events of its owner
+ * @family: with inherit set: the root's family; NULL without
+ * @root: a child (inherited) event's root, good while attached; NULL for a root
+ * @sibling: a child's place in its family
+ * @epoch: a child's last walk that saw it
  * @ref: the fd, and whoever looks at the event meanwhile
  * @group: the leader's part
  */
@@ -150,6 +159,12 @@ struct kpmu_event {
 	u32 maps;
 	u32 user_reads;
 	struct hlist_node mapped_node;
+	u64 owner;
+	struct list_head owned;
+	struct kpmu_family *family;
+	struct kpmu_event *root;
+	struct list_head sibling;
+	u64 epoch;
 	struct rcu_head rcu;
 	struct kpmu_group group;	/* last: its class is not zeroed */
 };
@@ -187,19 +202,44 @@ static inline bool kpmu_has_counter(const struct kpmu_event *e)
 /* create.c: the event itself */
 struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
 				    const char **why);
+struct kpmu_event *kpmu_event_clone(struct kpmu_event *e);
+void kpmu_event_unclone(struct kpmu_event *e);
 void kpmu_event_get(struct kpmu_event *e);
 void kpmu_event_put(struct kpmu_event *e);
+struct kpmu_event *kpmu_leader_get(struct kpmu_event *e);
 int kpmu_events_init(void);
 void kpmu_events_exit(void);
 
 /* attach.c: into a context and its group, and out again */
 int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
 		      struct kpmu_event *leader, const char **why);
+void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
+		     struct kpmu_event *leader);
+void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e);
 void kpmu_event_detach(struct kpmu_event *e);
+bool kpmu_event_detach_child(struct kpmu_event *e);
+
+/* inherit.c: fork */
+void kpmu_inherit(struct task_struct *task, unsigned long clone_flags);
+
+/* exec.c */
+void kpmu_events_exec(void);
+
+/* exit.c: the end of a task, or of what it was */
+void kpmu_event_end_owned(struct kpmu_ctx *ctx, struct kpmu_event *e,
+			  struct list_head *gone);
+void kpmu_events_end_owned(struct kpmu_ctx *ctx, struct list_head *gone);
+void kpmu_events_put_list(struct list_head *gone);
 
 /* control.c */
 enum kpmu_op { KPMU_OP_ENABLE, KPMU_OP_DISABLE, KPMU_OP_RESET };
 void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group);
+
+/* owner.c: all events that a thread has opened */
+void kpmu_owner_set(struct kpmu_event *e);
+void kpmu_owner_clear(struct kpmu_event *e);
+void kpmu_owner_control(enum kpmu_op op);
+void kpmu_owners_init(void);
 
 /* read.c */
 void kpmu_read_layout(struct kpmu_event *e);
@@ -209,6 +249,9 @@ ssize_t kpmu_event_read(struct kpmu_event *e, char __user *buf, size_t len);
 void kpmu_page_set(struct kpmu_event *e, struct perf_event_mmap_page *page,
 		   int reads);
 void kpmu_pages_update(struct kpmu_ctx *ctx, bool active);
+
+/* read_family.c */
+ssize_t kpmu_read_family(struct kpmu_event *e, char __user *buf, size_t len);
 
 /* perm.c */
 enum kpmu_permit {

@@ -242,6 +242,8 @@ ssize_t kpmu_event_read(struct kpmu_event *e, char __user *buf, size_t len)
 {
 	u64 count;
 
+	if (e->family)
+		return kpmu_read_family(e, buf, len);
 	if (!e->read_format && len >= sizeof(count) &&
 	    !trace_kpmu_read_enabled() && read_count(e, &count))
 		return put_user(count, (u64 __user *)buf) ?: sizeof(count);

@@ -29,9 +29,30 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev,
 	kpmu_switch(next);
 }
 
+static void on_fork(void *data, struct task_struct *task,
+		    unsigned long clone_flags)
+{
+	kpmu_inherit(task, clone_flags);
+}
+
 static void on_exit(struct ftrace_regs *fregs)
 {
 	kpmu_ctx_exit((struct task_struct *)kpmu_ftrace_arg(fregs, 0));
+}
+
+static void on_exec(struct ftrace_regs *fregs)
+{
+	kpmu_events_exec();
+}
+
+static void on_prctl_enable(struct ftrace_regs *fregs)
+{
+	kpmu_prctl(KPMU_OP_ENABLE);
+}
+
+static void on_prctl_disable(struct ftrace_regs *fregs)
+{
+	kpmu_prctl(KPMU_OP_DISABLE);
 }
 
 /* The kernel's own perf is about to look whether the counters are free */
@@ -40,19 +61,37 @@ static void on_reserve(struct ftrace_regs *fregs)
 	kpmu_counters_yield();
 }
 
-static struct kpmu_thook switch_hook = {
-	"sched_switch", on_switch, "events on tasks"
+/* Tracepoints, in place only while somebody needs them */
+static struct kpmu_thook thooks[KPMU_NR_LAZY] = {
+	[KPMU_LAZY_SWITCH] = { "sched_switch", on_switch, "events on tasks" },
+	[KPMU_LAZY_FORK] = { "task_newtask", on_fork, "inherit" },
 };
+
+enum { HOOK_EXIT, HOOK_EXEC, HOOK_ENABLE, HOOK_DISABLE, HOOK_RESERVE };
 
 static struct kpmu_fhook fhooks[] = {
-	{ "perf_event_exit_task", on_exit, "values kept at a task's exit" },
-	{ "x86_reserve_hardware", on_reserve, "counters kept between events" },
+	[HOOK_EXIT] = { "perf_event_exit_task", on_exit,
+			"values kept at a task's exit" },
+	[HOOK_EXEC] = { "perf_event_exec", on_exec,
+			"enable_on_exec, remove_on_exec" },
+	[HOOK_ENABLE] = { "perf_event_task_enable", on_prctl_enable, "prctl" },
+	[HOOK_DISABLE] = { "perf_event_task_disable", on_prctl_disable, "prctl" },
+	[HOOK_RESERVE] = { "x86_reserve_hardware", on_reserve,
+			   "counters kept between events" },
 };
 
-#define HOOK_RESERVE	1
+/**
+ * kpmu_hooks_see_exec() - can exec be seen on this kernel?
+ *
+ * Context: any.
+ */
+bool kpmu_hooks_see_exec(void)
+{
+	return fhooks[HOOK_EXEC].ok;
+}
 
 static DEFINE_MUTEX(lock);
-static atomic_t users = ATOMIC_INIT(0);
+static atomic_t users[KPMU_NR_LAZY];
 
 static unsigned long last_put;
 
@@ -62,48 +101,57 @@ static DECLARE_DELAYED_WORK(linger, linger_over);
 /* Nothing was closed for a while: let go what is not needed any more */
 static void linger_over(struct work_struct *work)
 {
-	bool left;
+	bool idle, left;
+	int i;
 
 	mutex_lock(&lock);
 	left = kpmu_ctxs_reap(LINGER);
-	if (time_after_eq(jiffies, READ_ONCE(last_put) + LINGER))
+	idle = time_after_eq(jiffies, READ_ONCE(last_put) + LINGER);
+	if (idle)
 		kpmu_counters_yield();
-	if (!left && !atomic_read(&users) &&
-	    time_after_eq(jiffies, READ_ONCE(last_put) + LINGER))
-		kpmu_thook_disarm(&switch_hook);
-	else if (left || !atomic_read(&users))
+	for (i = 0; i < KPMU_NR_LAZY; i++) {
+		if (!thooks[i].armed || atomic_read(&users[i]))
+			continue;
+		if (!left && idle)
+			kpmu_thook_disarm(&thooks[i]);
+		else
+			left = true;
+	}
+	if (left || !idle)
 		queue_delayed_work(system_wq, &linger, LINGER);
 	mutex_unlock(&lock);
 }
 
 /**
- * kpmu_hooks_get() - one more event on a task
+ * kpmu_hooks_get() - one more event that needs a hook
+ * @which: the hook
  *
  * Context: task, may sleep.
- * Return: 0; -EOPNOTSUPP if task switches cannot be seen.
+ * Return: 0; -EOPNOTSUPP if this kernel does not have it.
  */
-int kpmu_hooks_get(void)
+int kpmu_hooks_get(enum kpmu_lazy which)
 {
 	int err = 0;
 
-	if (atomic_inc_not_zero(&users))
+	if (atomic_inc_not_zero(&users[which]))
 		return 0;
 	mutex_lock(&lock);
-	err = kpmu_thook_arm(&switch_hook);
+	err = kpmu_thook_arm(&thooks[which]);
 	if (!err)
-		atomic_inc(&users);
+		atomic_inc(&users[which]);
 	mutex_unlock(&lock);
 	return err;
 }
 
 /**
- * kpmu_hooks_put() - one event on a task less
+ * kpmu_hooks_put() - one event that needs a hook less
+ * @which: the hook
  *
  * Context: task; kpmu_hooks_linger() must follow.
  */
-void kpmu_hooks_put(void)
+void kpmu_hooks_put(enum kpmu_lazy which)
 {
-	atomic_dec(&users);
+	atomic_dec(&users[which]);
 }
 
 /**
@@ -148,8 +196,9 @@ void kpmu_hooks_show(struct seq_file *m)
 {
 	int i;
 
-	seq_printf(m, "%-26s %-8s %s\n", "sched_switch",
-		   switch_hook.tp ? "ok" : "missing", switch_hook.feature);
+	for (i = 0; i < KPMU_NR_LAZY; i++)
+		seq_printf(m, "%-26s %-8s %s\n", thooks[i].name,
+			   thooks[i].tp ? "ok" : "missing", thooks[i].feature);
 	for (i = 0; i < ARRAY_SIZE(fhooks); i++)
 		seq_printf(m, "%-26s %-8s %s (%ld calls)\n", fhooks[i].func,
 			   fhooks[i].ok ? "ok" : "missing", fhooks[i].feature,
@@ -163,7 +212,7 @@ int __init kpmu_hooks_init(void)
 {
 	int err;
 
-	kpmu_thooks_find(&switch_hook, 1);
+	kpmu_thooks_find(thooks, KPMU_NR_LAZY);
 	err = kpmu_fhooks_register(fhooks, ARRAY_SIZE(fhooks));
 	if (err)
 		pr_notice("some hooks are missing (%d): see kpmu/caps in debugfs\n", err);
@@ -179,11 +228,15 @@ int __init kpmu_hooks_init(void)
 /* No event is left, so nothing is armed but what lingers */
 void kpmu_hooks_exit(void)
 {
+	int i;
+
 	cancel_delayed_work_sync(&linger);
 	kpmu_ctxs_reap(0);
 	kpmu_counters_keep(false);
-	kpmu_thook_disarm(&switch_hook);
+	for (i = 0; i < KPMU_NR_LAZY; i++)
+		kpmu_thook_disarm(&thooks[i]);
 	kpmu_fhooks_unregister();
+	kpmu_prctl_drain();
 	cpuhp_remove_state(hp_state);
 	tracepoint_synchronize_unregister();
 }

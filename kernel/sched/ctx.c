@@ -51,6 +51,7 @@ static void ctx_setup(struct kpmu_ctx *ctx, int home)
 	INIT_LIST_HEAD(&ctx->pinned);
 	INIT_LIST_HEAD(&ctx->classes);
 	ctx->plan.cpu = -1;
+	ctx->emptied = jiffies;
 	refcount_set(&ctx->ref, 1);
 }
 
@@ -90,7 +91,14 @@ struct kpmu_ctx *kpmu_ctx_find(struct task_struct *task)
 	return rhashtable_lookup(&tasks, &task, params);
 }
 
-static struct kpmu_ctx *find_get(struct task_struct *task)
+/**
+ * kpmu_ctx_find_get() - the context of a task, held
+ * @task: the task
+ *
+ * Context: any but NMI.
+ * Return: the context, or NULL if the task has none.
+ */
+struct kpmu_ctx *kpmu_ctx_find_get(struct task_struct *task)
 {
 	struct kpmu_ctx *ctx;
 
@@ -100,6 +108,36 @@ static struct kpmu_ctx *find_get(struct task_struct *task)
 		ctx = NULL;
 	rcu_read_unlock();
 	return ctx;
+}
+
+/* Find it or make it.  @fresh says which. */
+static struct kpmu_ctx *find_or_make(struct task_struct *task, gfp_t gfp,
+				     bool *fresh)
+{
+	struct kpmu_ctx *ctx, *other;
+
+	*fresh = false;
+	ctx = kpmu_ctx_find_get(task);
+	if (ctx)
+		return ctx;
+	ctx = kmem_cache_alloc(ctx_cache, gfp);
+	if (!ctx)
+		return ERR_PTR(-ENOMEM);
+	ctx_setup(ctx, -1);
+	ctx->task = get_task_struct(task);
+	refcount_inc(&ctx->ref);		/* the hash's */
+	do {
+		other = rhashtable_lookup_get_insert_fast(&tasks, &ctx->hash,
+							  params);
+		if (!other) {
+			*fresh = true;
+			return ctx;
+		}
+		if (!IS_ERR(other))
+			other = kpmu_ctx_find_get(task);
+	} while (!other);
+	ctx_free(&ctx->rcu);			/* never seen by anyone */
+	return other;
 }
 
 /**
@@ -114,33 +152,11 @@ static struct kpmu_ctx *find_get(struct task_struct *task)
  */
 struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task)
 {
-	struct kpmu_ctx *ctx, *other;
+	bool fresh;
+	struct kpmu_ctx *ctx = find_or_make(task, GFP_KERNEL, &fresh);
 
-	ctx = find_get(task);
-	if (ctx)
+	if (!fresh)
 		return ctx;
-	ctx = kmem_cache_alloc(ctx_cache, GFP_KERNEL);
-	if (!ctx)
-		return ERR_PTR(-ENOMEM);
-	ctx_setup(ctx, -1);
-	ctx->task = get_task_struct(task);
-	refcount_inc(&ctx->ref);		/* the hash's */
-	do {
-		other = rhashtable_lookup_get_insert_fast(&tasks, &ctx->hash,
-							  params);
-		if (!other)
-			break;
-		if (IS_ERR(other)) {
-			kpmu_ctx_put(ctx);
-			kpmu_ctx_put(ctx);
-			return other;
-		}
-		other = find_get(task);
-	} while (!other);
-	if (other) {
-		ctx_free(&ctx->rcu);		/* never seen by anyone */
-		return other;
-	}
 	/* Either we see that it exits, or its exit sees the context */
 	smp_mb();
 	if (READ_ONCE(task->flags) & PF_EXITING) {
@@ -150,6 +166,20 @@ struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task)
 	}
 	kpmu_ctx_start(ctx);
 	return ctx;
+}
+
+/**
+ * kpmu_ctx_of_newborn() - the same for a task that has not run yet
+ * @task: the task
+ *
+ * Context: any but NMI; the switch is hooked already.
+ * Return: the context, held; -ENOMEM.
+ */
+struct kpmu_ctx *kpmu_ctx_of_newborn(struct task_struct *task)
+{
+	bool fresh;
+
+	return find_or_make(task, GFP_ATOMIC | __GFP_NOWARN, &fresh);
 }
 
 struct start {
@@ -304,26 +334,9 @@ static bool retire(struct kpmu_ctx *ctx)
 	return true;
 }
 
-/* What waited in error state for somebody to enable it waits no more */
-static void detach(struct kpmu_event *e)
+static int end_owned(struct kpmu_ctx *ctx, void *gone)
 {
-	if (e->state == KPMU_ERROR)
-		e->state = KPMU_OFF;
-	e->attached = false;
-}
-
-static int end_owned(struct kpmu_ctx *ctx, void *unused)
-{
-	struct kpmu_event *leader, *e;
-
-	list_for_each_entry(leader, &ctx->leaders, node) {
-		kpmu_queue_del(ctx, leader);
-		detach(leader);
-		kpmu_for_each_member(e, leader)
-			detach(e);
-		kpmu_group_clocks(leader, ctx->time);
-	}
-	ctx->nr_events = 0;
+	kpmu_events_end_owned(ctx, gone);
 	return retire(ctx);
 }
 
@@ -344,8 +357,11 @@ static void unhash(struct kpmu_ctx *ctx)
 /* Nothing counts in this context any more; what was counted stays */
 static void ctx_end(struct kpmu_ctx *ctx)
 {
-	if (kpmu_ctx_call(ctx, end_owned, NULL))
+	LIST_HEAD(gone);
+
+	if (kpmu_ctx_call(ctx, end_owned, &gone))
 		unhash(ctx);
+	kpmu_events_put_list(&gone);
 }
 
 /**
@@ -396,7 +412,7 @@ void kpmu_ctx_exit(struct task_struct *task)
 	struct kpmu_ctx *ctx;
 
 	smp_mb();	/* pairs with kpmu_ctx_of_task() */
-	ctx = find_get(task);
+	ctx = kpmu_ctx_find_get(task);
 	if (!ctx)
 		return;
 	ctx_end(ctx);

@@ -67,6 +67,7 @@ struct kpmu_plan {
  * @nr_flexible: enabled flexible groups
  * @nr_bound: enabled groups bound to one CPU (task context)
  * @nr_events: attached events
+ * @nr_inherit: those of them with inherit set
  * @emptied: jiffies when the last event left
  * @min_served: what a group that joins is taken to have been served
  * @rotated: @time of the last rotation
@@ -95,6 +96,7 @@ struct kpmu_ctx {
 	u32 nr_flexible;
 	u32 nr_bound;
 	u32 nr_events;
+	u32 nr_inherit;
 	unsigned long emptied;
 	u64 min_served;
 	u64 rotated;
@@ -179,7 +181,9 @@ void kpmu_group_clocks(struct kpmu_event *leader, u64 now);
 
 /* ctx.c */
 struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task);
+struct kpmu_ctx *kpmu_ctx_of_newborn(struct task_struct *task);
 struct kpmu_ctx *kpmu_ctx_find(struct task_struct *task);
+struct kpmu_ctx *kpmu_ctx_find_get(struct task_struct *task);
 void kpmu_ctx_get(struct kpmu_ctx *ctx);
 void kpmu_ctx_put(struct kpmu_ctx *ctx);
 int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),

@@ -10,6 +10,8 @@
 #define KPMU_STATS(X)							\
 	X(opens,	"events opened")				\
 	X(closes,	"events destroyed")				\
+	X(inherited,	"events inherited")				\
+	X(not_inherited, "events not inherited for want of memory")	\
 	X(plans,	"plans computed")				\
 	X(plan_hits,	"cached plans used again")			\
 	X(commits,	"commits that changed the hardware")		\

@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,8 @@
 #include "event.h"
 #include "task.h"
 
-enum op { WORK, PIN, ROAM, DUMPABLE, END };
+enum op { WORK, PIN, ROAM, DUMPABLE, FORK, THREAD, REAP, LEAVE, EXEC, AGAIN,
+	  OPEN, PRCTL, END };
 
 struct command {
 	uint64_t n;
@@ -38,6 +40,120 @@ static void roam(uint64_t n, uint32_t times)
 	}
 }
 
+static void serve(int in, int out);
+
+/* The pipes of a new worker, out of the hands of the process @owner */
+struct kid {
+	pid_t owner;
+	int in, out;
+};
+
+static int take(pid_t owner, int fd, int flags)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", owner, fd);
+	fd = open(path, flags | O_CLOEXEC);
+	if (fd < 0)
+		die(path);
+	return fd;
+}
+
+/* First it says who it is */
+static void *kid_main(void *arg)
+{
+	struct kid k = *(struct kid *)arg;
+	pid_t tid = syscall(SYS_gettid);
+	int in = take(k.owner, k.in, O_RDONLY);
+	int out = take(k.owner, k.out, O_WRONLY);
+
+	free(arg);
+	if (write(out, &tid, sizeof(tid)) == sizeof(tid))
+		serve(in, out);
+	return NULL;
+}
+
+static void bear(const struct command *c)
+{
+	struct kid *k = malloc(sizeof(*k));
+	pthread_t t;
+
+	*k = (struct kid) { c->arg, c->n, c->n >> 32 };
+	if (c->op == THREAD) {
+		if (pthread_create(&t, NULL, kid_main, k) || pthread_detach(t))
+			die("pthread_create");
+	} else if (!fork()) {
+		kid_main(k);
+		_exit(0);
+	}
+}
+
+/* An event on itself; first it says which fd that is */
+static void open_event(int out)
+{
+	int fd = ev_self_times(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1);
+
+	if (write(out, &fd, sizeof(fd)) != sizeof(fd))
+		_exit(1);
+}
+
+/* Begin anew, as this program; see serve_again() */
+static void again(int in, int out)
+{
+	char fds[64], *const args[] = { "worker", NULL };
+	char *const env[] = { fds, "KPMU_ROUTE=native", NULL };
+
+	snprintf(fds, sizeof(fds), "KPMU_TEST_SERVE=%d,%d", in, out);
+	fcntl(in, F_SETFD, 0);
+	fcntl(out, F_SETFD, 0);
+	execve("/proc/self/exe", args, env);
+	die("/proc/self/exe");
+}
+
+static void __attribute__((constructor)) serve_again(void)
+{
+	const char *fds = getenv("KPMU_TEST_SERVE");
+	int in, out;
+
+	if (!fds || sscanf(fds, "%d,%d", &in, &out) != 2)
+		return;
+	if (write(out, "", 1) == 1)
+		serve(in, out);
+	_exit(0);
+}
+
+/* Other things than work */
+static void odd_job(const struct command *c)
+{
+	switch (c->op) {
+	case PIN:
+		pin_to(c->arg);
+		break;
+	case ROAM:
+		roam(c->n, c->arg);
+		break;
+	case DUMPABLE:
+		prctl(PR_SET_DUMPABLE, c->arg);
+		break;
+	case FORK:
+	case THREAD:
+		bear(c);
+		break;
+	case REAP:
+		waitpid(-1, NULL, 0);
+		break;
+	case PRCTL:
+		prctl(c->arg);
+		break;
+	case LEAVE:
+		syscall(SYS_exit, 0);
+		break;
+	case EXEC:
+		execl((const char *)c->n, "exec", NULL);
+		break;
+	}
+}
+
 /* Read, do, answer: the same way for all, so that its cost is the same */
 static void serve(int in, int out)
 {
@@ -46,14 +162,14 @@ static void serve(int in, int out)
 	for (;;) {
 		if (read(in, &c, sizeof(c)) != sizeof(c) || c.op == END)
 			return;
-		if (c.op == PIN)
-			pin_to(c.arg);
-		else if (c.op == ROAM)
-			roam(c.n, c.arg);
-		else if (c.op == DUMPABLE)
-			prctl(PR_SET_DUMPABLE, c.arg);
-		else
+		if (c.op == WORK)
 			work(c.n);
+		else if (c.op == AGAIN)
+			again(in, out);
+		else if (c.op == OPEN)
+			open_event(out);
+		else
+			odd_job(&c);
 		if (write(out, "", 1) != 1)
 			return;
 	}
@@ -139,8 +255,8 @@ void worker_go(struct worker *w, uint64_t n)
 	tell(w, WORK, n, 0);
 }
 
-/* Does it stand still in read(2) again? */
-static int sleeps(pid_t tid)
+/* As in /proc/PID/stat; 0 if there is no such task */
+static char state(pid_t tid)
 {
 	char path[32], buf[256], *p;
 	int fd, len;
@@ -148,12 +264,12 @@ static int sleeps(pid_t tid)
 	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		die(path);
+		return 0;
 	len = read(fd, buf, sizeof(buf) - 1);
 	close(fd);
 	buf[len < 0 ? 0 : len] = 0;
 	p = strrchr(buf, ')');
-	return p && p[1] && p[2] == 'S';
+	return p && p[1] ? p[2] : 0;
 }
 
 /* The answer comes first, then some more instructions, then it sleeps */
@@ -163,8 +279,12 @@ static void settle(struct worker *w)
 
 	if (read(w->from, &c, 1) != 1)
 		die("worker died");
-	while (!sleeps(w->pid))
-		sched_yield();
+	/* In read(2) again */
+	while ((c = state(w->pid)) != 'S')
+		if (c)
+			sched_yield();
+		else
+			die("worker is gone");
 }
 
 void worker_wait(struct worker *w)
@@ -196,10 +316,101 @@ void worker_dumpable(struct worker *w, int dumpable)
 	settle(w);
 }
 
+/* Its pipes stay open on our side: a process may be told to bear many */
+static void bear_by(struct worker *w, struct worker *kid, enum op how)
+{
+	pipes(kid);
+	kid->is_kid = 1;
+	tell(w, how, (uint32_t)kid->far_from | (uint64_t)kid->far_to << 32, getpid());
+	settle(w);
+	if (read(kid->from, &kid->pid, sizeof(kid->pid)) != sizeof(kid->pid))
+		die("no kid");
+	close(kid->far_to);
+	close(kid->far_from);
+	worker_run(kid, 1);
+	worker_run(kid, 1);
+}
+
+void worker_fork(struct worker *w, struct worker *kid)
+{
+	bear_by(w, kid, FORK);
+}
+
+void worker_add_thread(struct worker *w, struct worker *kid)
+{
+	bear_by(w, kid, THREAD);
+}
+
+void worker_reap(struct worker *w)
+{
+	tell(w, REAP, 0, 0);
+	settle(w);
+}
+
+void worker_prctl(struct worker *w, int option)
+{
+	tell(w, PRCTL, 0, option);
+	settle(w);
+}
+
+/* Returns when it is a zombie or gone: its events have been told */
+static void gone(const struct worker *w)
+{
+	char c;
+
+	do {
+		sched_yield();
+		c = state(w->pid);
+	} while (c != 'Z' && c != 'X' && c);
+}
+
+void worker_leave(struct worker *w)
+{
+	tell(w, LEAVE, 0, 0);
+	gone(w);
+}
+
+void worker_exec(struct worker *w, const char *path)
+{
+	tell(w, EXEC, (uintptr_t)path, 0);
+	gone(w);
+}
+
+int worker_opens(struct worker *w)
+{
+	int fd, pidfd = syscall(SYS_pidfd_open, w->pid, 0);
+
+	tell(w, OPEN, 0, 0);
+	if (read(w->from, &fd, sizeof(fd)) != sizeof(fd))
+		die("worker died");
+	settle(w);
+	fd = syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+	if (fd < 0)
+		die("pidfd_getfd");
+	close(pidfd);
+	return fd;
+}
+
+bool worker_fails_exec(struct worker *w, const char *path)
+{
+	char c;
+
+	tell(w, EXEC, (uintptr_t)path, 0);
+	return read(w->from, &c, 1) == 1;
+}
+
+void worker_exec_self(struct worker *w)
+{
+	tell(w, AGAIN, 0, 0);
+	settle(w);
+}
+
 void worker_stop(struct worker *w)
 {
 	tell(w, END, 0, 0);
-	if (w->is_thread) {
+	if (w->is_kid) {
+		gone(w);
+	} else if (w->is_thread) {
 		pthread_join(w->thread, NULL);
 		close(w->far_to);
 		close(w->far_from);

@@ -10,6 +10,7 @@
 #define KPMU_TEST_TASK_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -19,6 +20,7 @@ struct worker {
 	int far_to, far_from;
 	pthread_t thread;
 	int is_thread;
+	int is_kid;		/* of another worker */
 };
 
 /* Another process, or another thread of this one */
@@ -34,6 +36,23 @@ void worker_run(struct worker *w, uint64_t n);
 /* Bind it to a CPU; @n rounds on each CPU in turn, @times times */
 void worker_pin(struct worker *w, int cpu);
 void worker_roam(struct worker *w, uint64_t n, uint32_t times);
+/* It bears another: a process, a thread */
+void worker_fork(struct worker *w, struct worker *kid);
+void worker_add_thread(struct worker *w, struct worker *kid);
+/* It waits for one child that has ended */
+void worker_reap(struct worker *w);
+/* Its thread ends, others of its process go on */
+void worker_leave(struct worker *w);
+/* It becomes this program; returns when that has ended.  Not reaped. */
+void worker_exec(struct worker *w, const char *path);
+/* Does it come back from trying to? */
+bool worker_fails_exec(struct worker *w, const char *path);
+/* It executes this test program, and is a worker again */
+void worker_exec_self(struct worker *w);
+/* It opens an event on itself: instructions of user mode, off, FORMAT_TIMES */
+int worker_opens(struct worker *w);
+/* prctl(@option) in it */
+void worker_prctl(struct worker *w, int option);
 /* prctl(PR_SET_DUMPABLE) in it */
 void worker_dumpable(struct worker *w, int dumpable);
 /* Ends it; a process is reaped */

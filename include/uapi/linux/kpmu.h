@@ -36,6 +36,14 @@ struct kpmu_open {
 /* Returns the new fd, or -1 and errno as perf_event_open(2) */
 #define KPMU_IOC_OPEN	_IOW('K', 0x40, struct kpmu_open)
 
+/*
+ * What prctl(PR_TASK_PERF_EVENTS_ENABLE) and _DISABLE do: switch all events that
+ * the calling thread has opened.  For kernels where the prctl cannot be seen, and
+ * for those who want to leave the kernel's own events alone.
+ */
+#define KPMU_IOC_TASK_ENABLE	_IO('K', 0x41)
+#define KPMU_IOC_TASK_DISABLE	_IO('K', 0x42)
+
 #ifdef __cplusplus
 static_assert(sizeof(struct kpmu_open) == 32, "kpmu ABI");
 #else

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * exec: enable_on_exec switches events on, once; remove_on_exec ends them.
+ * perf_event_open(2).
+ */
+#include <linux/sched.h>
+
+#include "../sched/sched.h"
+#include "event.h"
+
+static bool turns_on(const struct kpmu_event *e)
+{
+	return e->flags & KPMU_ATTR_ENABLE_ON_EXEC;
+}
+
+static void turn_on(struct kpmu_event *e)
+{
+	if (!turns_on(e))
+		return;
+	e->flags &= ~KPMU_ATTR_ENABLE_ON_EXEC;
+	e->state = KPMU_ON;
+}
+
+static void enable_group(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+{
+	struct kpmu_cpu *live = kpmu_plan_live(ctx);
+	bool any = turns_on(leader);
+	struct kpmu_event *e;
+
+	kpmu_for_each_member(e, leader)
+		any |= turns_on(e);
+	if (!any)
+		return;
+	kpmu_queue_del(ctx, leader);
+	kpmu_plan_remove(live, leader);
+	turn_on(leader);
+	kpmu_for_each_member(e, leader)
+		turn_on(e);
+	if (leader->state == KPMU_ON) {
+		kpmu_queue_add(ctx, leader);
+		kpmu_plan_insert(live, leader);
+	}
+	kpmu_group_clocks(leader, ctx->time);
+}
+
+/* The rest of its group, if there is one, goes on without it */
+static void remove(struct kpmu_ctx *ctx, struct kpmu_event *e,
+		   struct list_head *gone)
+{
+	if (e->flags & KPMU_ATTR_REMOVE_ON_EXEC)
+		kpmu_event_end_owned(ctx, e, gone);
+}
+
+static void remove_group(struct kpmu_ctx *ctx, struct kpmu_event *leader,
+			 struct list_head *gone)
+{
+	struct kpmu_event *e, *tmp;
+
+	list_for_each_entry_safe(e, tmp, &leader->group.members, node)
+		remove(ctx, e, gone);
+	remove(ctx, leader, gone);
+}
+
+static int exec_owned(struct kpmu_ctx *ctx, void *gone)
+{
+	struct kpmu_event *leader, *tmp;
+
+	list_for_each_entry(leader, &ctx->leaders, node)
+		enable_group(ctx, leader);
+	list_for_each_entry_safe(leader, tmp, &ctx->leaders, node)
+		remove_group(ctx, leader, gone);
+	return 0;
+}
+
+/**
+ * kpmu_events_exec() - current becomes another program
+ *
+ * Context: task, IRQs on, may be atomic.
+ */
+void kpmu_events_exec(void)
+{
+	struct kpmu_ctx *ctx = kpmu_ctx_find_get(current);
+	LIST_HEAD(gone);
+
+	if (!ctx)
+		return;
+	kpmu_ctx_call(ctx, exec_owned, &gone);
+	kpmu_events_put_list(&gone);
+	kpmu_ctx_put(ctx);
+}

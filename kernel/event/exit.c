@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The end of a task, and exec, which ends what a task was: events that have an
+ * fd stay with their last values, inherited ones are folded into their family.
+ */
+#include "../sched/sched.h"
+#include "event.h"
+#include "family.h"
+
+/*
+ * An event counts no more.  What waited in error state for somebody to
+ * enable it waits no more either.
+ */
+static void end(struct kpmu_event *e)
+{
+	if (e->state == KPMU_ERROR)
+		e->state = KPMU_OFF;
+	e->attached = false;
+}
+
+/* A child's values are final: its family keeps them */
+static void fold(struct kpmu_event *e)
+{
+	e->hw.source->read(&e->hw);
+	if (kpmu_family_fold(e))
+		refcount_dec(&e->ref);	/* the link's; the context's is left */
+}
+
+/**
+ * kpmu_event_end_owned() - one event of a context counts no more
+ * @ctx: the context
+ * @e: the event; what is left of its group goes on
+ * @gone: an inherited event is moved there, for kpmu_events_put_list()
+ *
+ * Context: the context's owner, IRQs off.
+ */
+void kpmu_event_end_owned(struct kpmu_ctx *ctx, struct kpmu_event *e,
+			  struct list_head *gone)
+{
+	kpmu_event_leave(ctx, e);
+	end(e);
+	WRITE_ONCE(e->leader, e);
+	e->group.nr = 1;
+	kpmu_group_clocks(e, ctx->time);
+	if (e->root) {
+		fold(e);
+		list_add_tail(&e->node, gone);
+	}
+}
+
+static void end_group(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+{
+	struct kpmu_event *e;
+
+	kpmu_queue_del(ctx, leader);
+	end(leader);
+	kpmu_for_each_member(e, leader)
+		end(e);
+	kpmu_group_clocks(leader, ctx->time);
+	if (!leader->root)
+		return;
+	fold(leader);
+	kpmu_for_each_member(e, leader)
+		fold(e);
+}
+
+/**
+ * kpmu_events_end_owned() - all events of a context count no more
+ * @ctx: the context
+ * @gone: inherited groups are moved there, for kpmu_events_put_list()
+ *
+ * Context: the context's owner, IRQs off.
+ */
+void kpmu_events_end_owned(struct kpmu_ctx *ctx, struct list_head *gone)
+{
+	struct kpmu_event *leader, *tmp;
+
+	list_for_each_entry_safe(leader, tmp, &ctx->leaders, node) {
+		end_group(ctx, leader);
+		if (leader->root)
+			list_move_tail(&leader->node, gone);
+	}
+	ctx->nr_events = 0;
+	ctx->nr_inherit = 0;
+}
+
+/**
+ * kpmu_events_put_list() - let go of inherited groups that have ended
+ * @gone: their leaders
+ *
+ * Context: task, may be atomic.
+ */
+void kpmu_events_put_list(struct list_head *gone)
+{
+	struct kpmu_event *leader, *e, *t1, *t2;
+
+	list_for_each_entry_safe(leader, t1, gone, node) {
+		list_for_each_entry_safe(e, t2, &leader->group.members, node) {
+			list_del_init(&e->node);
+			kpmu_event_put(e);
+		}
+		list_del_init(&leader->node);
+		kpmu_event_put(leader);
+	}
+}

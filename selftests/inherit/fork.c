@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Children are counted from their first instruction on: whole families, exactly. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/sched.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "clone.h"
+#include "event.h"
+#include "harness.h"
+
+#define N	100000
+#define MANY	200
+
+static struct clone_word words[MANY];
+
+static int own(int inherit)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+
+	a.inherit = inherit;
+	a.read_format = FORMAT_TIMES;
+	return ev_must(&a, 0, -1, -1, 0);
+}
+
+#define EXACT(got, want) do {						\
+	EXPECT_GE((got) + SLACK(want), want);				\
+	EXPECT_LE(got, (want) + SLACK(want));				\
+} while (0)
+
+TEST(one_child)
+{
+	ROWS("H-01 H-06 H-13 A-19 F-25");
+	struct clone_work w = { .clone = CLONE_FORK, .n = N, .kids = 1 };
+	int fd = own(1);
+
+	clone_counted(fd, &w);
+	EXACT(ev_count(fd), CLONE_SELF(1) + CLONE_KIDS(N, 1));
+	EXPECT_TRUE(always_ran(fd));
+}
+
+/* The other half of the promise */
+TEST(not_without_inherit)
+{
+	ROWS("A-19");
+	struct clone_work w = { .clone = CLONE_FORK, .n = N, .kids = 1 };
+	int fd = own(0);
+
+	clone_counted(fd, &w);
+	EXACT(ev_count(fd), CLONE_SELF(1));
+	w.clone = CLONE_THREADS;
+	w.words = words;
+	threads_counted(fd, &w);
+	EXACT(ev_count(fd), CLONE_SELF(1) + THREADS_SELF(1));
+}
+
+TEST(child_of_a_round)
+{
+	ROWS("H-01");
+	struct clone_work w = { .clone = CLONE_FORK, .n = 1, .kids = 1 };
+	int fd = own(1), i;
+
+	/* Nothing before the child's first instruction, nothing after its last */
+	for (i = 1; i <= 50; i++) {
+		clone_counted(fd, &w);
+		EXACT(ev_count(fd), i * (CLONE_SELF(1) + CLONE_KIDS(1, 1)));
+	}
+}
+
+TEST(vfork)
+{
+	ROWS("H-01");
+	struct clone_work w = { .clone = CLONE_V, .n = N, .kids = 1 };
+	int fd = own(1);
+
+	clone_counted(fd, &w);
+	EXACT(ev_count(fd), CLONE_SELF(1) + CLONE_KIDS(N, 1));
+	w.kids = 10;
+	clone_counted(fd, &w);
+	EXACT(ev_count(fd), CLONE_SELF(1) + CLONE_KIDS(N, 1) +
+			    CLONE_SELF(10) + CLONE_KIDS(N, 10));
+}
+
+TEST(many_children_at_once)
+{
+	ROWS("H-01 H-06");
+	struct clone_work w = { .clone = CLONE_FORK, .n = N, .kids = MANY };
+	int fd = own(1);
+
+	clone_counted(fd, &w);
+	EXACT(ev_count(fd), CLONE_SELF(MANY) + CLONE_KIDS(N, MANY));
+	EXPECT_TRUE(always_ran(fd));
+}
+
+TEST(threads)
+{
+	ROWS("H-04 H-06");
+	struct clone_work w = { .clone = CLONE_THREADS, .n = N, .kids = 1,
+				.words = words };
+	int fd = own(1);
+
+	threads_counted(fd, &w);
+	EXACT(ev_count(fd), THREADS_SELF(1) + THREADS_KIDS(N, 1));
+	w.kids = MANY;
+	threads_counted(fd, &w);
+	EXACT(ev_count(fd), THREADS_SELF(1) + THREADS_KIDS(N, 1) +
+			    THREADS_SELF(MANY) + THREADS_KIDS(N, MANY));
+	EXPECT_TRUE(always_ran(fd));
+}
+
+TEST(grandchildren)
+{
+	ROWS("H-03");
+	struct clone_work w = { .clone = CLONE_FORK, .n = N, .kids = 2 };
+	int fd = own(1);
+
+	chain_counted(fd, &w);
+	EXACT(ev_count(fd), CHAIN_SELF(2) + CHAIN_KIDS(N, 2));
+}
+
+TEST(deep_chain)
+{
+	ROWS("H-03");
+	struct clone_work w = { .clone = CLONE_FORK, .n = N, .kids = 100 };
+	int fd = own(1);
+
+	chain_counted(fd, &w);
+	EXACT(ev_count(fd), CHAIN_SELF(100) + CHAIN_KIDS(N, 100));
+	EXPECT_TRUE(always_ran(fd));
+}
+
+/* Whose parents are no more when they work */
+TEST(orphans)
+{
+	ROWS("H-03");
+	struct clone_work w = { .clone = CLONE_FORK, .n = N, .kids = 2 };
+	int fd = own(1);
+
+	ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	orphans_counted(fd, &w);
+	EXACT(ev_count(fd), ORPHANS_SELF(2) + ORPHANS_KIDS(N, 2));
+	w.kids = 50;
+	orphans_counted(fd, &w);
+	EXACT(ev_count(fd), ORPHANS_SELF(2) + ORPHANS_KIDS(N, 2) +
+			    ORPHANS_SELF(50) + ORPHANS_KIDS(N, 50));
+}
+
+static const struct {
+	uint32_t type;
+	uint64_t config;
+} kinds[] = {
+	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS },
+	{ PERF_TYPE_RAW, RAW_LOADS },
+	{ PERF_TYPE_RAW, RAW_STORES },
+	{ PERF_TYPE_RAW, RAW_BRANCHES },
+};
+
+/* A group goes over as a group: all of it or nothing, all enabled by its leader */
+TEST(group)
+{
+	ROWS("H-01 U-13");
+	struct clone_work w = { .flag = PERF_IOC_FLAG_GROUP, .clone = CLONE_FORK,
+				.n = N, .kids = 10 };
+	struct {
+		uint64_t nr, enabled, running, value[4];
+	} r;
+	int i, fd[4], leader = -1;
+
+	for (i = 0; i < 4; i++) {
+		struct perf_event_attr a = ev_attr(kinds[i].type, kinds[i].config);
+
+		a.inherit = 1;
+		a.read_format = FORMAT_TIMES | PERF_FORMAT_GROUP;
+		fd[i] = ev_must(&a, 0, -1, leader, 0);
+		leader = fd[0];
+	}
+	clone_counted(leader, &w);
+	ASSERT_EQ(read(leader, &r, sizeof(r)), sizeof(r));
+	EXPECT_EQ(r.nr, 4);
+	EXPECT_EQ(r.enabled, r.running);
+	EXACT(r.value[0], CLONE_SELF(10) + CLONE_KIDS(N, 10));
+	/* The parent loads FLAG, CLONE a child; a child loads N and its cell */
+	EXACT(r.value[1], 1 + 10 + (N + 1) * 10);
+	EXACT(r.value[2], N * 10);
+	/* 3 to start a child, 2 to wait for it, the last one; in the child n + 2 */
+	EXACT(r.value[3], 10 * 5 + 1 + (N + 2) * 10);
+}
+
+/* More events than counters: what the child gets it got by turns */
+TEST(shared_counters)
+{
+	ROWS("H-13");
+	enum { M = 12 };
+	struct clone_work w = { .clone = CLONE_FORK, .n = 20000000, .kids = 2 };
+	struct ev_times t;
+	int i, fd[M], starter = own(1);
+	uint64_t running = 0, most = 0;
+
+	for (i = 0; i < M; i++) {
+		struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_LOADS);
+
+		a.disabled = 0;
+		a.inherit = 1;
+		a.read_format = FORMAT_TIMES;
+		fd[i] = ev_must(&a, 0, -1, -1, 0);
+	}
+	clone_counted(starter, &w);
+	for (i = 0; i < M; i++) {
+		ev_disable(fd[i]);
+		t = ev_times(fd[i]);
+		EXPECT_LE(t.running, t.enabled);
+		EXPECT_GT(t.running, 0);
+		EXPECT_LE(t.value, 2 * w.n + 100000);
+		running += t.running;
+		most = t.enabled > most ? t.enabled : most;
+	}
+	/*
+	 * No more than there are counters, and those not idle.  The events do not
+	 * begin and end at one time.
+	 */
+	EXPECT_LE(running, most * counters_general() * 101 / 100);
+	EXPECT_GE(running, most * counters_general() * 9 / 10);
+}
+
+/* With a CPU: each event has what the family did there */
+TEST(on_one_cpu)
+{
+	ROWS("H-01 O-06");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	struct clone_work w = { .clone = CLONE_FORK, .n = N, .kids = 20 };
+	uint64_t sum = 0;
+	int cpu, n = nr_cpus(), fd[16];
+
+	if (n < 2 || n > 16)
+		SKIP(return, "2 to 16 CPUs are needed");
+	a.inherit = 1;
+	a.disabled = 0;
+	for (cpu = 0; cpu < n; cpu++)
+		fd[cpu] = ev_must(&a, 0, cpu, -1, 0);
+	for (cpu = 0; cpu < n; cpu++) {
+		ASSERT_EQ(pin_to(cpu), 0);
+		clone_counted(own(0), &w);
+	}
+	for (cpu = 0; cpu < n; cpu++) {
+		uint64_t got = ev_count(fd[cpu]);
+
+		EXPECT_GE(got, CLONE_KIDS(N, 20));
+		EXPECT_LT(got, CLONE_KIDS(N, 20) + 100000);
+		sum += got;
+	}
+	EXPECT_GT(sum, 0);
+}
+
+/* A fork that fails late leaves nothing behind */
+TEST(failed_forks)
+{
+	ROWS("H-01 H-06");
+	struct clone_work w = { .clone = CLONE_FORK, .n = N, .kids = 1 };
+	pid_t taken = getpid();
+	struct clone_args args = {
+		.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&taken,
+		.set_tid_size = 1,
+	};
+	int fd = own(1), i;
+	uint64_t before;
+
+	ev_enable(fd);
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(syscall(SYS_clone3, &args, sizeof(args)), -1);
+		ASSERT_EQ(errno, EEXIST);
+	}
+	ev_disable(fd);
+	before = ev_count(fd);
+	clone_counted(fd, &w);
+	EXACT(ev_count(fd) - before, CLONE_SELF(1) + CLONE_KIDS(N, 1));
+}
+
+/* Threads come and go by the thousand */
+TEST_TIMEOUT(thread_storm, 120)
+{
+	ROWS("H-11 H-04");
+	struct clone_work w = { .clone = CLONE_THREADS, .n = 10, .kids = MANY,
+				.words = words };
+	int fd = own(1), i;
+
+	for (i = 0; i < 10; i++)
+		threads_counted(fd, &w);
+	EXACT(ev_count(fd), 10 * (THREADS_SELF(MANY) + THREADS_KIDS(10, MANY)));
+}
+
+#define STORMS	4
+
+static struct clone_word storm_words[STORMS][100];
+static int storm_fd[STORMS];
+
+static void *storm(void *arg)
+{
+	int i, k = (intptr_t)arg;
+	struct clone_work w = { .clone = CLONE_THREADS, .n = 10, .kids = 100,
+				.words = storm_words[k] };
+
+	storm_fd[k] = own(1);
+	for (i = 0; i < 5; i++)
+		threads_counted(storm_fd[k], &w);
+	return NULL;
+}
+
+/* From several threads at once, each with its event and all with a common one */
+TEST_TIMEOUT(thread_storms, 120)
+{
+	ROWS("H-11 H-04");
+	pthread_t t[STORMS];
+	int i, all = own(1);
+	uint64_t sum = 0;
+
+	ev_enable(all);
+	for (i = 0; i < STORMS; i++)
+		ASSERT_EQ(pthread_create(&t[i], NULL, storm, (void *)(intptr_t)i), 0);
+	for (i = 0; i < STORMS; i++)
+		pthread_join(t[i], NULL);
+	ev_disable(all);
+	for (i = 0; i < STORMS; i++) {
+		EXACT(ev_count(storm_fd[i]),
+		      5 * (THREADS_SELF(100) + THREADS_KIDS(10, 100)));
+		sum += ev_count(storm_fd[i]);
+	}
+	EXPECT_GE(ev_count(all), sum);
+	EXPECT_LT(ev_count(all), sum + 1000000);
+}
+
+/* Processes that bear processes, with several events each */
+TEST_TIMEOUT(fork_storm, 120)
+{
+	ROWS("H-11 H-03");
+	struct clone_work w = { .clone = CLONE_FORK, .n = 10, .kids = 30 };
+	int i, k, fd[2], all = own(1);
+	uint64_t each = 5 * (CLONE_SELF(30) + CLONE_KIDS(10, 30));
+	uint64_t sum = 4 * each;
+
+	for (i = 0; i < 2; i++) {
+		fd[i] = own(1);
+		ev_enable(fd[i]);
+	}
+	ev_enable(all);
+	for (k = 0; k < 4; k++) {
+		if (fork())
+			continue;
+		int mine = own(1);
+
+		for (i = 0; i < 5; i++)
+			clone_counted(mine, &w);
+		_exit(ev_count(mine) != each || !always_ran(mine));
+	}
+	for (k = 0; k < 4; k++) {
+		int status;
+
+		ASSERT_GT(wait(&status), 0);
+		EXPECT_EQ(status, 0);
+	}
+	ev_disable(all);
+	EXPECT_GE(ev_count(all), sum);
+	EXPECT_LT(ev_count(all), sum + 1000000);
+	for (i = 0; i < 2; i++)
+		EXPECT_GE(ev_count(fd[i]), ev_count(all));
+}
+
+TEST_HARNESS_MAIN

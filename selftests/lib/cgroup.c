@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "event.h"
+
+#define UNIFIED	"/sys/fs/cgroup"
+#define OWN	"/tmp/kpmu-cgroup-v1"
+
+static const char *root = UNIFIED;
+static char made[512][160];
+static int nr_made;
+static pid_t maker;
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static int is_mounted(const char *dir)
+{
+	char procs[64];
+
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", dir);
+	return !access(procs, F_OK);
+}
+
+void cgroup_v2(void)
+{
+	root = UNIFIED;
+	umount2(OWN, MNT_DETACH);
+	if (is_mounted(UNIFIED))
+		return;
+	mkdir(UNIFIED, 0755);
+	if (mount("cgroup2", UNIFIED, "cgroup2", 0, NULL))
+		die(UNIFIED);
+}
+
+int cgroup_v1(void)
+{
+	mkdir(OWN, 0755);
+	if (!is_mounted(OWN) && mount("perf", OWN, "cgroup", 0, "perf_event"))
+		return 0;
+	root = OWN;
+	return 1;
+}
+
+static void open_dir(struct cgroup *c)
+{
+	c->fd = open(c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (c->fd < 0)
+		die(c->path);
+}
+
+void cgroup_root(struct cgroup *c)
+{
+	snprintf(c->path, sizeof(c->path), "%s", root);
+	open_dir(c);
+}
+
+/* Who is still in one that ends goes to the root */
+static void evacuate(const char *path)
+{
+	char procs[192], pid[32];
+	struct cgroup top;
+	FILE *f;
+
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
+	cgroup_root(&top);
+	f = fopen(procs, "r");
+	while (f && fgets(pid, sizeof(pid), f))
+		cgroup_add(&top, atoi(pid));
+	if (f)
+		fclose(f);
+	close(top.fd);
+}
+
+static void remove_all(void)
+{
+	if (getpid() != maker)
+		return;
+	while (nr_made--) {
+		evacuate(made[nr_made]);
+		rmdir(made[nr_made]);
+	}
+}
+
+void cgroup_make(struct cgroup *c, const struct cgroup *parent, const char *name)
+{
+	if (!maker) {
+		maker = getpid();
+		atexit(remove_all);
+	}
+	if (nr_made == ARRAY_SIZE(made))
+		exit(1);
+	snprintf(c->path, sizeof(c->path), "%.100s/%.40s", parent->path, name);
+	rmdir(c->path);		/* of a test that was killed */
+	if (mkdir(c->path, 0755))
+		die(c->path);
+	strcpy(made[nr_made++], c->path);
+	open_dir(c);
+}
+
+static void put(const struct cgroup *c, const char *file, pid_t pid)
+{
+	char path[192];
+
+	snprintf(path, sizeof(path), "%s/%s", c->path, file);
+	if (write_long(path, pid))
+		die(path);
+}
+
+void cgroup_add(const struct cgroup *c, pid_t pid)
+{
+	put(c, "cgroup.procs", pid);
+}
+
+void cgroup_add_thread(const struct cgroup *c, pid_t tid)
+{
+	put(c, "tasks", tid);
+}
+
+void cgroup_remove(struct cgroup *c)
+{
+	if (rmdir(c->path))
+		die(c->path);
+}

@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Events that begin or end at exec.  What is executed counts exactly. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/ioctl.h>
+
+#include "clone.h"
+#include "event.h"
+#include "harness.h"
+#include "task.h"
+
+#define N	100000
+#define TINY	"/tmp/kpmu-tiny"
+
+static struct perf_event_attr insns(void)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+
+	a.read_format = FORMAT_TIMES;
+	return a;
+}
+
+static struct perf_event_attr on_exec(void)
+{
+	struct perf_event_attr a = insns();
+
+	a.enable_on_exec = 1;
+	return a;
+}
+
+#define EXACT(got, want) do {						\
+	uint64_t __g = got, __w = want;					\
+									\
+	EXPECT_GE(__g + SLACK(__w), __w);				\
+	EXPECT_LE(__g, __w + SLACK(__w));				\
+} while (0)
+
+static void reap(struct worker *w)
+{
+	waitpid(w->pid, NULL, 0);
+	close(w->to);
+	close(w->from);
+}
+
+TEST(enable_on_exec)
+{
+	ROWS("J-01 A-32 O-24");
+	struct perf_event_attr a = on_exec();
+	struct ev_times t;
+	struct worker w;
+	int fd;
+
+	tiny_install(TINY, N, 0755);
+	worker_start(&w);
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	worker_run(&w, N);
+	t = ev_times(fd);
+	EXPECT_EQ(t.value, 0);
+	EXPECT_EQ(t.enabled, 0);
+	/* From the first instruction of the new program to the last */
+	worker_exec(&w, TINY);
+	EXACT(ev_count(fd), TINY_INSNS(N));
+	t = ev_times(fd);
+	EXPECT_GT(t.enabled, 0);
+	EXPECT_EQ(t.running, t.enabled);
+	reap(&w);
+	EXACT(ev_count(fd), TINY_INSNS(N));
+}
+
+/* One without the bit stays as it is */
+TEST(not_without_the_bit)
+{
+	ROWS("J-01 J-02");
+	struct perf_event_attr a = insns();
+	struct worker w;
+	int fd;
+
+	tiny_install(TINY, N, 0755);
+	worker_start(&w);
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	worker_exec(&w, TINY);
+	EXPECT_EQ(ev_count(fd), 0);
+	EXPECT_EQ(ev_times(fd).enabled, 0);
+	reap(&w);
+}
+
+/* An exec that fails is none */
+TEST(failed_exec)
+{
+	ROWS("J-01");
+	struct perf_event_attr a = on_exec();
+	struct worker w;
+	int fd;
+
+	tiny_install(TINY, N, 0755);
+	worker_start(&w);
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	tiny_install("/tmp/kpmu-not-executable", N, 0644);
+	EXPECT_TRUE(worker_fails_exec(&w, "/tmp/kpmu-not-executable"));
+	EXPECT_TRUE(worker_fails_exec(&w, "/tmp/kpmu-not-there"));
+	worker_run(&w, N);
+	EXPECT_EQ(ev_count(fd), 0);
+	EXPECT_EQ(ev_times(fd).enabled, 0);
+	worker_exec(&w, TINY);
+	EXACT(ev_count(fd), TINY_INSNS(N));
+	reap(&w);
+}
+
+/* Each event for its own task: the exec of another is nothing to it */
+TEST(exec_of_another)
+{
+	ROWS("J-02");
+	struct perf_event_attr a = on_exec();
+	struct worker one, two;
+	int fd1, fd2, self;
+
+	tiny_install(TINY, N, 0755);
+	worker_start(&one);
+	worker_start(&two);
+	fd1 = ev_must(&a, one.pid, -1, -1, 0);
+	fd2 = ev_must(&a, two.pid, -1, -1, 0);
+	self = ev_must(&a, 0, -1, -1, 0);
+	worker_exec(&one, TINY);
+	EXACT(ev_count(fd1), TINY_INSNS(N));
+	worker_run(&two, N);
+	EXPECT_EQ(ev_count(fd2), 0);
+	EXPECT_EQ(ev_count(self), 0);
+	worker_exec(&two, TINY);
+	EXACT(ev_count(fd2), TINY_INSNS(N));
+	EXACT(ev_count(fd1), TINY_INSNS(N));
+	EXPECT_EQ(ev_times(self).enabled, 0);
+	reap(&one);
+	reap(&two);
+}
+
+/* The bit is used up by the first exec */
+TEST(once)
+{
+	ROWS("J-02");
+	struct perf_event_attr a = on_exec();
+	struct worker w;
+	uint64_t v;
+	int fd;
+
+	tiny_install(TINY, N, 0755);
+	worker_start(&w);
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	worker_exec_self(&w);
+	worker_run(&w, N);
+	EXPECT_GE(ev_count(fd), 4 * N);
+	ev_disable(fd);
+	v = ev_count(fd);
+	worker_exec_self(&w);
+	worker_run(&w, N);
+	EXPECT_EQ(ev_count(fd), v);
+	worker_exec(&w, TINY);
+	EXPECT_EQ(ev_count(fd), v);
+	reap(&w);
+}
+
+/* Switched on before: the exec changes nothing, and uses the bit up */
+TEST(already_enabled)
+{
+	ROWS("J-02");
+	struct perf_event_attr a = on_exec();
+	struct worker w;
+	uint64_t v;
+	int fd;
+
+	tiny_install(TINY, N, 0755);
+	worker_start(&w);
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	ev_enable(fd);
+	worker_run(&w, N);
+	v = ev_count(fd);
+	EXPECT_GE(v, 4 * N);
+	worker_exec_self(&w);
+	EXPECT_GT(ev_count(fd), v);
+	ev_disable(fd);
+	v = ev_count(fd);
+	worker_exec(&w, TINY);
+	EXPECT_EQ(ev_count(fd), v);
+	reap(&w);
+}
+
+static const struct {
+	uint32_t type;
+	uint64_t config, want;
+} kinds[] = {
+	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, TINY_INSNS(N) },
+	{ PERF_TYPE_RAW, RAW_BRANCHES, TINY_BRANCHES(N) },
+	{ PERF_TYPE_RAW, RAW_LOADS, 0 },
+	{ PERF_TYPE_RAW, RAW_STORES, 0 },
+};
+
+/* The leader's start is that of its members */
+TEST(group_by_its_leader)
+{
+	ROWS("J-01");
+	struct worker w;
+	int i, fd[4];
+
+	tiny_install(TINY, N, 0755);
+	worker_start(&w);
+	for (i = 0; i < 4; i++) {
+		struct perf_event_attr a = ev_attr(kinds[i].type, kinds[i].config);
+
+		a.disabled = !i;
+		a.enable_on_exec = !i;
+		a.read_format = FORMAT_TIMES;
+		fd[i] = ev_must(&a, w.pid, -1, i ? fd[0] : -1, 0);
+	}
+	worker_run(&w, N);
+	worker_exec(&w, TINY);
+	for (i = 0; i < 4; i++) {
+		EXACT(ev_count(fd[i]), kinds[i].want);
+		EXPECT_EQ(ev_times(fd[i]).enabled, ev_times(fd[0]).enabled);
+	}
+	reap(&w);
+}
+
+/* Members for themselves: with the bit on, without it off */
+TEST(members_of_a_group)
+{
+	ROWS("J-01 J-02");
+	struct worker w;
+	int i, fd[4];
+
+	tiny_install(TINY, N, 0755);
+	worker_start(&w);
+	for (i = 0; i < 4; i++) {
+		struct perf_event_attr a = ev_attr(kinds[i % 2].type,
+						   kinds[i % 2].config);
+
+		a.enable_on_exec = i < 2;
+		fd[i] = ev_must(&a, w.pid, -1, i ? fd[0] : -1, 0);
+	}
+	worker_exec(&w, TINY);
+	for (i = 0; i < 4; i++)
+		EXACT(ev_count(fd[i]), i < 2 ? kinds[i].want : 0);
+	reap(&w);
+}
+
+/* Many at once, more than there are counters */
+TEST(many)
+{
+	ROWS("J-01");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	enum { M = 16 };
+	struct ev_times t;
+	struct worker w;
+	int i, fd[M];
+
+	tiny_install(TINY, 50000000, 0755);
+	a.enable_on_exec = 1;
+	a.read_format = FORMAT_TIMES;
+	worker_start(&w);
+	for (i = 0; i < M; i++)
+		fd[i] = ev_must(&a, w.pid, -1, -1, 0);
+	worker_exec(&w, TINY);
+	for (i = 0; i < M; i++) {
+		t = ev_times(fd[i]);
+		EXPECT_GT(t.enabled, 0);
+		EXPECT_GT(t.running, 0);
+		EXPECT_LE(t.value, TINY_BRANCHES(50000000));
+		EXPECT_EQ(t.enabled, ev_times(fd[0]).enabled);
+	}
+	reap(&w);
+}
+
+/* As perf stat does it: an event that is off, and a child whose copy exec switches on */
+TEST(copy_in_a_child)
+{
+	ROWS("J-01 H-12");
+	struct perf_event_attr a = on_exec();
+	struct worker top, kid, other;
+	int fd;
+
+	tiny_install(TINY, N, 0755);
+	a.inherit = 1;
+	worker_start(&top);
+	fd = ev_must(&a, top.pid, -1, -1, 0);
+	worker_fork(&top, &kid);
+	worker_fork(&top, &other);
+	worker_run(&kid, N);
+	EXPECT_EQ(ev_count(fd), 0);
+	worker_exec(&kid, TINY);
+	EXACT(ev_count(fd), TINY_INSNS(N));
+	worker_reap(&top);
+	/* Only there */
+	worker_run(&other, N);
+	worker_run(&top, N);
+	EXACT(ev_count(fd), TINY_INSNS(N));
+	worker_exec(&other, TINY);
+	EXACT(ev_count(fd), 2 * TINY_INSNS(N));
+	worker_stop(&top);
+	EXACT(ev_count(fd), 2 * TINY_INSNS(N));
+}
+
+/* What an inherited event sees of a child's exec: all before, all after */
+TEST(inherited_through_exec)
+{
+	ROWS("J-03 H-01");
+	struct perf_event_attr a = insns();
+	struct worker top, kid;
+	uint64_t v;
+	int fd;
+
+	tiny_install(TINY, N, 0755);
+	a.inherit = 1;
+	a.disabled = 0;
+	worker_start(&top);
+	fd = ev_must(&a, top.pid, -1, -1, 0);
+	worker_fork(&top, &kid);
+	v = ev_count(fd);
+	worker_exec(&kid, TINY);
+	EXPECT_GE(ev_count(fd), v + TINY_INSNS(N));
+	EXPECT_LT(ev_count(fd), v + TINY_INSNS(N) + 10000);
+	EXPECT_TRUE(always_ran(fd));
+	worker_stop(&top);
+}
+
+TEST(remove_on_exec)
+{
+	ROWS("A-62");
+	struct perf_event_attr a = insns();
+	struct ev_times before, after;
+	struct worker w;
+	int fd, stays;
+
+	tiny_install(TINY, N, 0755);
+	a.disabled = 0;
+	worker_start(&w);
+	stays = ev_must(&a, w.pid, -1, -1, 0);
+	a.remove_on_exec = 1;
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	worker_run(&w, N);
+	before = ev_times(fd);
+	EXPECT_GE(before.value, 4 * N);
+	worker_exec(&w, TINY);
+	after = ev_times(fd);
+	/* The few instructions up to the exec, and none of TINY's */
+	EXPECT_GE(after.value, before.value);
+	EXPECT_LT(after.value, before.value + 5000);
+	EXPECT_EQ(ev_count(stays) - after.value, TINY_INSNS(N));
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0), 0);
+	EXPECT_EQ(ev_count(fd), after.value);
+	reap(&w);
+	EXPECT_EQ(ev_times(fd).enabled, after.enabled);
+	EXPECT_EQ(ev_times(fd).running, after.running);
+}
+
+TEST(remove_on_failed_exec)
+{
+	ROWS("A-62");
+	struct perf_event_attr a = insns();
+	struct worker w;
+	uint64_t v;
+	int fd;
+
+	tiny_install("/tmp/kpmu-not-executable", N, 0644);
+	a.disabled = 0;
+	a.remove_on_exec = 1;
+	worker_start(&w);
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	EXPECT_TRUE(worker_fails_exec(&w, "/tmp/kpmu-not-executable"));
+	v = ev_count(fd);
+	worker_run(&w, N);
+	EXPECT_GE(ev_count(fd), v + 4 * N);
+	worker_stop(&w);
+}
+
+/* It counts again on nobody: a removed event cannot be switched on by anything */
+TEST(removed_for_good)
+{
+	ROWS("A-62");
+	struct perf_event_attr a = insns();
+	struct worker w;
+	uint64_t v;
+	int fd;
+
+	a.disabled = 0;
+	a.remove_on_exec = 1;
+	worker_start(&w);
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	worker_exec_self(&w);
+	v = ev_count(fd);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_DISABLE, 0), 0);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0), 0);
+	worker_run(&w, N);
+	EXPECT_EQ(ev_count(fd), v);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_RESET, 0), 0);
+	EXPECT_EQ(ev_count(fd), 0);
+	worker_stop(&w);
+	EXPECT_EQ(ev_count(fd), 0);
+}
+
+/* Members go alone or with their leader */
+TEST(remove_from_a_group)
+{
+	ROWS("A-62");
+	struct perf_event_attr a = insns(), b = insns();
+	struct worker w;
+	uint64_t v, l;
+	int leader, member;
+
+	tiny_install(TINY, N, 0755);
+	a.disabled = 0;
+	b.disabled = 0;
+	b.remove_on_exec = 1;
+	worker_start(&w);
+	leader = ev_must(&a, w.pid, -1, -1, 0);
+	member = ev_must(&b, w.pid, -1, leader, 0);
+	worker_run(&w, N);
+	v = ev_count(member);
+	l = ev_count(leader);
+	worker_exec(&w, TINY);
+	EXPECT_LT(ev_count(member), v + 5000);
+	EXPECT_GE(ev_count(leader), l + TINY_INSNS(N));
+	reap(&w);
+
+	worker_start(&w);
+	a.remove_on_exec = 1;
+	b.remove_on_exec = 0;
+	leader = ev_must(&a, w.pid, -1, -1, 0);
+	member = ev_must(&b, w.pid, -1, leader, 0);
+	worker_run(&w, N);
+	v = ev_count(member);
+	l = ev_count(leader);
+	worker_exec(&w, TINY);
+	EXPECT_LT(ev_count(leader), l + 5000);
+	EXPECT_GE(ev_count(member), v + TINY_INSNS(N));
+	reap(&w);
+}
+
+/* The copy goes from the child that execs, with its counts, and from no other */
+TEST(remove_inherited)
+{
+	ROWS("A-62 H-06");
+	struct perf_event_attr a = insns();
+	struct worker top, kid, other;
+	uint64_t v;
+	int fd;
+
+	tiny_install(TINY, N, 0755);
+	a.disabled = 0;
+	a.inherit = 1;
+	a.remove_on_exec = 1;
+	worker_start(&top);
+	fd = ev_must(&a, top.pid, -1, -1, 0);
+	worker_fork(&top, &kid);
+	worker_fork(&top, &other);
+	worker_run(&kid, N);
+	v = ev_count(fd);
+	worker_exec(&kid, TINY);
+	EXPECT_GE(ev_count(fd), v);
+	EXPECT_LT(ev_count(fd), v + 5000);
+	v = ev_count(fd);
+	worker_run(&other, N);
+	EXPECT_GE(ev_count(fd), v + 4 * N);
+	worker_run(&top, N);
+	EXPECT_GE(ev_count(fd), v + 8 * N);
+	worker_stop(&other);
+	worker_stop(&top);
+}
+
+/* Whoever gains rights by an exec is no longer watched, whatever the event asks */
+static void set_uid(struct __test *_metadata, struct perf_event_attr a)
+{
+	struct worker w;
+	uint64_t v;
+	int fd, i;
+
+	a.inherit = 1;
+	tiny_install(TINY, N, 04755);
+	set_paranoid(2);
+	for (i = 0; i < 2; i++) {
+		worker_start_as(&w, 65534);
+		/* An observer with the same rights, or with more */
+		if (i)
+			drop_privilege();
+		fd = ev_must(&a, w.pid, -1, -1, 0);
+		worker_run(&w, N);
+		v = ev_count(fd);
+		worker_exec(&w, TINY);
+		EXPECT_GE(ev_count(fd), v);
+		EXPECT_LT(ev_count(fd), v + 5000);
+		reap(&w);
+	}
+}
+
+TEST(set_uid_sheds_observers)
+{
+	ROWS("U-46");
+	struct perf_event_attr a = insns();
+
+	a.disabled = 0;
+	set_uid(_metadata, a);
+}
+
+TEST(set_uid_and_enable_on_exec)
+{
+	ROWS("U-46");
+	set_uid(_metadata, on_exec());
+}
+
+TEST_HARNESS_MAIN
