@@ -3,19 +3,21 @@
 #
 ## make demo         boot, load kpmu, count known work beside native perf
 ## make test         all tests, on all kernels
+## make test-debug   those in guests, on a kernel with KASAN, lockdep and the like
+## make stress       everything at once at random (T=600 seconds, K=debug, SEED=n)
 ## make bench        what operations cost, native beside kpmu
 ## make shell        a shell in a guest with kpmu loaded (K=6.12)
 ## make conformance  which rows of the specification the last tests proved (V=1: by what)
 ## make check        sparse, checkpatch, shellcheck
 ## make layers       folders include only downward
-## make modules      build kpmu.ko for all kernels (build/NAME/kpmu.ko)
+## make modules      build kpmu.ko for all stock kernels (build/NAME/kpmu.ko)
 ## make module K=6.1 build it for one; KDIR=tree KERNEL=vmlinuz K=given for yours
 ## make selftests    build the test programs
 ## make deps         install what the build needs (Debian, root)
 ## make clean        remove build/; caches outside the checkout stay
 
 K ?= 6.12
-KERNELS := 6.1 6.12
+KERNELS := 6.1 6.12 7.2
 TOP := $(CURDIR)
 
 .DEFAULT_GOAL := help
@@ -44,9 +46,14 @@ shell: module
 conformance:
 	@selftests/conformance.sh $(if $(V),-v)
 test: deps modules selftests
-	@selftests/all.sh
+	@selftests/all.sh $(KERNELS)
+test-debug: deps selftests
+	@qemu/module.sh debug
+	@selftests/all.sh -g debug
+stress: module selftests
+	@selftests/stress/run.sh $(K) $(or $(T),60) $(SEED)
 clean:
 	rm -rf build
 
 .PHONY: help module modules selftests demo bench check layers conformance deps
-.PHONY: shell test clean
+.PHONY: shell test test-debug stress clean

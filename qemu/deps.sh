@@ -9,7 +9,8 @@
 
 packages=(
 	make gcc gcc-12 libc6-dev binutils cpio bc python3-venv xz-utils bzip2
-	libelf-dev libssl-dev flex bison			# kernel modules
+	libelf-dev libssl-dev flex bison perl		# kernel modules
+	openssl patch python3				# the kernels we build
 	ninja-build pkg-config libglib2.0-dev libpixman-1-dev zlib1g-dev
 	libfdt-dev						# QEMU
 	sparse shellcheck					# make check

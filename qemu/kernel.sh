@@ -11,6 +11,9 @@
 #	source	the sources of 7.2 (no kernel: a tree, for its scripts)
 #
 # KERNEL=vmlinuz KDIR=tree kernel.sh given - the same for files of your own.
+#
+# Kernels that are built here are kept under their name and a key of what they
+# were made from.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -87,6 +90,7 @@ build72()
 	find "$tmp/build" \( -name '*.o' -o -name '*.a' -o -name '.*.cmd' \) \
 		-not -path '*/scripts/*' -not -path '*/tools/*' -delete
 	rm -f "$tmp"/build/vmlinux* "$tmp"/build/.tmp_vmlinux*
+	sed -i "s|$tmp/|$dir/|" "$tmp/build/Makefile"	# it knows where it is
 	rm -rf "$dir"; mv "$tmp" "$dir"
 	: >"$dir/ok"
 }
@@ -106,6 +110,10 @@ given()
 here=$KPMU_TOP/qemu/kernels
 name=${1:-}
 dir=$KPMU_CACHE/kernel/$name
+case $name in
+7.2) dir+=-$(hash_of "$here/min.frag") ;;
+debug) dir+=-$(hash_of "$here/min.frag" "$here/dbg.frag") ;;
+esac
 mkdir -p "$KPMU_CACHE/kernel"
 build()
 {

@@ -10,7 +10,7 @@
 name=${1:?name of a kernel}
 shift
 unset MAKEFLAGS		# a caller's -s would hide what sparse says it read
-need_tools make gcc-12:gcc-12
+need_tools make gcc-12
 kdir=$("$KPMU_TOP/qemu/kernel.sh" "$name")
 out=$KPMU_TOP/build/$name
 mkdir -p "$out"
@@ -24,8 +24,12 @@ while read -r f; do
 	cp "$f" "$out/$f"
 done
 
+# The compiler of the kernels that we fetch and build; a kernel of the user's
+# knows its own
+cc=(CC=gcc-12)
+[ "$name" != given ] || cc=()
 # No vmlinux comes with Debian's headers, so no BTF
-if ! make -C "$kdir/build" M="$out" CONFIG_DEBUG_INFO_BTF_MODULES= \
+if ! make -C "$kdir/build" M="$out" "${cc[@]}" CONFIG_DEBUG_INFO_BTF_MODULES= \
 	-j"$(nproc)" modules "$@" >"$out/build.log" 2>&1; then
 	cat "$out/build.log" >&2
 	die "kpmu does not build for $name"

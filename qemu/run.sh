@@ -4,7 +4,7 @@
 # run.sh [options] [COMMAND] - boot a kernel with the module in QEMU, run
 # COMMAND in the guest, give its output and exit status back.
 #
-#  -k NAME    kernel: 6.1, 6.12 (default), or a folder as kernel.sh makes
+#  -k NAME    kernel of kernel.sh: 6.1, 6.12 (default), 7.2, debug, given
 #  -m FILE    the module (default build/NAME/kpmu.stripped.ko); -m none: no module
 #  -P PARAMS  module parameters
 #  -c MODEL   CPU: skylake (default) icelake spr generic, or a QEMU -cpu line
@@ -50,15 +50,12 @@ shift $((OPTIND - 1))
 
 # What ends a run as failed, whatever the tests say.  Also lines of RCU, lockdep,
 # KASAN, kmemleak, hung task and lockup detectors.
-bad='WARNING:|BUG:|Oops|Kernel panic|general protection|unchecked MSR|RCU.*(stall|detected)|rcu_.*(stall|detected)|INFO: (task|rcu|possible|suspicious)|blocked for more than|lockup|KASAN|UBSAN|possible (circular|recursive)|inconsistent lock|unreferenced object|unable to handle|Call Trace|Uhhuh|double fault'
+bad='WARNING:|BUG:|Oops|Kernel panic|general protection|unchecked MSR|RCU.*(stall|detected)|rcu_.*(stall|detected)|INFO: (task|rcu|possible|suspicious)|blocked for more than|lockup|KASAN|UBSAN|possible (circular|recursive)|inconsistent lock|unreferenced object|kmemleak is off|lockdep is off|unable to handle|Call Trace|Uhhuh|double fault'
 
-case $kernel in
-/*) kdir=$kernel ;;
-*) kdir=$("$here/kernel.sh" "$kernel") ;;
-esac
+kdir=$("$here/kernel.sh" "$kernel")
 base=$("$here/initramfs.sh")
 qemu=${QEMU:-$("$here/build.sh")}
-: "${module:=$KPMU_TOP/build/$(basename "$kdir")/kpmu.stripped.ko}"
+: "${module:=$KPMU_TOP/build/$kernel/kpmu.stripped.ko}"
 
 cpu_line()
 {
@@ -99,6 +96,7 @@ overlay()
 	{
 		echo "INTERACTIVE=$interactive KEEP=$keep KPMU_PARAMS='$params'"
 		echo "export KPMU_EXACT=$([ "$accel" = kvm ] && echo 0 || echo 1)"
+		echo "export KPMU_SLOW=$([ "$kernel" = debug ] && echo 4 || echo 1)"
 		echo "export KPMU_CPUS=$cpus KPMU_ICOUNT=$icount KPMU_MODEL=$model"
 	} >"$o/run/env"
 	# The same bytes every time, or runs under -icount differ by them

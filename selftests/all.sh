@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# all.sh - everything that make test runs, stage by stage; the last line is
-# "N passed, N failed".
+# all.sh [-g] KERNEL... - everything that make test runs, stage by stage, with
+# guests of these kernels (-g: the guests only); the last line is "N passed,
+# N failed".
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
 cd "$KPMU_TOP"
+host=1
+[ "${1:-}" != -g ] || { host=0; shift; }
+[ $# -gt 0 ] || die "all.sh: which kernels?"
 
 passed=0 failed=0 skipped=0
 
@@ -36,11 +40,13 @@ stage()
 # Results of an earlier run prove nothing
 rm -f "$KPMU_TOP"/build/log/*.tap
 
-stage layers selftests/layers.sh
-stage check selftests/check.sh
-stage unit make -s -C selftests unit
-stage qemu make -s -C qemu test
-stage guests selftests/run.sh
+if [ $host = 1 ]; then
+	stage layers selftests/layers.sh
+	stage check selftests/check.sh
+	stage unit make -s -C selftests unit
+	stage qemu make -s -C qemu test
+fi
+stage guests selftests/run.sh -k "$*"
 stage conformance selftests/conformance.sh
 echo "$skipped skipped"
 echo "$passed passed, $failed failed"

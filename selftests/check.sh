@@ -24,7 +24,7 @@ get_checkpatch()
 }
 
 rc=0
-for k in 6.1 6.12; do
+for k in 6.1 6.12 7.2; do
 	qemu/module.sh $k C=2 2>/dev/null || rc=1
 	grep -E '(kernel|include)/.*: (warning|error):' build/$k/build.log && rc=1
 	grep -q '^  CHECK' build/$k/build.log || { echo "sparse did not run for $k"; rc=1; }

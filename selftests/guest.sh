@@ -29,7 +29,7 @@ for prog; do
 	began=$(cut -d. -f1 /proc/uptime)
 	column "$prog" kpmu
 	case $prog in
-	kpmu_*) : >/tmp/native.res; : >/tmp/native.tap ;;	# has no other column
+	kpmu_*|stress_*) : >/tmp/native.res; : >/tmp/native.tap ;;	# has no other column
 	*) column "$prog" native ;;
 	esac
 	echo "@@@ $prog $(($(cut -d. -f1 /proc/uptime) - began)) s"

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# run.sh [-b BOOT] [-k KERNEL] [PROGRAM...] - run the selftests in all the
-# guests of the file boots, or in the one named; all programs, or those named.
-# Logs go to build/log.  Needs modules and selftests built (make test does it).
+# run.sh [-b BOOT] [-k KERNELS] [-j GUESTS] [PROGRAM...] - run the selftests in
+# all the guests of the file boots, or in the one named, on its kernels or those
+# named; all programs, or those named; so many guests at a time (default: a CPU
+# of the host each, at most 4).  Logs go to build/log.  Needs modules and selftests
+# built (make test does it).
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
@@ -11,18 +13,19 @@
 here=$KPMU_TOP/selftests
 bin=$KPMU_TOP/build/selftests
 log=$KPMU_TOP/build/log
-only_boot='' only_kernel=''
-while getopts b:k: opt; do
+only_boot='' only_kernels='' jobs=$(nproc)
+[ "$jobs" -le 4 ] || jobs=4
+while getopts b:k:j: opt; do
 	case $opt in
-	b) only_boot=$OPTARG ;; k) only_kernel=$OPTARG ;;
-	*) die "usage: run.sh [-b BOOT] [-k KERNEL] [PROGRAM...]" ;;
+	b) only_boot=$OPTARG ;; k) only_kernels=$OPTARG ;; j) jobs=$OPTARG ;;
+	*) die "usage: run.sh [-b BOOT] [-k KERNELS] [-j GUESTS] [PROGRAM...]" ;;
 	esac
 done
 shift $((OPTIND - 1))
 wanted=("$@")
 mkdir -p "$log"
-
-passed=0 failed=0 skipped=0
+sums=$(mktemp)
+trap 'rm -f "$sums"' EXIT
 
 # programs PATTERN... - names of the built programs that match, less those that
 # were not asked for
@@ -54,7 +57,7 @@ boot()
 		"sh guest.sh $*" >"$out" 2>"$out.err" || rc=$?
 	read -r p f s < <(sed -n 's/^@@sum //p' "$out"; echo 0 0 0)
 	if [ "$rc" != 0 ] && [ "$f" = 0 ]; then f=1; fi
-	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	echo "$p $f $s" >>"$sums"
 	printf '%-10s %-6s %4d passed %3d failed %3d skipped  %4d s\n' \
 		"$name" "$kernel" "$p" "$f" "$s" $((SECONDS - start))
 	if [ "$f" != 0 ]; then
@@ -65,20 +68,44 @@ boot()
 	fi
 }
 
+# launch NAME KERNEL OPTIONS PROGRAM... - a guest beside others; it reports in
+# one piece when it ends
+launch()
+{
+	[ $# -gt 3 ] || return 0
+	[ "$running" -lt "$jobs" ] || { wait -n || true; running=$((running - 1)); }
+	{
+		report=$(boot "$@" 2>&1)
+		printf '%s\n' "$report"
+	} &
+	running=$((running + 1))
+}
+
+running=0
 while IFS='|' read -r name kernels options patterns; do
 	name=${name//[[:space:]]/}
 	case $name in ''|'#'*) continue ;; esac
+	parts=1
+	case $name in */*) parts=${name#*/} name=${name%/*} ;; esac
 	[ -z "$only_boot" ] || [ "$only_boot" = "$name" ] || continue
 	for kernel in $kernels; do
-		[ -z "$only_kernel" ] || [ "$only_kernel" = "$kernel" ] || continue
+		[ -z "$only_kernels" ] || [[ " $only_kernels " = *" $kernel "* ]] || continue
 		set -f
 		# shellcheck disable=SC2086
 		set -- $patterns
 		set +f
 		mapfile -t progs < <(programs "$@")
-		[ ${#progs[@]} -eq 0 ] || boot "$name" "$kernel" "$options" "${progs[@]}"
+		# Neighbours by name take about as long, so deal them out in turn
+		for ((i = 0; i < parts; i++)); do
+			part=()
+			for ((j = i; j < ${#progs[@]}; j += parts)); do part+=("${progs[j]}"); done
+			label=$name
+			[ "$parts" = 1 ] || label=$name$((i + 1))
+			launch "$label" "$kernel" "$options" "${part[@]}"
+		done
 	done
 done <"$here/boots"
+wait
 
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ]
+awk '{ p += $1; f += $2; s += $3 }
+END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 || p == 0 }' "$sums"

@@ -17,6 +17,11 @@
 #include <linux/sysctl.h>
 #include <asm/msr.h>
 
+/* cpuid(): processor.h brought it along until its own header moved here */
+#if __has_include(<asm/cpuid/api.h>)
+#include <asm/cpuid/api.h>
+#endif
+
 /* 6.16 renamed the 64-bit MSR accessors and dropped the old names */
 static __always_inline u64 kpmu_rdmsr(u32 msr)
 {
@@ -104,6 +109,17 @@ static inline void kpmu_vm_flags_set(struct vm_area_struct *vma,
 	vm_flags_set(vma, flags);
 #else
 	vma->vm_flags |= flags;
+#endif
+}
+
+/* Where the call that an ftrace callback was entered for goes on */
+static __always_inline void
+kpmu_ftrace_set_ip(struct ftrace_regs *fregs, unsigned long ip)
+{
+#ifdef ftrace_regs_set_instruction_pointer
+	ftrace_regs_set_instruction_pointer(fregs, ip);
+#else
+	ftrace_instruction_pointer_set(fregs, ip);
 #endif
 }
 

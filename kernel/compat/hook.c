@@ -98,6 +98,7 @@ void kpmu_fhooks_unregister(void)
 		any |= fhooks[i].ok;
 	if (any)
 		unregister_ftrace_function(&fhook_ops);
+	ftrace_free_filter(&fhook_ops);
 	nr_fhooks = 0;
 }
 

@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct ftrace_regs;
+struct seq_file;
 struct tracepoint;
 
 /**
@@ -29,6 +30,41 @@ struct kpmu_fhook {
 
 int kpmu_fhooks_register(struct kpmu_fhook *hooks, int n);
 void kpmu_fhooks_unregister(void);
+
+/**
+ * struct kpmu_divert - a kernel function that is called through one of ours
+ * @func: its name
+ * @instead: what is called in its place, with the same arguments; must call
+ *	kpmu_divert_done() last, and may call the function itself by
+ *	kpmu_ksym_call()
+ * @feature: what does not work without it
+ * @running: calls of @instead under way
+ * @hits: how often it was called
+ * @ok: it is in place
+ * @ip: where the function is, learnt at its first call
+ */
+struct kpmu_divert {
+	const char *func;
+	void *instead;
+	const char *feature;
+	atomic_t running;
+	atomic_long_t hits;
+	bool ok;
+	unsigned long ip;
+};
+
+int kpmu_diverts_register(struct kpmu_divert *diverts, int n);
+void kpmu_diverts_unregister(void);
+void kpmu_diverts_show(struct seq_file *m);
+
+/**
+ * kpmu_divert_done() - the replacement is about to return
+ * @d: the function it stands for
+ */
+static inline void kpmu_divert_done(struct kpmu_divert *d)
+{
+	atomic_dec(&d->running);
+}
 
 /**
  * struct kpmu_thook - a tracepoint we can listen to

@@ -11,7 +11,6 @@
 #include <linux/perf_event.h>
 #include <linux/ptrace.h>
 #include <linux/security.h>
-#include <asm/timer.h>
 
 #include "compat.h"
 #include "ksym.h"
@@ -64,6 +63,16 @@ const char *kpmu_ksym_name(enum kpmu_ksym sym)
 bool kpmu_ksym_has(enum kpmu_ksym sym)
 {
 	return addr[sym];
+}
+
+/**
+ * kpmu_ksym_optional() - is a kernel complete without it?
+ * @sym: which
+ */
+bool kpmu_ksym_optional(enum kpmu_ksym sym)
+{
+	return sym == KSYM_perf_create_mediated_pmu ||
+	       sym == KSYM_nr_mediated_pmu_vms;
 }
 
 /**
@@ -176,33 +185,24 @@ bool kpmu_cr4_update_pce(void)
 	return true;
 }
 
-static bool returns_true(enum kpmu_ksym sym)
+/**
+ * kpmu_native_reserve() - the kernel's perf takes the counters for an event
+ *
+ * Context: task, may sleep; only in the place of that function.
+ * Return: 0, or its error.
+ */
+int kpmu_native_reserve(void)
 {
-	return addr[sym] && (kpmu_ksym_call(sym, 0, 0, 0, 0) & 0xff);
+	return kpmu_ksym_call(KSYM_x86_reserve_hardware, 0, 0, 0, 0);
 }
 
 /**
- * kpmu_tsc_get() - how local_clock() is made, on this CPU
- * @tsc: filled in
+ * kpmu_native_create_vpmu() - a guest gets the counters while it runs
  *
- * Context: preemption off.
- * Return: false when local_clock() is not made of the time stamp counter alone,
- * or that cannot be known.
+ * Context: task, may sleep; only in the place of that function.
+ * Return: 0, or its error.
  */
-bool kpmu_tsc_get(struct kpmu_tsc *tsc)
+int kpmu_native_create_vpmu(void)
 {
-	const u64 *offset = kpmu_ksym_data(KSYM___sched_clock_offset);
-	struct cyc2ns_data data;
-
-	if (!offset || !addr[KSYM_cyc2ns_read_begin] ||
-	    !addr[KSYM_cyc2ns_read_end] ||
-	    !returns_true(KSYM_using_native_sched_clock) ||
-	    !returns_true(KSYM_sched_clock_stable))
-		return false;
-	kpmu_ksym_call(KSYM_cyc2ns_read_begin, (unsigned long)&data, 0, 0, 0);
-	tsc->mult = data.cyc2ns_mul;
-	tsc->shift = data.cyc2ns_shift;
-	tsc->zero = data.cyc2ns_offset + *offset;
-	kpmu_ksym_call(KSYM_cyc2ns_read_end, 0, 0, 0, 0);
-	return true;
+	return kpmu_ksym_call(KSYM_perf_create_mediated_pmu, 0, 0, 0, 0);
 }

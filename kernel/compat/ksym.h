@@ -14,6 +14,9 @@ struct task_struct;
 	X(sysctl_perf_event_paranoid)	\
 	X(pmc_refcount)			\
 	X(active_events)			\
+	X(x86_reserve_hardware)			\
+	X(perf_create_mediated_pmu)		\
+	X(nr_mediated_pmu_vms)			\
 	X(watchdog_enabled)			\
 	X(cr4_update_pce)			\
 	X(rdpmc_always_available_key)		\
@@ -30,6 +33,7 @@ enum kpmu_ksym { KPMU_KSYMS(KPMU_KSYM_ENUM) KSYM_NR };
 int kpmu_ksym_init(void);
 const char *kpmu_ksym_name(enum kpmu_ksym sym);
 bool kpmu_ksym_has(enum kpmu_ksym sym);
+bool kpmu_ksym_optional(enum kpmu_ksym sym);
 void *kpmu_ksym_data(enum kpmu_ksym sym);
 unsigned long kpmu_ksym_call(enum kpmu_ksym sym, unsigned long a0,
 			     unsigned long a1, unsigned long a2,
@@ -41,19 +45,7 @@ bool kpmu_ptrace_may_attach(struct task_struct *task, bool *known);
 int kpmu_lsm_open(int class, u32 type, u64 config);
 int kpmu_native_paranoid(int dflt);
 bool kpmu_cr4_update_pce(void);
-
-/**
- * struct kpmu_tsc - how local_clock() follows from the time stamp counter
- * @mult: multiplier
- * @shift: bits to shift the product right
- * @zero: what to add
- */
-struct kpmu_tsc {
-	u32 mult;
-	u32 shift;
-	u64 zero;
-};
-
-bool kpmu_tsc_get(struct kpmu_tsc *tsc);
+int kpmu_native_reserve(void);
+int kpmu_native_create_vpmu(void);
 
 #endif

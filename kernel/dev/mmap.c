@@ -26,6 +26,11 @@ static struct mutex *lock_of(const struct kpmu_event *e)
 	return &locks[hash_ptr(e, LOCK_BITS)];
 }
 
+static struct kpmu_ring *ring_of(const struct kpmu_event *e)
+{
+	return rcu_dereference_protected(e->ring, lockdep_is_held(lock_of(e)));
+}
+
 /*
  * Who maps an event can read its counter if it is the one that is counted, or if
  * he is on the CPU that is counted.  The sum over inherited events is for read(2).
@@ -47,7 +52,7 @@ static void ring_open(struct vm_area_struct *vma)
 	e->maps++;
 	if (grant) {
 		kpmu_rdpmc_share(grant);
-		kpmu_page_set(e, e->ring->page, 1);
+		kpmu_page_set(e, ring_of(e)->page, 1);
 	}
 	mutex_unlock(lock_of(e));
 }
@@ -60,7 +65,7 @@ static void ring_close(struct vm_area_struct *vma)
 	bool last;
 
 	mutex_lock(lock_of(e));
-	ring = e->ring;
+	ring = ring_of(e);
 	last = !--e->maps;
 	kpmu_page_set(e, last ? NULL : ring->page, grant ? -1 : 0);
 	if (last)
@@ -112,7 +117,7 @@ static struct kpmu_ring *make_ring(const struct kpmu_event *e,
 static int map_ring(struct kpmu_event *e, struct vm_area_struct *vma,
 		    unsigned long nr_pages)
 {
-	struct kpmu_ring *ring = e->ring;
+	struct kpmu_ring *ring = ring_of(e);
 	int err;
 
 	if (nr_pages && !is_power_of_2(nr_pages))
@@ -155,7 +160,7 @@ static int map_locked(struct kpmu_event *e, struct vm_area_struct *vma,
 	vma->vm_private_data = grant;
 	vma->vm_ops = &ring_vm_ops;
 	e->maps++;
-	kpmu_page_set(e, e->ring->page, grant ? 1 : 0);
+	kpmu_page_set(e, ring_of(e)->page, grant ? 1 : 0);
 	return 0;
 }
 

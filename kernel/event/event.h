@@ -155,7 +155,7 @@ struct kpmu_event {
 	refcount_t ref;
 	u64 config;
 	struct fasync_struct *fasync;
-	struct kpmu_ring *ring;
+	struct kpmu_ring __rcu *ring;
 	u32 maps;
 	u32 user_reads;
 	struct hlist_node mapped_node;

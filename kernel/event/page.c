@@ -10,7 +10,7 @@
  */
 #include <linux/perf_event.h>
 
-#include "../compat/ksym.h"
+#include "../compat/tsc.h"
 #include "../sched/sched.h"
 #include "event.h"
 

@@ -55,19 +55,13 @@ static void on_prctl_disable(struct ftrace_regs *fregs)
 	kpmu_prctl(KPMU_OP_DISABLE);
 }
 
-/* The kernel's own perf is about to look whether the counters are free */
-static void on_reserve(struct ftrace_regs *fregs)
-{
-	kpmu_counters_yield();
-}
-
 /* Tracepoints, in place only while somebody needs them */
 static struct kpmu_thook thooks[KPMU_NR_LAZY] = {
 	[KPMU_LAZY_SWITCH] = { "sched_switch", on_switch, "events on tasks" },
 	[KPMU_LAZY_FORK] = { "task_newtask", on_fork, "inherit" },
 };
 
-enum { HOOK_EXIT, HOOK_EXEC, HOOK_ENABLE, HOOK_DISABLE, HOOK_RESERVE };
+enum { HOOK_EXIT, HOOK_EXEC, HOOK_ENABLE, HOOK_DISABLE };
 
 static struct kpmu_fhook fhooks[] = {
 	[HOOK_EXIT] = { "perf_event_exit_task", on_exit,
@@ -76,8 +70,6 @@ static struct kpmu_fhook fhooks[] = {
 			"enable_on_exec, remove_on_exec" },
 	[HOOK_ENABLE] = { "perf_event_task_enable", on_prctl_enable, "prctl" },
 	[HOOK_DISABLE] = { "perf_event_task_disable", on_prctl_disable, "prctl" },
-	[HOOK_RESERVE] = { "x86_reserve_hardware", on_reserve,
-			   "counters kept between events" },
 };
 
 /**
@@ -203,9 +195,11 @@ void kpmu_hooks_show(struct seq_file *m)
 		seq_printf(m, "%-26s %-8s %s (%ld calls)\n", fhooks[i].func,
 			   fhooks[i].ok ? "ok" : "missing", fhooks[i].feature,
 			   atomic_long_read(&fhooks[i].hits));
+	kpmu_diverts_show(m);
 	for (i = 0; i < KSYM_NR; i++)
 		seq_printf(m, "%-26s %s\n", kpmu_ksym_name(i),
-			   kpmu_ksym_has(i) ? "ok" : "missing");
+			   kpmu_ksym_has(i) ? "ok" :
+			   kpmu_ksym_optional(i) ? "absent" : "missing");
 }
 
 int __init kpmu_hooks_init(void)
@@ -216,7 +210,6 @@ int __init kpmu_hooks_init(void)
 	err = kpmu_fhooks_register(fhooks, ARRAY_SIZE(fhooks));
 	if (err)
 		pr_notice("some hooks are missing (%d): see kpmu/caps in debugfs\n", err);
-	kpmu_counters_keep(fhooks[HOOK_RESERVE].ok);
 	hp_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "kpmu:online",
 				     cpu_up, cpu_down);
 	if (hp_state >= 0)
@@ -232,7 +225,6 @@ void kpmu_hooks_exit(void)
 
 	cancel_delayed_work_sync(&linger);
 	kpmu_ctxs_reap(0);
-	kpmu_counters_keep(false);
 	for (i = 0; i < KPMU_NR_LAZY; i++)
 		kpmu_thook_disarm(&thooks[i]);
 	kpmu_fhooks_unregister();

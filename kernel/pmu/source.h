@@ -128,14 +128,6 @@ void kpmu_commit(const struct kpmu_slots *want);
 void kpmu_counters_yield(void);
 
 /**
- * kpmu_counters_keep() - whether to keep the counters after the last event
- * @on: somebody calls kpmu_counters_yield() when others want them
- *
- * Context: task.
- */
-void kpmu_counters_keep(bool on);
-
-/**
  * kpmu_counters_offline() - this CPU goes; nothing is on its counters
  *
  * Context: on the CPU, IRQs off.

@@ -125,7 +125,7 @@ void kpmu_ring_commit(struct kpmu_ring *ring, struct kpmu_ring_handle *h)
 /* See ring.h */
 void kpmu_ring_wake(struct kpmu_ring *ring)
 {
-	atomic_set(&ring->polled, EPOLLIN | EPOLLRDNORM);
+	atomic_set(&ring->polled, (__force int)(EPOLLIN | EPOLLRDNORM));
 	/* Held until the work ran; gone already means nobody waits */
 	if (!refcount_inc_not_zero(&ring->ref))
 		return;

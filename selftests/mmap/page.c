@@ -84,9 +84,9 @@ TEST(capabilities)
 	int fd = insns();
 	struct perf_event_mmap_page *p = map(fd, 1, PROT_READ);
 
-	EXPECT_EQ(+p->cap_bit0, 0);
-	EXPECT_EQ(+p->cap_bit0_is_deprecated, 1);
-	EXPECT_EQ(+p->cap_user_rdpmc, 1);
+	EXPECT_EQ((int)p->cap_bit0, 0);
+	EXPECT_EQ((int)p->cap_bit0_is_deprecated, 1);
+	EXPECT_EQ((int)p->cap_user_rdpmc, 1);
 	EXPECT_EQ(p->capabilities >> 6, 0);
 	/* Off: nothing to read, the count is the offset */
 	EXPECT_EQ(p->index, 0);
@@ -94,7 +94,7 @@ TEST(capabilities)
 	ev_enable(fd);
 	EXPECT_NE(p->index, 0);
 	EXPECT_EQ(p->pmc_width, counter_width());
-	EXPECT_EQ(+p->cap_user_time, +p->cap_user_time_zero);
+	EXPECT_EQ((int)p->cap_user_time, (int)p->cap_user_time_zero);
 	ev_disable(fd);
 	EXPECT_EQ(p->index, 0);
 	EXPECT_EQ(p->offset, ev_count(fd));

@@ -547,7 +547,7 @@ TEST(knob_0)
 	fd = insns(-1);
 	p = map(fd);
 	ev_enable(fd);
-	EXPECT_EQ(+p->cap_user_rdpmc, 0);
+	EXPECT_EQ((int)p->cap_user_rdpmc, 0);
 	EXPECT_EQ(p->index, 0);
 	EXPECT_TRUE(faults());
 	ASSERT_EQ(write_long(knob(), 1), 0);
@@ -589,7 +589,7 @@ TEST(of_a_cpu)
 	fd = ev_must(&a, -1, 0, -1, 0);
 	p = map(fd);
 	ev_enable(fd);
-	EXPECT_EQ(+p->cap_user_rdpmc, 1);
+	EXPECT_EQ((int)p->cap_user_rdpmc, 1);
 	for (i = 0; i < 200; i++) {
 		struct pair r;
 

@@ -38,7 +38,7 @@ struct kpmu_value {
 
 /* The compiler keeps the order of what is before and after; x86 does anyway */
 #define __kpmu_barrier()	__asm__ __volatile__("" : : : "memory")
-#define __kpmu_load(x)		(*(const volatile __typeof__(x) *)&(x))
+#define __kpmu_load(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 
 static inline __u64 __kpmu_rdtsc(void)
 {
@@ -99,7 +99,7 @@ static inline int kpmu_read_self(const struct perf_event_mmap_page *page,
 		v->enabled = __kpmu_load(page->time_enabled);
 		v->running = __kpmu_load(page->time_running);
 		v->value = __kpmu_load(page->offset);
-		/* Bits by number: bit fields are not for volatile */
+		/* Bits by number: bit fields cannot be loaded by themselves */
 		if (caps & (1u << 3)) {
 			cyc = __kpmu_rdtsc();
 			mult = __kpmu_load(page->time_mult);

@@ -59,9 +59,9 @@ void x86_user_jump(struct kpmu_hw *hw, u64 from, u64 to)
 	if (!page->index)
 		return;
 	WRITE_ONCE(page->lock, page->lock + 1);
-	smp_wmb();
+	smp_wmb();	/* readers see the lock change first */
 	page->offset += sign_extend(from) - sign_extend(to);
-	smp_wmb();
+	smp_wmb();	/* and last */
 	WRITE_ONCE(page->lock, page->lock + 1);
 }
 

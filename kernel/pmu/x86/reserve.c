@@ -6,8 +6,8 @@
  *
  * They are not given back with the last event but when somebody asks: taking
  * and giving costs more than the rest of an open and close, and programs
- * open and close in rows.  Who asks is seen by a hook on the kernel's perf;
- * without that hook, they are given back at once.
+ * open and close in rows.  Who asks is seen in rival.c; where that does not
+ * work, they are given back at once.
  */
 #define pr_fmt(fmt) "kpmu: " fmt
 
@@ -18,7 +18,6 @@
 #include <asm/apic.h>
 #include <asm/nmi.h>
 
-#include "../../compat/ksym.h"
 #include "msr.h"
 
 /* For taking and giving back.  IRQs stay on: other CPUs are called under it */
@@ -27,6 +26,8 @@ static DEFINE_SPINLOCK(reserve_lock);
 /* Events that need the counters; -1 while we do not have them */
 static atomic_t users = ATOMIC_INIT(-1);
 static bool keep;
+/* Others who are taking them right now */
+static int asking;
 
 /*
  * Both bitmaps, always by the classic numbers: counters written in full width
@@ -63,42 +64,33 @@ static void release_all(void)
 	}
 }
 
-static void complain(void)
-{
-	unsigned long *watchdog = kpmu_ksym_data(KSYM_watchdog_enabled);
-	atomic_t *native = kpmu_ksym_data(KSYM_pmc_refcount);
-
-	if (watchdog && *watchdog & 1)
-		pr_notice_ratelimited("the NMI watchdog holds the counters: sysctl kernel.nmi_watchdog=0 frees them\n");
-	else if (native)
-		pr_notice_ratelimited("the kernel's perf holds the counters (%d events)\n",
-				      atomic_read(native));
-	else
-		pr_notice_ratelimited("another driver holds the counters\n");
-}
-
 /**
  * x86_get() - take the counters for one more event
  *
  * Context: task.
- * Return: 0, or -EBUSY with the holder's name on the log.
+ * Return: 0; -EBUSY with the holder's name on the log; -EOPNOTSUPP where
+ * others could not be kept off them.
  */
 int x86_get(void)
 {
-	bool ok = true;
+	const char *holder = NULL;
 
 	if (atomic_inc_unless_negative(&users))
 		return 0;
+	if (!x86_guarded())
+		return -EOPNOTSUPP;
 	spin_lock(&reserve_lock);
 	if (!atomic_inc_unless_negative(&users)) {
-		ok = reserve_all();
-		if (ok)
+		holder = x86_rival();
+		if (!holder && (asking || !reserve_all()))
+			holder = x86_rival_guess();
+		if (!holder)
 			atomic_set(&users, 1);
 	}
 	spin_unlock(&reserve_lock);
-	if (ok)
+	if (!holder)
 		return 0;
-	complain();
+	pr_notice_ratelimited("%s\n", holder);
 	return -EBUSY;
 }
 
@@ -125,17 +117,53 @@ static bool is_ready(int cpu, void *unused)
 	return READ_ONCE(per_cpu(x86_cpu, cpu).ready);
 }
 
+static bool yield_locked(void)
+{
+	if (atomic_cmpxchg(&users, 0, -1) == 0) {
+		/* Leave every CPU's registers as they were found */
+		on_each_cpu_cond(is_ready, clear_this_cpu, NULL, true);
+		release_all();
+	}
+	return atomic_read(&users) < 0;
+}
+
 /* See source.h */
 void kpmu_counters_yield(void)
 {
 	if (atomic_read(&users))
 		return;
 	spin_lock(&reserve_lock);
-	if (atomic_cmpxchg(&users, 0, -1) == 0) {
-		/* Leave every CPU's registers as they were found */
-		on_each_cpu_cond(is_ready, clear_this_cpu, NULL, true);
-		release_all();
-	}
+	yield_locked();
+	spin_unlock(&reserve_lock);
+}
+
+/**
+ * x86_ask() - may somebody else take the counters now?
+ *
+ * Context: task.
+ * Return: true, and then we do not take them until x86_asked(); false while an
+ * event of ours needs them.
+ */
+bool x86_ask(void)
+{
+	bool ok;
+
+	spin_lock(&reserve_lock);
+	ok = yield_locked();
+	asking += ok;
+	spin_unlock(&reserve_lock);
+	return ok;
+}
+
+/**
+ * x86_asked() - whoever asked has got them by now, or has not
+ *
+ * Context: task.
+ */
+void x86_asked(void)
+{
+	spin_lock(&reserve_lock);
+	asking--;
 	spin_unlock(&reserve_lock);
 }
 
@@ -150,8 +178,13 @@ void x86_put(void)
 		kpmu_counters_yield();
 }
 
-/* See source.h */
-void kpmu_counters_keep(bool on)
+/**
+ * x86_keep() - whether to keep the counters after the last event
+ * @on: whoever else wants them calls x86_ask()
+ *
+ * Context: task.
+ */
+void x86_keep(bool on)
 {
 	keep = on;
 	kpmu_counters_yield();

@@ -60,12 +60,18 @@ int __init kpmu_sources_init(void)
 	/* A machine without a PMU still has the other kinds of event */
 	if (err == -ENODEV)
 		return 0;
-	return err ?: x86_pmi_init();
+	if (!err)
+		err = x86_pmi_init();
+	if (!err)
+		x86_rivals_init();
+	return err;
 }
 
 void kpmu_sources_exit(void)
 {
 	x86_rdpmc_exit();
-	if (x86_pmu.version)
-		x86_pmi_exit();
+	if (!x86_pmu.version)
+		return;
+	x86_rivals_exit();
+	x86_pmi_exit();
 }

@@ -177,6 +177,14 @@ void x86_rdpmc_exit(void);
 void x86_cpu_setup(struct x86_cpu *c);
 void x86_cpu_clear(struct x86_cpu *c);
 void x86_counter_write(int idx, u64 val);
+bool x86_ask(void);
+void x86_asked(void);
+void x86_keep(bool on);
+void x86_rivals_init(void);
+void x86_rivals_exit(void);
+bool x86_guarded(void);
+const char *x86_rival(void);
+const char *x86_rival_guess(void);
 int x86_pmi_init(void);
 void x86_pmi_exit(void);
 

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who else wants the counters: the kernel's own perf, and on newer kernels a
+ * VMM that gives them to a guest while it runs (mediated vPMU).
+ *
+ * The bitmaps of reserve.c are not enough.  From version 6 of the PMU on, the
+ * kernel's perf asks them about registers that they do not manage, so they
+ * refuse nobody; and a VMM does not ask them at all.  So both are called
+ * through functions of ours, which know whether the counters are free before
+ * and see how it ends.  Between the two we do not take them.
+ */
+#define pr_fmt(fmt) "kpmu: " fmt
+
+#include <linux/atomic.h>
+#include <linux/printk.h>
+
+#include "../../compat/hook.h"
+#include "../../compat/ksym.h"
+#include "x86.h"
+
+static int reserve_hardware(void);
+static int create_vpmu(void);
+
+static struct kpmu_divert rivals[] = {
+	{ .func = "x86_reserve_hardware", .instead = reserve_hardware,
+	  .feature = "counters kept between events; PMU version 6" },
+	{ .func = "perf_create_mediated_pmu", .instead = create_vpmu,
+	  .feature = "guests with a vPMU of their own" },
+};
+
+/* In the place of x86_reserve_hardware() */
+static int reserve_hardware(void)
+{
+	int err = -EBUSY;
+
+	if (x86_ask()) {
+		err = kpmu_native_reserve();
+		x86_asked();
+	} else {
+		pr_notice_ratelimited("the kernel's perf asked for the counters, an event of /dev/kpmu has them\n");
+	}
+	kpmu_divert_done(&rivals[0]);
+	return err;
+}
+
+/* In the place of perf_create_mediated_pmu() */
+static int create_vpmu(void)
+{
+	int err = -EBUSY;
+
+	if (x86_ask()) {
+		err = kpmu_native_create_vpmu();
+		x86_asked();
+	} else {
+		pr_notice_ratelimited("a virtual machine asked for the counters, an event of /dev/kpmu has them\n");
+	}
+	kpmu_divert_done(&rivals[1]);
+	return err;
+}
+
+static bool counts(enum kpmu_ksym sym)
+{
+	atomic_t *n = kpmu_ksym_data(sym);
+
+	return n && atomic_read(n);
+}
+
+/**
+ * x86_rival() - who has the counters, if the bitmaps may not know
+ *
+ * Context: with x86_ask() held off.
+ * Return: what to say of it, NULL if nobody has.
+ */
+const char *x86_rival(void)
+{
+	if (counts(KSYM_nr_mediated_pmu_vms))
+		return "a virtual machine holds the counters";
+	if (counts(KSYM_pmc_refcount))
+		return x86_rival_guess();
+	return NULL;
+}
+
+/**
+ * x86_rival_guess() - who may have the counters, as somebody has
+ *
+ * Context: any.
+ */
+const char *x86_rival_guess(void)
+{
+	unsigned long *watchdog = kpmu_ksym_data(KSYM_watchdog_enabled);
+
+	if (watchdog && *watchdog & 1)
+		return "the NMI watchdog holds the counters: sysctl kernel.nmi_watchdog=0 frees them";
+	if (counts(KSYM_pmc_refcount))
+		return "the kernel's perf holds the counters";
+	return "another driver holds the counters";
+}
+
+/**
+ * x86_guarded() - can all who may want the counters be kept off them?
+ *
+ * Context: any.
+ */
+bool x86_guarded(void)
+{
+	if (x86_pmu.version >= 6 &&
+	    !(rivals[0].ok && kpmu_ksym_has(KSYM_pmc_refcount)))
+		return false;
+	return rivals[1].ok || !kpmu_ksym_has(KSYM_nr_mediated_pmu_vms);
+}
+
+/**
+ * x86_rivals_init() - have others ask us first
+ *
+ * Context: module init, may sleep.
+ */
+void __init x86_rivals_init(void)
+{
+	int n = kpmu_ksym_has(KSYM_perf_create_mediated_pmu) ? 2 : 1;
+	int err = -ENOENT;
+
+	if (kpmu_ksym_has(KSYM_x86_reserve_hardware))
+		err = kpmu_diverts_register(rivals, n);
+	if (err)
+		pr_notice("the kernel's perf cannot be made to ask (%d)%s\n", err,
+			  x86_guarded() ? "" : ": no hardware events");
+	x86_keep(rivals[0].ok);
+}
+
+/**
+ * x86_rivals_exit() - give the counters back and ask nobody to ask
+ *
+ * Context: module exit, may sleep.
+ */
+void x86_rivals_exit(void)
+{
+	x86_keep(false);
+	kpmu_diverts_unregister();
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Everything at once, at random, for a bounded time: see chaos.h for what is
+ * done, and to whom.  Meanwhile witnesses, which nobody keeps from counting,
+ * must count exactly, and at the end nothing may be left.
+ *
+ * KPMU_STRESS: for how many seconds (default 20); KPMU_SEED: where the random
+ * numbers start (printed).
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "chaos.h"
+#include "harness.h"
+#include "task.h"
+
+#define NR_CHAOS	6
+#define NR_MORTAL	3	/* of them */
+#define NR_WITNESS	4
+
+/* At the end the module must go, so this process does not hold it */
+const bool ev_device_late = true;
+
+struct shared *sh;
+unsigned int seed;
+
+/* Open a witness; the kernel's own perf may have the counters for a moment */
+static int witness_open(pid_t pid)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	int fd;
+
+	a.disabled = 0;
+	a.pinned = 1;
+	a.read_format = FORMAT_TIMES;
+	while ((fd = ev_open(&a, pid, -1, -1, PERF_FLAG_FD_CLOEXEC)) < 0) {
+		if (errno != EBUSY) {
+			wrong("witness: %s", strerror(errno));
+			_exit(1);
+		}
+		did(A_waited_for_native);
+		usleep(1000);
+	}
+	return fd;
+}
+
+static uint64_t must_have_run(int fd)
+{
+	struct ev_times t;
+
+	if (read(fd, &t, sizeof(t)) != sizeof(t)) {
+		wrong("a pinned witness lost its counter");
+		return 0;
+	}
+	if (t.running != t.enabled)
+		wrong("a pinned witness ran %llu of %llu ns",
+		      (unsigned long long)t.running, (unsigned long long)t.enabled);
+	return t.value;
+}
+
+/* From one read to the next the same instructions but for the rounds */
+static uint64_t between_reads(int fd, uint64_t rounds)
+{
+	struct ev_times one, two;
+
+	if (read(fd, &one, sizeof(one)) < 0)
+		return 0;
+	work(rounds);
+	if (read(fd, &two, sizeof(two)) < 0)
+		return 0;
+	return two.value - one.value;
+}
+
+/* Counts itself, on whatever CPU */
+static void witness_self(void)
+{
+	uint64_t rounds, got, bare;
+	int fd = -1;
+
+	while (!sh->stop) {
+		if (fd < 0)
+			fd = witness_open(0);
+		bare = between_reads(fd, 1);
+		rounds = 1 + any(300000);
+		got = between_reads(fd, rounds);
+		if (exact() && got - bare != 4 * (rounds - 1))
+			wrong("%llu rounds of own work counted as %lld instructions",
+			      (unsigned long long)rounds, (long long)(got - bare));
+		must_have_run(fd);
+		did(A_exact_self);
+		if (!any(4))
+			pin_to(any(nr_cpus()));
+		if (!any(8)) {
+			close(fd);
+			fd = -1;
+		}
+	}
+}
+
+/* Another's work, which is moved about meanwhile: the sum is exact */
+static void witness_other(int slot)
+{
+	uint64_t rounds, one, bare;
+	struct worker w;
+	cpu_set_t set;
+	int fd, i;
+
+	while (!sh->stop) {
+		worker_start(&w);
+		sh->pid[slot] = w.pid;
+		fd = witness_open(w.pid);
+		for (i = 0; i < 10 && !sh->stop; i++) {
+			one = must_have_run(fd);
+			worker_run(&w, 1);
+			bare = must_have_run(fd) - one;
+			rounds = 1 + any(500000);
+			one = must_have_run(fd);
+			worker_go(&w, rounds);
+			for (int k = any(20); k; k--) {
+				CPU_ZERO(&set);
+				CPU_SET(any(nr_cpus()), &set);
+				sched_setaffinity(w.pid, sizeof(set), &set);
+				sched_yield();
+			}
+			worker_wait(&w);
+			one = must_have_run(fd) - one - bare;
+			if (exact() && one != 4 * (rounds - 1))
+				wrong("%llu rounds of another's work counted as %lld instructions",
+				      (unsigned long long)rounds, (long long)one);
+			did(A_exact_other);
+		}
+		close(fd);
+		worker_stop(&w);
+	}
+}
+
+static void hotplug(void)
+{
+	int cpu = nr_cpus() - 1, on = 1;
+
+	while (!sh->stop) {
+		usleep(50000 + any(300000));
+		on = !on;
+		if (!cpu_online(cpu, on))
+			did(A_hotplugged);
+	}
+	cpu_online(cpu, 1);
+}
+
+static void role(int n)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (n < NR_CHAOS)
+		chaos(n < NR_MORTAL);
+	else if (n == NR_CHAOS + NR_WITNESS)
+		hotplug();
+	else if (n % 2)
+		witness_self();
+	else
+		witness_other(n);
+	_exit(0);
+}
+
+#define NR_ROLES	(NR_CHAOS + NR_WITNESS + 1)
+
+static pid_t start(int n)
+{
+	pid_t pid;
+
+	seed++;
+	pid = fork();
+	if (!pid) {
+		seed = seed * 1000 + n;
+		role(n);
+	}
+	sh->pid[n] = pid;
+	return pid;
+}
+
+static long stat_of(const char *name)
+{
+	char line[256];
+	long val = -1;
+	FILE *f = fopen("/sys/kernel/debug/kpmu/stats", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, strlen(name)))
+			val = atol(line + strlen(name));
+	if (f)
+		fclose(f);
+	return val;
+}
+
+/* Links are aliases of merged caches, which the kernel leaves behind */
+static int slabs(void)
+{
+	DIR *d = opendir("/sys/kernel/slab");
+	struct dirent *e;
+	int n = 0;
+
+	while (d && (e = readdir(d)))
+		n += e->d_type != DT_LNK && !strncmp(e->d_name, "kpmu", 4);
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static void nothing_left(struct __test *_metadata)
+{
+	int fd = open("/kpmu.ko", O_RDONLY | O_CLOEXEC), i, err = EAGAIN;
+
+	/* What the last processes had goes a little after them */
+	for (i = 0; i < 100 && stat_of("opens") != stat_of("closes"); i++)
+		usleep(100000);
+	printf("# %ld events opened, %ld closed\n", stat_of("opens"),
+	       stat_of("closes"));
+	EXPECT_GT(stat_of("opens"), 0);
+	EXPECT_EQ(stat_of("opens"), stat_of("closes"));
+	for (i = 0; i < 50 && err == EAGAIN; i++) {
+		err = syscall(SYS_delete_module, "kpmu", O_NONBLOCK) ? errno : 0;
+		usleep(100000);
+	}
+	EXPECT_EQ(err, 0);
+	EXPECT_EQ(slabs(), 0);
+	EXPECT_EQ(syscall(SYS_finit_module, fd, "", 0), 0);
+}
+
+static void run(struct __test *_metadata, int seconds)
+{
+	uint64_t end = now_ns() + seconds * 1000000000ULL;
+	int i, status, dev = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
+	pid_t pid[NR_ROLES];
+
+	ASSERT_GE(dev, 0);
+	ASSERT_EQ(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, sh->pass), 0);
+	for (i = 0; i < NR_ROLES; i++)
+		pid[i] = start(i);
+	while (now_ns() < end) {
+		usleep(any(200000));
+		i = any(NR_MORTAL);
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+		did(A_killed);
+		pid[i] = start(i);
+	}
+	sh->stop = 1;
+	for (i = 0; i < NR_ROLES; i++) {
+		EXPECT_EQ(waitpid(pid[i], &status, 0), pid[i]);
+		EXPECT_EQ(status, 0);
+	}
+	close(sh->pass[0]);
+	close(sh->pass[1]);
+	close(dev);
+}
+
+TEST_TIMEOUT(random, 7200)
+{
+#define NAME(x) #x,
+	static const char *const names[] = { ACTIONS(NAME) };
+	const char *t = getenv("KPMU_STRESS"), *s = getenv("KPMU_SEED");
+	int seconds = t ? atoi(t) : 20, i;
+
+	seed = s && *s ? strtoul(s, NULL, 0) : now_ns() / 1000 % 1000000;
+	printf("# %d seconds, seed %u\n", seconds, seed);
+	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE,
+		  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(sh, MAP_FAILED);
+	run(_metadata, seconds);
+	for (i = 0; i < NR_ACTIONS; i++) {
+		printf("# %10ld %s\n", sh->done[i], names[i]);
+		if (seconds >= 20 && i != A_native_won && i != A_waited_for_native)
+			EXPECT_GT(sh->done[i], 0);
+	}
+	EXPECT_EQ(sh->wrong, 0);
+	nothing_left(_metadata);
+}
+
+/* Execed by a process of ours: our events are 3 and up, whatever they are */
+static int after_exec(void)
+{
+	uint64_t v[512];
+	int fd, n = 0;
+
+	work(10000);
+	for (fd = 3; fd < 40; fd++)
+		n += read(fd, v, sizeof(v)) > 0;
+	return n < 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "exec"))
+		return after_exec();
+	return test_harness_run(argc, argv);
+}
