@@ -16,6 +16,8 @@
 #include <linux/compiler.h>
 #include <linux/types.h>
 #include <asm/local64.h>
+#else
+#include "shim.h"
 #endif
 
 /**

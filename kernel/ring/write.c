@@ -3,7 +3,9 @@
  * The writer.  See core.h; also built in user space, where RING_POINT() lets
  * tests interrupt it at every place that matters.
  */
+#ifdef __KERNEL__
 #include <linux/string.h>
+#endif
 
 #include "core.h"
 
