@@ -9,6 +9,7 @@
 
 #include <linux/version.h>
 #include <linux/types.h>
+#include <linux/cgroup.h>
 #include <linux/device.h>
 #include <linux/hrtimer.h>
 #include <linux/ftrace.h>
@@ -68,6 +69,17 @@ static __always_inline u64 kpmu_rdpmc(u32 counter)
 
 	asm volatile("rdpmc" : "=a" (lo), "=d" (hi) : "c" (counter));
 	return lo | (u64)hi << 32;
+}
+
+/* The cgroup of a task as the perf_event controller sees it; under RCU */
+static __always_inline struct cgroup_subsys_state *
+kpmu_task_css(struct task_struct *task)
+{
+#ifdef CONFIG_CGROUP_PERF
+	return task_css(task, perf_event_cgrp_id);
+#else
+	return NULL;
+#endif
 }
 
 /* 6.15 folded the callback into the set-up call */

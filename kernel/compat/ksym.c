@@ -7,6 +7,9 @@
  */
 #define pr_fmt(fmt) "kpmu: " fmt
 
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/fs.h>
 #include <linux/kprobes.h>
 #include <linux/perf_event.h>
 #include <linux/ptrace.h>
@@ -205,4 +208,31 @@ int kpmu_native_reserve(void)
 int kpmu_native_create_vpmu(void)
 {
 	return kpmu_ksym_call(KSYM_perf_create_mediated_pmu, 0, 0, 0, 0);
+}
+
+/**
+ * kpmu_css_of_fd() - the cgroup whose folder an fd is
+ * @fd: the fd
+ *
+ * Context: task, may sleep.
+ * Return: the cgroup in the hierarchy of the perf_event controller, held; -EBADF if
+ * the fd is not open or not a cgroup's; -ENOENT if the cgroup is gone;
+ * -EOPNOTSUPP if this kernel cannot tell.
+ */
+struct cgroup_subsys_state *kpmu_css_of_fd(int fd)
+{
+	void *subsys = kpmu_ksym_data(KSYM_perf_event_cgrp_subsys);
+	struct file *file = fget(fd);
+	unsigned long css;
+
+	if (!file)
+		return ERR_PTR(-EBADF);
+	if (subsys && addr[KSYM_css_tryget_online_from_dir])
+		css = kpmu_ksym_call(KSYM_css_tryget_online_from_dir,
+				     (unsigned long)file->f_path.dentry,
+				     (unsigned long)subsys, 0, 0);
+	else
+		css = -EOPNOTSUPP;
+	fput(file);
+	return (void *)css;
 }

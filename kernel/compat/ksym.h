@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 
+struct cgroup_subsys_state;
 struct task_struct;
 
 /* One row a symbol, function or variable */
@@ -24,7 +25,9 @@ struct task_struct;
 	X(sched_clock_stable)			\
 	X(cyc2ns_read_begin)			\
 	X(cyc2ns_read_end)			\
-	X(__sched_clock_offset)
+	X(__sched_clock_offset)			\
+	X(css_tryget_online_from_dir)		\
+	X(perf_event_cgrp_subsys)
 
 #define KPMU_KSYM_ENUM(name) KSYM_##name,
 enum kpmu_ksym { KPMU_KSYMS(KPMU_KSYM_ENUM) KSYM_NR };
@@ -45,6 +48,7 @@ bool kpmu_ptrace_may_attach(struct task_struct *task, bool *known);
 int kpmu_lsm_open(int class, u32 type, u64 config);
 int kpmu_native_paranoid(int dflt);
 bool kpmu_cr4_update_pce(void);
+struct cgroup_subsys_state *kpmu_css_of_fd(int fd);
 int kpmu_native_reserve(void);
 int kpmu_native_create_vpmu(void);
 

@@ -35,13 +35,10 @@ static ssize_t event_read(struct file *file, char __user *buf, size_t len,
  */
 void kpmu_event_close(struct kpmu_event *e)
 {
-	bool task = e->ctx->home < 0;
-
 	kpmu_event_detach(e);
 	if (e->family)
 		kpmu_family_close(e);
-	if (task)
-		kpmu_event_unhook(e);
+	kpmu_event_unhook(e);
 	kpmu_event_put(e);
 	kpmu_hooks_linger();
 }

@@ -4,6 +4,7 @@
  * which the kernel's own perf checks them, so that the first error is the same.
  */
 #include <linux/anon_inodes.h>
+#include <linux/cgroup.h>
 #include <linux/cpumask.h>
 #include <linux/fcntl.h>
 #include <linux/file.h>
@@ -14,6 +15,7 @@
 
 #include <uapi/linux/kpmu.h>
 
+#include "../compat/ksym.h"
 #include "../event/event.h"
 #include "../event/family.h"
 #include "../hooks/hooks.h"
@@ -37,6 +39,7 @@ struct request {
 	struct file *group_file;
 	struct kpmu_event *leader;
 	struct task_struct *task;
+	struct cgroup_subsys_state *css;
 	struct kpmu_event *event;
 	int fd;
 	u64 id;
@@ -88,7 +91,7 @@ static int find_leader(struct request *r)
 
 static int find_task(struct request *r)
 {
-	if (r->args->pid == -1)
+	if (r->args->pid == -1 || r->args->flags & PERF_FLAG_PID_CGROUP)
 		return 0;
 	if (!r->args->pid) {
 		r->task = current;
@@ -125,7 +128,7 @@ static int check_cpu(struct request *r)
 }
 
 /* Both must be about the same thing for their values to be comparable */
-static int check_group(struct request *r)
+static int check_group(struct request *r, struct kpmu_ctx *ctx)
 {
 	struct kpmu_event *leader = r->leader;
 
@@ -135,24 +138,46 @@ static int check_group(struct request *r)
 		r->why = "group_fd is not a group leader";
 		return -EINVAL;
 	}
-	if (leader->cpu != r->args->cpu || leader->ctx->task != r->task) {
-		r->why = "group_fd counts for another task or CPU";
+	if (leader->cpu != r->args->cpu || leader->ctx->task != ctx->task ||
+	    leader->ctx->css != ctx->css) {
+		r->why = "group_fd counts for another task, cgroup or CPU";
 		return -EINVAL;
 	}
 	return 0;
+}
+
+static void unhook(struct kpmu_event *e, bool switches)
+{
+	if (switches)
+		kpmu_hooks_put(KPMU_LAZY_SWITCH);
+	if (e->family)
+		kpmu_hooks_put(KPMU_LAZY_FORK);
+}
+
+/**
+ * kpmu_event_unhook() - give back the hooks an event needed
+ * @e: the event, attached once
+ *
+ * Context: task; kpmu_hooks_linger() must follow.
+ */
+void kpmu_event_unhook(struct kpmu_event *e)
+{
+	unhook(e, e->ctx->task || e->ctx->css);
 }
 
 #define ON_EXEC	(KPMU_ATTR_ENABLE_ON_EXEC | KPMU_ATTR_REMOVE_ON_EXEC)
 
 static int get_hooks(struct request *r)
 {
-	bool inherit = r->attr.flags & KPMU_ATTR_INHERIT;
+	bool inherit = r->task && r->attr.flags & KPMU_ATTR_INHERIT;
 	int err;
 
 	if (r->attr.flags & ON_EXEC && !kpmu_hooks_see_exec()) {
 		r->why = "exec cannot be seen on this kernel";
 		return -EOPNOTSUPP;
 	}
+	if (!r->task && !r->css)
+		return 0;
 	err = kpmu_hooks_get(KPMU_LAZY_SWITCH);
 	if (err) {
 		r->why = "task switches cannot be seen on this kernel";
@@ -175,20 +200,23 @@ static int get_hooks(struct request *r)
 	return err;
 }
 
-/**
- * kpmu_event_unhook() - give back the hooks of an event on a task
- * @e: the event
- *
- * Context: task.
- */
-void kpmu_event_unhook(struct kpmu_event *e)
+/* The context that the event is for, held */
+static struct kpmu_ctx *find_ctx(struct request *r)
 {
-	kpmu_hooks_put(KPMU_LAZY_SWITCH);
-	if (e->family)
-		kpmu_hooks_put(KPMU_LAZY_FORK);
+	struct kpmu_ctx *ctx;
+
+	if (r->task)
+		return kpmu_ctx_of_task(r->task);
+	if (r->css)
+		return kpmu_ctx_of_cgroup(r->css, r->args->cpu);
+	/* A CPU's event that joins a cgroup's group counts for the cgroup */
+	ctx = r->leader && r->leader->ctx->css ?
+		r->leader->ctx : &per_cpu(kpmu_cpu, r->args->cpu).ctx;
+	kpmu_ctx_get(ctx);
+	return ctx;
 }
 
-static int attach_task(struct request *r)
+static int attach(struct request *r)
 {
 	struct kpmu_ctx *ctx;
 	int err;
@@ -197,21 +225,21 @@ static int attach_task(struct request *r)
 	if (err)
 		return err;
 	do {
-		ctx = kpmu_ctx_of_task(r->task);
+		ctx = find_ctx(r);
 		if (IS_ERR(ctx)) {
 			err = PTR_ERR(ctx);
 			break;
 		}
 		/* On success the event takes over our reference */
-		err = check_group(r) ?: kpmu_event_attach(r->event, ctx,
-							  r->leader, &r->why);
+		err = check_group(r, ctx) ?:
+		      kpmu_event_attach(r->event, ctx, r->leader, &r->why);
 		if (err)
 			kpmu_ctx_put(ctx);
 		if (err == -EAGAIN)
 			cond_resched();
 	} while (err == -EAGAIN);
 	if (err) {
-		kpmu_event_unhook(r->event);
+		unhook(r->event, r->task || r->css);
 		kpmu_hooks_linger();
 	}
 	return err;
@@ -224,28 +252,29 @@ static int attach_to_task(struct request *r)
 
 	/* Oneself one may always watch, and is not becoming somebody else */
 	if (r->task == current)
-		return attach_task(r);
+		return attach(r);
 	/* What another task may become by exec must not slip in between */
 	err = down_read_interruptible(lock);
 	if (err)
 		return err;
 	err = kpmu_permit(KPMU_PERMIT_TASK, &r->attr, r->task, &r->why) ?:
-	      attach_task(r);
+	      attach(r);
 	up_read(lock);
 	return err;
 }
 
 static int attach_to_cpu(struct request *r)
 {
-	int cpu = r->args->cpu;
-	int err;
+	if (r->args->flags & PERF_FLAG_PID_CGROUP) {
+		struct cgroup_subsys_state *css = kpmu_css_of_fd(r->args->pid);
 
-	err = kpmu_permit(KPMU_PERMIT_CPU, &r->attr, NULL, &r->why);
-	if (err)
-		return err;
-	return check_group(r) ?:
-	       kpmu_event_attach(r->event, &per_cpu(kpmu_cpu, cpu).ctx,
-				 r->leader, &r->why);
+		if (IS_ERR(css)) {
+			r->why = "pid is not an fd of a cgroup's folder";
+			return PTR_ERR(css);
+		}
+		r->css = css;
+	}
+	return kpmu_permit(KPMU_PERMIT_CPU, &r->attr, NULL, &r->why) ?: attach(r);
 }
 
 static int make_event(struct request *r)
@@ -319,11 +348,10 @@ static long open_event(struct request *r)
 	err = check_attr(r);
 	if (err)
 		return err;
-	if (args->flags & PERF_FLAG_PID_CGROUP) {
-		if (args->pid == -1 || args->cpu == -1)
-			return -EINVAL;
-		r->why = "cgroup events are not built yet";
-		return -EOPNOTSUPP;
+	if (args->flags & PERF_FLAG_PID_CGROUP &&
+	    (args->pid == -1 || args->cpu == -1)) {
+		r->why = "a cgroup is watched by fd, on one CPU";
+		return -EINVAL;
 	}
 	return with_fd(r);
 }
@@ -345,6 +373,8 @@ long kpmu_dev_open_event(const struct kpmu_open *args)
 			ret, r.why);
 	if (r.task && r.task != current)
 		put_task_struct(r.task);
+	if (r.css)
+		css_put(r.css);
 	if (r.group_file)
 		fput(r.group_file);
 	return ret;

@@ -165,7 +165,7 @@ static int attach_owned(struct kpmu_ctx *ctx, void *data)
 
 	if (ctx->retired)
 		return -EAGAIN;
-	if (ctx->home >= 0 && ctx->cpu < 0) {
+	if (ctx->home >= 0 && per_cpu(kpmu_cpu, ctx->home).offline) {
 		a->why = "the CPU is offline";
 		return -ENODEV;
 	}

@@ -221,7 +221,7 @@ void kpmu_event_put(struct kpmu_event *e)
 	}
 	if (e->family)
 		kpmu_family_put(e);
-	if (e->ctx && e->ctx->home < 0)
+	if (e->ctx)
 		kpmu_ctx_put(e->ctx);
 	/* Reading a member looks at its leader without a lock */
 	if (e->group.shared)

@@ -45,6 +45,11 @@ static void on_exec(struct ftrace_regs *fregs)
 	kpmu_events_exec();
 }
 
+static void on_cgroup_attach(struct ftrace_regs *fregs)
+{
+	kpmu_cgroup_moved();
+}
+
 static void on_prctl_enable(struct ftrace_regs *fregs)
 {
 	kpmu_prctl(KPMU_OP_ENABLE);
@@ -61,13 +66,15 @@ static struct kpmu_thook thooks[KPMU_NR_LAZY] = {
 	[KPMU_LAZY_FORK] = { "task_newtask", on_fork, "inherit" },
 };
 
-enum { HOOK_EXIT, HOOK_EXEC, HOOK_ENABLE, HOOK_DISABLE };
+enum { HOOK_EXIT, HOOK_EXEC, HOOK_CGROUP, HOOK_ENABLE, HOOK_DISABLE };
 
 static struct kpmu_fhook fhooks[] = {
 	[HOOK_EXIT] = { "perf_event_exit_task", on_exit,
 			"values kept at a task's exit" },
 	[HOOK_EXEC] = { "perf_event_exec", on_exec,
 			"enable_on_exec, remove_on_exec" },
+	[HOOK_CGROUP] = { "perf_cgroup_attach", on_cgroup_attach,
+			  "cgroup events follow a running task at once" },
 	[HOOK_ENABLE] = { "perf_event_task_enable", on_prctl_enable, "prctl" },
 	[HOOK_DISABLE] = { "perf_event_task_disable", on_prctl_disable, "prctl" },
 };

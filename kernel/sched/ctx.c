@@ -2,6 +2,7 @@
 /*
  * Contexts: found by task, owned by turns, ended at exit.
  */
+#include <linux/cgroup.h>
 #include <linux/hash.h>
 #include <linux/rhashtable.h>
 #include <linux/sched/task.h>
@@ -11,31 +12,48 @@
 #include "../trace/stats.h"
 #include "sched.h"
 
-/* Task structs have no place for us, so tasks are found by their address */
-static u32 task_hash(const void *task, u32 len, u32 seed)
+/*
+ * Task structs have no place for us, so contexts are found by the address of
+ * their task, or of their cgroup and the CPU.
+ */
+struct owner_key {
+	void *owner;
+	int cpu;
+};
+
+static u32 key_hash(const void *data, u32 len, u32 seed)
 {
-	return hash_ptr(*(void *const *)task, 32) ^ seed;
+	const struct owner_key *key = data;
+
+	return (hash_ptr(key->owner, 32) + key->cpu) ^ seed;
 }
 
-static int task_differs(struct rhashtable_compare_arg *arg, const void *obj)
+static u32 ctx_hash(const void *data, u32 len, u32 seed)
+{
+	const struct kpmu_ctx *ctx = data;
+
+	return (hash_ptr(ctx->key, 32) + ctx->home) ^ seed;
+}
+
+static int ctx_differs(struct rhashtable_compare_arg *arg, const void *obj)
 {
 	const struct kpmu_ctx *ctx = obj;
+	const struct owner_key *key = arg->key;
 
-	return ctx->task != *(struct task_struct *const *)arg->key;
+	return ctx->key != key->owner || ctx->home != key->cpu;
 }
 
 static const struct rhashtable_params params = {
-	.key_len = sizeof(struct task_struct *),
-	.key_offset = offsetof(struct kpmu_ctx, task),
 	.head_offset = offsetof(struct kpmu_ctx, hash),
-	.hashfn = task_hash,
-	.obj_cmpfn = task_differs,
+	.hashfn = key_hash,
+	.obj_hashfn = ctx_hash,
+	.obj_cmpfn = ctx_differs,
 	.min_size = 64,
 };
 
 static void ctx_end(struct kpmu_ctx *ctx);
 
-static struct rhashtable tasks;
+static struct rhashtable contexts;
 static struct kmem_cache *ctx_cache;
 
 static void ctx_setup(struct kpmu_ctx *ctx, int home)
@@ -64,7 +82,10 @@ static void ctx_free(struct rcu_head *rcu)
 {
 	struct kpmu_ctx *ctx = container_of(rcu, struct kpmu_ctx, rcu);
 
-	put_task_struct(ctx->task);
+	if (ctx->css)
+		css_put(ctx->css);
+	else
+		put_task_struct(ctx->task);
 	kmem_cache_free(ctx_cache, ctx);
 }
 
@@ -88,7 +109,35 @@ void kpmu_ctx_put(struct kpmu_ctx *ctx)
  */
 struct kpmu_ctx *kpmu_ctx_find(struct task_struct *task)
 {
-	return rhashtable_lookup(&tasks, &task, params);
+	const struct owner_key key = { task, -1 };
+
+	return rhashtable_lookup(&contexts, &key, params);
+}
+
+/**
+ * kpmu_ctx_find_cgroup() - the context of a cgroup on a CPU
+ * @css: the cgroup
+ * @cpu: the CPU
+ *
+ * Context: RCU (or IRQs off), which also bounds how long the result is good.
+ */
+struct kpmu_ctx *kpmu_ctx_find_cgroup(struct cgroup_subsys_state *css, int cpu)
+{
+	const struct owner_key key = { css, cpu };
+
+	return rhashtable_lookup(&contexts, &key, params);
+}
+
+static struct kpmu_ctx *find_get(const struct owner_key *key)
+{
+	struct kpmu_ctx *ctx;
+
+	rcu_read_lock();
+	ctx = rhashtable_lookup(&contexts, key, params);
+	if (ctx && !refcount_inc_not_zero(&ctx->ref))
+		ctx = NULL;
+	rcu_read_unlock();
+	return ctx;
 }
 
 /**
@@ -100,41 +149,42 @@ struct kpmu_ctx *kpmu_ctx_find(struct task_struct *task)
  */
 struct kpmu_ctx *kpmu_ctx_find_get(struct task_struct *task)
 {
-	struct kpmu_ctx *ctx;
+	const struct owner_key key = { task, -1 };
 
-	rcu_read_lock();
-	ctx = kpmu_ctx_find(task);
-	if (ctx && !refcount_inc_not_zero(&ctx->ref))
-		ctx = NULL;
-	rcu_read_unlock();
-	return ctx;
+	return find_get(&key);
 }
 
-/* Find it or make it.  @fresh says which. */
-static struct kpmu_ctx *find_or_make(struct task_struct *task, gfp_t gfp,
+/* Find it or make it; @fresh says which */
+static struct kpmu_ctx *find_or_make(const struct owner_key *key, gfp_t gfp,
 				     bool *fresh)
 {
 	struct kpmu_ctx *ctx, *other;
 
 	*fresh = false;
-	ctx = kpmu_ctx_find_get(task);
+	ctx = find_get(key);
 	if (ctx)
 		return ctx;
 	ctx = kmem_cache_alloc(ctx_cache, gfp);
 	if (!ctx)
 		return ERR_PTR(-ENOMEM);
-	ctx_setup(ctx, -1);
-	ctx->task = get_task_struct(task);
+	ctx_setup(ctx, key->cpu);
+	ctx->key = key->owner;
+	if (key->cpu < 0) {
+		ctx->task = get_task_struct(key->owner);
+	} else {
+		ctx->css = key->owner;
+		css_get(ctx->css);
+	}
 	refcount_inc(&ctx->ref);		/* the hash's */
 	do {
-		other = rhashtable_lookup_get_insert_fast(&tasks, &ctx->hash,
-							  params);
+		other = rhashtable_lookup_get_insert_key(&contexts, key,
+							 &ctx->hash, params);
 		if (!other) {
 			*fresh = true;
 			return ctx;
 		}
 		if (!IS_ERR(other))
-			other = kpmu_ctx_find_get(task);
+			other = find_get(key);
 	} while (!other);
 	ctx_free(&ctx->rcu);			/* never seen by anyone */
 	return other;
@@ -152,8 +202,9 @@ static struct kpmu_ctx *find_or_make(struct task_struct *task, gfp_t gfp,
  */
 struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task)
 {
+	const struct owner_key key = { task, -1 };
 	bool fresh;
-	struct kpmu_ctx *ctx = find_or_make(task, GFP_KERNEL, &fresh);
+	struct kpmu_ctx *ctx = find_or_make(&key, GFP_KERNEL, &fresh);
 
 	if (!fresh)
 		return ctx;
@@ -177,9 +228,31 @@ struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task)
  */
 struct kpmu_ctx *kpmu_ctx_of_newborn(struct task_struct *task)
 {
+	const struct owner_key key = { task, -1 };
 	bool fresh;
 
-	return find_or_make(task, GFP_ATOMIC | __GFP_NOWARN, &fresh);
+	return find_or_make(&key, GFP_ATOMIC | __GFP_NOWARN, &fresh);
+}
+
+/**
+ * kpmu_ctx_of_cgroup() - the context of a cgroup on a CPU, made if there is none
+ * @css: the cgroup, held by the caller
+ * @cpu: the CPU, possible
+ *
+ * It may retire as a task's does.
+ *
+ * Context: may sleep.
+ * Return: the context, held; -ENOMEM.
+ */
+struct kpmu_ctx *kpmu_ctx_of_cgroup(struct cgroup_subsys_state *css, int cpu)
+{
+	const struct owner_key key = { css, cpu };
+	bool fresh;
+	struct kpmu_ctx *ctx = find_or_make(&key, GFP_KERNEL, &fresh);
+
+	if (fresh)
+		kpmu_cgroup_watch(cpu, 1);
+	return ctx;
 }
 
 struct start {
@@ -350,7 +423,9 @@ static int end_idle_owned(struct kpmu_ctx *ctx, void *age)
 
 static void unhash(struct kpmu_ctx *ctx)
 {
-	rhashtable_remove_fast(&tasks, &ctx->hash, params);
+	rhashtable_remove_fast(&contexts, &ctx->hash, params);
+	if (ctx->css)
+		kpmu_cgroup_watch(ctx->home, -1);
 	kpmu_ctx_put(ctx);
 }
 
@@ -380,7 +455,7 @@ bool kpmu_ctxs_reap(unsigned long age)
 	struct kpmu_ctx *ctx;
 	bool left = false;
 
-	rhashtable_walk_enter(&tasks, &iter);
+	rhashtable_walk_enter(&contexts, &iter);
 	rhashtable_walk_start(&iter);
 	while ((ctx = rhashtable_walk_next(&iter))) {
 		if (IS_ERR(ctx) || READ_ONCE(ctx->nr_events) ||
@@ -431,7 +506,7 @@ int __init kpmu_ctxs_init(void)
 		per_cpu(kpmu_cpu, cpu).offline = true;
 		kpmu_rotate_init(per_cpu_ptr(&kpmu_cpu, cpu));
 	}
-	return rhashtable_init(&tasks, &params);
+	return rhashtable_init(&contexts, &params);
 }
 
 /* No event is left, and no switch comes by */
@@ -442,6 +517,6 @@ void kpmu_ctxs_exit(void)
 	for_each_possible_cpu(cpu)
 		hrtimer_cancel(&per_cpu(kpmu_cpu, cpu).rotate);
 	rcu_barrier();		/* contexts on their way to be freed */
-	rhashtable_destroy(&tasks);
+	rhashtable_destroy(&contexts);
 	kmem_cache_destroy(ctx_cache);
 }

@@ -5,9 +5,11 @@
  * Order of importance: pinned groups of the CPU, pinned groups of the task,
  * flexible groups of the CPU, flexible groups of the task.  Among flexible groups
  * the one served least comes first, and what room is left goes to whatever
- * fits, so no counter idles while something that fits waits.  The last two
- * change places at a rotation when the one that came second had to wait, so
- * neither can starve the other.
+ * fits, so no counter idles while something that fits waits.
+ *
+ * The contexts of cgroups come after the CPU's own.  Who has flexible groups that
+ * had to wait comes first after the next rotation, one context after the other,
+ * so none can starve another.
  */
 #include "../assign/assign.h"
 #include "../trace/kpmu_trace.h"
@@ -215,6 +217,37 @@ static u32 build_flexible(struct build *b, struct kpmu_ctx *ctx)
 	return waits;
 }
 
+/* The flexible groups of one context, the @turn-th of the CPU's contexts */
+static void build_turn(struct build *b, struct kpmu_ctx *ctx, int turn)
+{
+	u32 waits = build_flexible(b, ctx);
+
+	if (waits)
+		b->plan->waits |= 1u << min(turn, 31);
+	if (ctx->home >= 0)
+		b->plan->cpu_waits += waits;
+	else
+		b->plan->task_waits += waits;
+}
+
+/* All contexts in turn, beginning with whose turn it is */
+static void build_turns(struct build *b, struct kpmu_cpu *kc)
+{
+	struct kpmu_ctx *ctx;
+	int pass, turn;
+
+	for (pass = 0; pass < 2; pass++) {
+		turn = 0;
+		kpmu_for_each_cpu_ctx(ctx, kc) {
+			if (pass ? turn < kc->first : turn >= kc->first)
+				build_turn(b, ctx, turn);
+			turn++;
+		}
+		if (kc->task && (pass ? turn < kc->first : turn >= kc->first))
+			build_turn(b, kc->task, turn);
+	}
+}
+
 static void to_slots(struct build *b)
 {
 	struct kpmu_slots *slots = &b->plan->slots;
@@ -239,7 +272,7 @@ static void stamp(struct kpmu_plan *plan, struct kpmu_cpu *kc)
 	const struct kpmu_ctx *task = kc->task;
 
 	kc->stale = false;
-	plan->cpu_gen = kc->ctx.gen;
+	plan->cpu_gen = kpmu_cpu_gen(kc);
 	plan->task_gen = task ? task->gen : 0;
 	plan->cpu = plan->cpu_gen || (task && task->nr_bound) ? kc->ctx.home : -1;
 }
@@ -254,26 +287,22 @@ static void stamp(struct kpmu_plan *plan, struct kpmu_cpu *kc)
 void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc)
 {
 	static DEFINE_PER_CPU(u64, serial);
-	struct kpmu_ctx *task = kc->task;
-	bool task_first = task && kc->flip;
+	struct kpmu_ctx *task = kc->task, *ctx;
 	struct build b;
 
 	build_init(&b, plan, kc->ctx.home);
 	plan->serial = this_cpu_inc_return(serial) * nr_cpu_ids + b.cpu;
 	plan->nr = 0;
 	plan->nr_cpu = 0;
+	plan->cpu_waits = 0;
 	plan->task_waits = 0;
+	plan->waits = 0;
 
-	build_pinned(&b, &kc->ctx);
-	if (task) {
+	kpmu_for_each_cpu_ctx(ctx, kc)
+		build_pinned(&b, ctx);
+	if (task)
 		build_pinned(&b, task);
-		if (task_first)
-			plan->task_waits = build_flexible(&b, task);
-	}
-	plan->cpu_waits = build_flexible(&b, &kc->ctx);
-	if (task && !task_first)
-		plan->task_waits = build_flexible(&b, task);
-
+	build_turns(&b, kc);
 	to_slots(&b);
 	plan->exclusive = b.exclusive;
 	stamp(plan, kc);

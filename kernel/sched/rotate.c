@@ -46,11 +46,21 @@ void kpmu_rotate_ctx(struct kpmu_ctx *ctx)
 	kpmu_stat_inc(rotations);
 }
 
+/* The next context that had to wait goes first; else the same again */
+static int next_turn(u32 waits, int first)
+{
+	u32 later = first < 31 ? waits & ~0u << (first + 1) : 0;
+
+	if (later)
+		return __ffs(later);
+	return waits ? __ffs(waits) : first;
+}
+
 static enum hrtimer_restart rotate(struct hrtimer *timer)
 {
 	struct kpmu_cpu *kc = container_of(timer, struct kpmu_cpu, rotate);
-	struct kpmu_ctx *task = kc->task;
-	const struct kpmu_plan *plan = task ? &task->plan : &kc->ctx.plan;
+	struct kpmu_ctx *task = kc->task, *ctx;
+	const struct kpmu_plan *plan = kpmu_plan_of(kc);
 	u64 clock;
 
 	if (kc->offline || !(plan->cpu_waits | plan->task_waits)) {
@@ -60,11 +70,11 @@ static enum hrtimer_restart rotate(struct hrtimer *timer)
 	clock = local_clock();
 	trace_kpmu_rotate(task ? task_pid_nr(task->task) : -1,
 			  plan->cpu_waits + plan->task_waits);
-	/* Who came second and has to wait goes first next time */
-	if (kc->flip ? plan->cpu_waits : plan->task_waits)
-		kc->flip = !kc->flip;
-	kpmu_ctx_tick(&kc->ctx, clock);
-	kpmu_rotate_ctx(&kc->ctx);
+	kc->first = next_turn(plan->waits, kc->first);
+	kpmu_for_each_cpu_ctx(ctx, kc) {
+		kpmu_ctx_tick(ctx, clock);
+		kpmu_rotate_ctx(ctx);
+	}
 	if (task) {
 		kpmu_ctx_tick(task, clock);
 		kpmu_rotate_ctx(task);

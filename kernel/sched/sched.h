@@ -11,6 +11,7 @@
 #ifndef KPMU_SCHED_H
 #define KPMU_SCHED_H
 
+#include <linux/hash.h>
 #include <linux/hrtimer.h>
 #include <linux/percpu.h>
 #include <linux/rhashtable-types.h>
@@ -21,12 +22,14 @@
 
 /**
  * struct kpmu_plan - which groups run now, on which counters
- * @cpu_gen: generation of the CPU's context that it was made from
+ * @cpu_gen: generation of the CPU's and cgroups' contexts that it was made from
  * @task_gen: generation of the task's context, 0 without one
  * @serial: unique, to tell plans apart
  * @cpu: the CPU it is good for, -1 if any
- * @cpu_waits: flexible groups of the CPU's context that found no room
+ * @cpu_waits: flexible groups of the CPU and cgroups that found no room
  * @task_waits: the same of the task's context
+ * @waits: contexts that have such groups, a bit each: the CPU's, the cgroups' in
+ *	the order of the chain, the task's
  * @exclusive: the only group in it wants to be alone
  * @nr_cpu: groups of the CPU's context in it
  * @nr: groups in it, of both contexts
@@ -40,6 +43,7 @@ struct kpmu_plan {
 	int cpu;
 	u32 cpu_waits;
 	u32 task_waits;
+	u32 waits;
 	bool exclusive;
 	u8 nr_cpu;
 	u8 nr;
@@ -48,13 +52,19 @@ struct kpmu_plan {
 };
 
 /**
- * struct kpmu_ctx - the events of a task or of a CPU
+ * struct kpmu_ctx - the events of a task, of a CPU, or of a cgroup on a CPU
  * @lock: guards it while not active; innermost lock of kpmu, taken under the
  *	run-queue lock
  * @cpu: where it is active, -1 if nowhere; changes under @lock
- * @home: CPU context: its CPU; task context: -1
+ * @home: context of a CPU or of a cgroup: its CPU; of a task: -1
  * @retired: it does not run again: its task is gone, or it was empty for long
  * @task: task context: the task, held; else NULL
+ * @css: cgroup context: the cgroup, held; else NULL
+ * @key: @task or @css, for the hash
+ * @up: CPU context: the first active cgroup context here; of those, the next
+ * @next_up: scratch of kpmu_cgroup_enter()
+ * @next_left: likewise
+ * @wanted: likewise
  * @gen: changes whenever a plan made from it becomes wrong; 0: nothing enabled
  * @time: ns it was active, up to @since
  * @since: local_clock() when it became active
@@ -71,8 +81,8 @@ struct kpmu_plan {
  * @emptied: jiffies when the last event left
  * @min_served: what a group that joins is taken to have been served
  * @rotated: @time of the last rotation
- * @ref: events, the task hash
- * @hash: in the hash of tasks
+ * @ref: events, the hash
+ * @hash: in the hash of tasks and cgroups
  * @rcu: a switch may still look at it when the last reference goes
  * @nr_placed: groups placed now
  * @placed: their leaders
@@ -83,7 +93,13 @@ struct kpmu_ctx {
 	int cpu;
 	int home;
 	bool retired;
+	bool wanted;
 	struct task_struct *task;
+	struct cgroup_subsys_state *css;
+	void *key;
+	struct kpmu_ctx *up;
+	struct kpmu_ctx *next_up;
+	struct kpmu_ctx *next_left;
 	u64 gen;
 	u64 time;
 	u64 since;
@@ -117,7 +133,10 @@ struct kpmu_ctx {
  * @applied: the plan in force, NULL while offline
  * @rotate: the rotation timer
  * @armed: it is running
- * @flip: the task's flexible groups go before the CPU's this time
+ * @first: whose flexible groups go first this time, as in the plan's @waits
+ * @nr_cgroups: cgroups watched here
+ * @watch: @nr_cgroups was not 0 when this CPU looked last
+ * @css: the cgroup whose contexts are active; just for comparing
  * @offline: nothing may run here now
  */
 struct kpmu_cpu {
@@ -127,8 +146,11 @@ struct kpmu_cpu {
 	struct kpmu_plan *applied;
 	struct hrtimer rotate;
 	bool armed;
-	bool flip;
+	u8 first;
 	bool offline;
+	bool watch;
+	atomic_t nr_cgroups;
+	struct cgroup_subsys_state *css;
 };
 
 DECLARE_PER_CPU(struct kpmu_cpu, kpmu_cpu);
@@ -147,16 +169,34 @@ static inline void kpmu_ctx_release(struct kpmu_ctx *ctx)
 	smp_store_release(&ctx->cpu, -1); /* pairs with kpmu_ctx_call() */
 }
 
+/* The contexts of a CPU that do not come and go with each task */
+#define kpmu_for_each_cpu_ctx(ctx, kc) \
+	for (ctx = &(kc)->ctx; ctx; ctx = ctx->up)
+
 /* The plan that is for what is active on this CPU now, good or not */
 static inline struct kpmu_plan *kpmu_plan_of(struct kpmu_cpu *kc)
 {
-	return kc->task ? &kc->task->plan : &kc->ctx.plan;
+	if (kc->task)
+		return &kc->task->plan;
+	return kc->ctx.up ? &kc->ctx.up->plan : &kc->ctx.plan;
+}
+
+/* One generation for the contexts of the CPU and of the cgroups */
+static inline u64 kpmu_cpu_gen(const struct kpmu_cpu *kc)
+{
+	const struct kpmu_ctx *ctx = kc->ctx.up;
+	u64 gen = kc->ctx.gen;
+
+	for (; unlikely(ctx); ctx = ctx->up)
+		if (ctx->gen)
+			gen = (gen ^ ctx->gen) * GOLDEN_RATIO_64;
+	return gen;
 }
 
 static inline bool kpmu_plan_is_good(const struct kpmu_plan *plan,
 				     const struct kpmu_cpu *kc)
 {
-	return plan->cpu_gen == kc->ctx.gen &&
+	return plan->cpu_gen == kpmu_cpu_gen(kc) &&
 	       plan->task_gen == (kc->task ? kc->task->gen : 0) &&
 	       (plan->cpu < 0 || plan->cpu == kc->ctx.home);
 }
@@ -184,6 +224,8 @@ struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task);
 struct kpmu_ctx *kpmu_ctx_of_newborn(struct task_struct *task);
 struct kpmu_ctx *kpmu_ctx_find(struct task_struct *task);
 struct kpmu_ctx *kpmu_ctx_find_get(struct task_struct *task);
+struct kpmu_ctx *kpmu_ctx_find_cgroup(struct cgroup_subsys_state *css, int cpu);
+struct kpmu_ctx *kpmu_ctx_of_cgroup(struct cgroup_subsys_state *css, int cpu);
 void kpmu_ctx_get(struct kpmu_ctx *ctx);
 void kpmu_ctx_put(struct kpmu_ctx *ctx);
 int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
@@ -216,8 +258,17 @@ void kpmu_resched(struct kpmu_cpu *kc, u64 clock);
 void kpmu_switch(struct task_struct *next);
 void kpmu_switch_in(struct kpmu_ctx *ctx);
 void kpmu_switch_out(struct kpmu_ctx *ctx, u64 clock);
+bool kpmu_ctx_activate(struct kpmu_cpu *kc, struct kpmu_ctx *ctx, u64 clock);
 void kpmu_cpu_online(void);
 void kpmu_cpu_offline(void);
+
+/* cgroup.c */
+struct kpmu_ctx *kpmu_cgroup_enter(struct kpmu_cpu *kc, struct task_struct *task,
+				   u64 clock);
+void kpmu_cgroup_release(struct kpmu_ctx *left);
+void kpmu_cgroup_leave(struct kpmu_cpu *kc, struct kpmu_ctx *ctx);
+void kpmu_cgroup_watch(int cpu, int by);
+void kpmu_cgroup_moved(void);
 
 /* rotate.c */
 void kpmu_rotate_init(struct kpmu_cpu *kc);

@@ -6,6 +6,7 @@
 #include <linux/cpumask.h>
 #include <linux/percpu.h>
 
+#include "../compat/compat.h"
 #include "../trace/stats.h"
 #include "sched.h"
 
@@ -60,20 +61,23 @@ static void place_groups(struct kpmu_ctx *ctx, const struct kpmu_plan *plan)
 /* A plan that was not in force, or that was made anew, comes into force */
 static void apply(struct kpmu_cpu *kc, struct kpmu_plan *plan, u64 clock)
 {
-	struct kpmu_ctx *task = kc->task;
+	struct kpmu_ctx *task = kc->task, *ctx;
 
 	if (kpmu_plan_is_good(plan, kc)) {
 		kc->stale = false;
 		kpmu_stat_inc(plan_hits);
 	} else {
-		kpmu_ctx_tick(&kc->ctx, clock);
+		kpmu_for_each_cpu_ctx(ctx, kc)
+			kpmu_ctx_tick(ctx, clock);
 		if (task)
 			kpmu_ctx_tick(task, clock);
 		kpmu_plan_build(plan, kc);
 	}
-	if ((plan->nr_cpu || kc->ctx.nr_placed) && !same_groups(&kc->ctx, plan)) {
-		kpmu_ctx_tick(&kc->ctx, clock);
-		place_groups(&kc->ctx, plan);
+	kpmu_for_each_cpu_ctx(ctx, kc) {
+		if (!(plan->nr_cpu | ctx->nr_placed) || same_groups(ctx, plan))
+			continue;
+		kpmu_ctx_tick(ctx, clock);
+		place_groups(ctx, plan);
 	}
 	if (task && !same_groups(task, plan)) {
 		kpmu_ctx_tick(task, clock);
@@ -94,6 +98,7 @@ static void apply(struct kpmu_cpu *kc, struct kpmu_plan *plan, u64 clock)
 void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
 {
 	struct kpmu_plan *plan = kpmu_plan_of(kc);
+	struct kpmu_ctx *ctx;
 
 	if (unlikely(kc->offline))
 		return;
@@ -102,13 +107,22 @@ void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
 	kpmu_commit(&plan->slots);
 	if (plan->cpu_waits | plan->task_waits)
 		kpmu_rotate_arm(kc);
-	kpmu_ctx_pages(&kc->ctx, true);
+	kpmu_for_each_cpu_ctx(ctx, kc)
+		kpmu_ctx_pages(ctx, true);
 	if (kc->task)
 		kpmu_ctx_pages(kc->task, true);
 }
 
-/* From here on the context belongs to this CPU */
-static bool activate(struct kpmu_cpu *kc, struct kpmu_ctx *ctx, u64 clock)
+/**
+ * kpmu_ctx_activate() - from here on the context belongs to this CPU
+ * @kc: this CPU
+ * @ctx: the context
+ * @clock: local_clock() of the change
+ *
+ * Context: IRQs off.
+ * Return: false if it does not run any more, or is active elsewhere.
+ */
+bool kpmu_ctx_activate(struct kpmu_cpu *kc, struct kpmu_ctx *ctx, u64 clock)
 {
 	bool ok;
 
@@ -134,20 +148,24 @@ static bool activate(struct kpmu_cpu *kc, struct kpmu_ctx *ctx, u64 clock)
 void kpmu_switch(struct task_struct *next)
 {
 	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
-	struct kpmu_ctx *old = kc->task, *new = NULL;
+	struct kpmu_ctx *old = kc->task, *new = NULL, *left = NULL;
+	bool cgroup = unlikely(kc->watch) && !kc->offline &&
+		      kpmu_task_css(next) != kc->css;
 	u64 clock;
 
 	if (!kc->offline)
 		new = kpmu_ctx_find(next);
-	if (!old && !new)
+	if (!old && !new && !cgroup)
 		return;
 	kpmu_stat_inc(switches);
 	clock = local_clock();
 	if (old)
 		kpmu_ctx_tick(old, clock);
-	if (new && !activate(kc, new, clock))
+	if (new && !kpmu_ctx_activate(kc, new, clock))
 		new = NULL;
 	kc->task = new;
+	if (cgroup)
+		left = kpmu_cgroup_enter(kc, next, clock);
 	if (new && kpmu_rotate_due(new))
 		kpmu_rotate_ctx(new);
 	kpmu_resched(kc, clock);
@@ -156,6 +174,8 @@ void kpmu_switch(struct task_struct *next)
 		kpmu_ctx_pages(old, false);
 		kpmu_ctx_release(old);
 	}
+	if (cgroup)
+		kpmu_cgroup_release(left);
 }
 
 /**
@@ -172,14 +192,14 @@ void kpmu_switch_in(struct kpmu_ctx *ctx)
 	if (kc->task || kc->offline)
 		return;
 	clock = local_clock();
-	if (!activate(kc, ctx, clock))
+	if (!kpmu_ctx_activate(kc, ctx, clock))
 		return;
 	kc->task = ctx;
 	kpmu_resched(kc, clock);
 }
 
 /**
- * kpmu_switch_out() - the running task's context has retired
+ * kpmu_switch_out() - a context of the running task or its cgroup has retired
  * @ctx: the context, active here
  * @clock: local_clock() of the change
  *
@@ -189,9 +209,10 @@ void kpmu_switch_out(struct kpmu_ctx *ctx, u64 clock)
 {
 	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
 
-	if (WARN_ON_ONCE(kc->task != ctx))
-		return;
-	kc->task = NULL;
+	if (ctx->css)
+		kpmu_cgroup_leave(kc, ctx);
+	else if (!WARN_ON_ONCE(kc->task != ctx))
+		kc->task = NULL;
 	kpmu_resched(kc, clock);
 	kpmu_ctx_pages(ctx, false);
 	kpmu_ctx_release(ctx);
@@ -224,10 +245,14 @@ void kpmu_cpu_offline(void)
 {
 	static const struct kpmu_plan nothing;
 	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
+	struct kpmu_ctx *ctx, *left;
 	u64 clock = local_clock();
 
-	kpmu_ctx_tick(&kc->ctx, clock);
-	place_groups(&kc->ctx, &nothing);
+	kpmu_for_each_cpu_ctx(ctx, kc) {
+		kpmu_ctx_tick(ctx, clock);
+		place_groups(ctx, &nothing);
+	}
+	left = kpmu_cgroup_enter(kc, NULL, clock);
 	if (kc->task)
 		kpmu_ctx_tick(kc->task, clock);
 	kc->offline = true;
@@ -238,6 +263,7 @@ void kpmu_cpu_offline(void)
 	kpmu_counters_offline();
 	kc->applied = NULL;
 	kpmu_ctx_pages(&kc->ctx, false);
+	kpmu_cgroup_release(left);
 	if (kc->task) {
 		kpmu_ctx_pages(kc->task, false);
 		kpmu_ctx_release(kc->task);
