@@ -4,6 +4,7 @@
 
 #include "../compat/compat.h"
 #include "../event/event.h"
+#include "../ring/ring.h"
 #include "../sched/sched.h"
 #include "dev.h"
 
@@ -23,6 +24,13 @@ static struct ctl_table table[] = {
 	{
 		.procname = "perf_event_paranoid",
 		.data = &kpmu_sysctl_paranoid,
+		.maxlen = sizeof(int),
+		.mode = 0644,
+		.proc_handler = proc_dointvec,
+	},
+	{
+		.procname = "perf_event_mlock_kb",
+		.data = &kpmu_sysctl_mlock_kb,
 		.maxlen = sizeof(int),
 		.mode = 0644,
 		.proc_handler = proc_dointvec,

@@ -69,6 +69,7 @@ struct kpmu_plan {
  * @pinned: enabled pinned groups
  * @classes: enabled flexible groups by what they need
  * @parked: a group that is off, but keeps its place for a moment
+ * @mapped: events whose user page is to be kept right
  * @nr_pinned: enabled pinned groups
  * @nr_flexible: enabled flexible groups
  * @nr_bound: enabled groups bound to one CPU (task context)
@@ -106,6 +107,7 @@ struct kpmu_ctx {
 	struct list_head pinned;
 	struct list_head classes;
 	struct kpmu_event *parked;
+	struct hlist_head mapped;
 	u32 nr_pinned;
 	u32 nr_flexible;
 	u32 nr_bound;
@@ -197,6 +199,13 @@ static inline bool kpmu_plan_is_good(const struct kpmu_plan *plan,
 	return plan->cpu_gen == kpmu_cpu_gen(kc) &&
 	       plan->task_gen == (kc->task ? kc->task->gen : 0) &&
 	       (plan->cpu < 0 || plan->cpu == kc->ctx.home);
+}
+
+/* After a change: what programs read by themselves follows */
+static __always_inline void kpmu_ctx_pages(struct kpmu_ctx *ctx, bool active)
+{
+	if (unlikely(ctx->mapped.first))
+		kpmu_pages_update(ctx, active);
 }
 
 /* Bring the context's time up to a reading of local_clock() */

@@ -98,6 +98,7 @@ static void apply(struct kpmu_cpu *kc, struct kpmu_plan *plan, u64 clock)
 void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
 {
 	struct kpmu_plan *plan = kpmu_plan_of(kc);
+	struct kpmu_ctx *ctx;
 
 	if (unlikely(kc->offline))
 		return;
@@ -106,6 +107,10 @@ void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
 	kpmu_commit(&plan->slots);
 	if (plan->cpu_waits | plan->task_waits)
 		kpmu_rotate_arm(kc);
+	kpmu_for_each_cpu_ctx(ctx, kc)
+		kpmu_ctx_pages(ctx, true);
+	if (kc->task)
+		kpmu_ctx_pages(kc->task, true);
 }
 
 /**
@@ -173,8 +178,10 @@ void kpmu_switch(struct task_struct *next)
 	}
 	kpmu_resched(kc, clock);
 	/* All of it is folded: now others may have it */
-	if (old)
+	if (old) {
+		kpmu_ctx_pages(old, false);
 		kpmu_ctx_release(old);
+	}
 	if (cgroup)
 		kpmu_cgroup_release(left);
 }
@@ -215,6 +222,7 @@ void kpmu_switch_out(struct kpmu_ctx *ctx, u64 clock)
 	else if (!WARN_ON_ONCE(kc->task != ctx))
 		kc->task = NULL;
 	kpmu_resched(kc, clock);
+	kpmu_ctx_pages(ctx, false);
 	kpmu_ctx_release(ctx);
 }
 
@@ -262,8 +270,10 @@ void kpmu_cpu_offline(void)
 	kpmu_commit(&nothing.slots);
 	kpmu_counters_offline();
 	kc->applied = NULL;
+	kpmu_ctx_pages(&kc->ctx, false);
 	kpmu_cgroup_release(left);
 	if (kc->task) {
+		kpmu_ctx_pages(kc->task, false);
 		kpmu_ctx_release(kc->task);
 		kc->task = NULL;
 	}
