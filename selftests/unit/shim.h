@@ -34,6 +34,7 @@ typedef struct { u64 v; } local64_t;
 #define local64_add(n, l)	((l)->v += (n))
 #define READ_ONCE(x)		(*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, val)	(*(volatile __typeof__(x) *)&(x) = (val))
+/* As the kernel's: pairs with whatever reads it */
 #define smp_store_release(p, val) __atomic_store_n(p, val, __ATOMIC_RELEASE)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
 
