@@ -131,23 +131,30 @@ static void clone_hw(struct kpmu_hw *hw, const struct kpmu_hw *from)
 }
 
 /**
+ * kpmu_event_blank() - memory for kpmu_event_clone()
+ *
+ * Context: any but NMI, with no raw spinlock held.
+ * Return: the memory; NULL if there is none.
+ */
+struct kpmu_event *kpmu_event_blank(void)
+{
+	return kmem_cache_alloc(event_cache, GFP_ATOMIC | __GFP_NOWARN);
+}
+
+/**
  * kpmu_event_clone() - a copy for a child of an event's task
+ * @e: from kpmu_event_blank(); attached to nothing afterwards
  * @from: the parent task's event, itself a root or a child
  *
  * It is on if @from is, counts from 0, and shares the root's hold on the
  * hardware.  It has two references, one for its context and one for its family.
  *
  * Context: the owner of @from's context, IRQs off.
- * Return: the event, attached to nothing; NULL for want of memory.
  */
-struct kpmu_event *kpmu_event_clone(struct kpmu_event *from)
+void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from)
 {
 	struct kpmu_event *root = from->root ?: from;
-	struct kpmu_event *e = kmem_cache_alloc(event_cache,
-						GFP_ATOMIC | __GFP_NOWARN);
 
-	if (!e)
-		return NULL;
 	memset(e, 0, offsetof(struct kpmu_event, group.class));
 	clone_hw(&e->hw, &from->hw);
 	e->state = from->state == KPMU_ON ? KPMU_ON : KPMU_OFF;
@@ -165,12 +172,11 @@ struct kpmu_event *kpmu_event_clone(struct kpmu_event *from)
 	INIT_LIST_HEAD(&e->group.members);
 	e->group.nr = 1;
 	refcount_set(&e->ref, 2);
-	return e;
 }
 
 /**
  * kpmu_event_unclone() - a clone that nobody has seen is not wanted
- * @e: from kpmu_event_clone()
+ * @e: from kpmu_event_blank()
  */
 void kpmu_event_unclone(struct kpmu_event *e)
 {

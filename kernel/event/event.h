@@ -204,7 +204,8 @@ static inline bool kpmu_has_counter(const struct kpmu_event *e)
 /* create.c: the event itself */
 struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
 				    const char **why);
-struct kpmu_event *kpmu_event_clone(struct kpmu_event *e);
+struct kpmu_event *kpmu_event_blank(void);
+void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from);
 void kpmu_event_unclone(struct kpmu_event *e);
 void kpmu_event_get(struct kpmu_event *e);
 void kpmu_event_put(struct kpmu_event *e);

@@ -18,7 +18,38 @@
 struct fork {
 	struct kpmu_ctx *ctx;		/* the child's */
 	unsigned long clone_flags;
+	struct kpmu_event *blanks;	/* linked by their leader */
+	u32 nr_blanks;
+	bool no_memory;
 };
+
+/* As many as may be needed; nothing can be allocated under the locks to come */
+static void get_blanks(struct fork *f, u32 nr)
+{
+	struct kpmu_event *e;
+
+	while (f->nr_blanks < nr && !f->no_memory) {
+		e = kpmu_event_blank();
+		if (!e) {
+			f->no_memory = true;
+			break;
+		}
+		e->leader = f->blanks;
+		f->blanks = e;
+		f->nr_blanks++;
+	}
+}
+
+static struct kpmu_event *take_blank(struct fork *f)
+{
+	struct kpmu_event *e = f->blanks;
+
+	if (e) {
+		f->blanks = e->leader;
+		f->nr_blanks--;
+	}
+	return e;
+}
 
 static bool wanted(const struct fork *f, const struct kpmu_event *leader)
 {
@@ -34,12 +65,13 @@ static bool wanted(const struct fork *f, const struct kpmu_event *leader)
 static struct kpmu_event *copy(struct fork *f, struct kpmu_event *e,
 			       struct kpmu_event *leader)
 {
-	struct kpmu_event *child = kpmu_event_clone(e);
+	struct kpmu_event *child = take_blank(f);
 
 	if (!child) {
 		kpmu_stat_inc(not_inherited);
 		return NULL;
 	}
+	kpmu_event_clone(child, e);
 	/*
 	 * Once linked it is found by whoever walks the family; its context keeps
 	 * them out, whose lock we hold until all is in place.
@@ -75,6 +107,9 @@ static int fork_owned(struct kpmu_ctx *ctx, void *data)
 	struct kpmu_event *leader;
 	int err = 0;
 
+	/* Others have attached more meanwhile */
+	if (f->nr_blanks < ctx->nr_inherit && !f->no_memory)
+		return -EAGAIN;
 	/* The child does not run yet: its context belongs to the lock's holder */
 	raw_spin_lock_nested(&f->ctx->lock, SINGLE_DEPTH_NESTING);
 	if (f->ctx->retired)
@@ -98,6 +133,7 @@ void kpmu_inherit(struct task_struct *task, unsigned long clone_flags)
 {
 	struct kpmu_ctx *ctx = kpmu_ctx_find_get(current);
 	struct fork f = { .clone_flags = clone_flags };
+	struct kpmu_event *e;
 	int err = -EAGAIN;
 
 	if (!ctx)
@@ -108,8 +144,11 @@ void kpmu_inherit(struct task_struct *task, unsigned long clone_flags)
 			kpmu_stat_inc(not_inherited);
 			break;
 		}
+		get_blanks(&f, READ_ONCE(ctx->nr_inherit));
 		err = kpmu_ctx_call(ctx, fork_owned, &f);
 		kpmu_ctx_put(f.ctx);
 	}
+	while ((e = take_blank(&f)))
+		kpmu_event_unclone(e);
 	kpmu_ctx_put(ctx);
 }
