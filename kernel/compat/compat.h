@@ -18,8 +18,8 @@
 #include <linux/sysctl.h>
 #include <asm/msr.h>
 
-/* cpuid(): processor.h brought it along until its own header moved here */
-#if __has_include(<asm/cpuid/api.h>)
+/* cpuid() has been in processor.h, then in a header that it brought along */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
 #include <asm/cpuid/api.h>
 #endif
 

@@ -8,6 +8,18 @@
 #include "../sched/sched.h"
 #include "dev.h"
 
+/* A period that was long must not delay what is wanted now */
+static int mux_interval(KPMU_SYSCTL_CONST struct ctl_table *table, int write,
+			void *buf, size_t *len, loff_t *pos)
+{
+	unsigned int old = kpmu_mux_interval_ms;
+	int err = proc_dointvec_minmax(table, write, buf, len, pos);
+
+	if (!err && write && kpmu_mux_interval_ms != old)
+		kpmu_rotate_restart();
+	return err;
+}
+
 static struct ctl_table table[] = {
 	{
 		.procname = "perf_event_paranoid",
@@ -28,9 +40,9 @@ static struct ctl_table table[] = {
 		.data = &kpmu_mux_interval_ms,
 		.maxlen = sizeof(int),
 		.mode = 0644,
-		.proc_handler = proc_dointvec_minmax,
+		.proc_handler = mux_interval,
 		.extra1 = SYSCTL_ONE,
-		.extra2 = SYSCTL_ONE_THOUSAND,
+		.extra2 = SYSCTL_INT_MAX,
 	},
 	KPMU_SYSCTL_END
 };

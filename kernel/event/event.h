@@ -84,7 +84,8 @@ struct kpmu_class {
  * @placed: it runs in the plan that its context applied last
  * @queued: it is in a class (flexible) or in the pinned list
  * @mark: scratch of the apply: it is in the plan
- * @served: running time received, for the order of flexible groups; ns
+ * @served: running time received, ns
+ * @order: @served in whole turns, more or less: the place in the class
  * @charged: the context's time up to which @served is right
  * @rb: in its class
  * @pinned_node: in the context's pinned list
@@ -99,6 +100,7 @@ struct kpmu_group {
 	bool queued;
 	bool mark;
 	u64 served;
+	u64 order;
 	u64 charged;
 	union {
 		struct rb_node rb;
@@ -133,7 +135,7 @@ struct kpmu_group {
  * @user_reads: those of them that can read its counter by themselves
  * @mapped_node: in the context's list of mapped events
  * @owner: who opened it, see owner.c
- * @owned: among the events of its owner
+ * @owned: among the events of its owner, see owner.c
  * @family: with inherit set: the root's family; NULL without
  * @root: a child (inherited) event's root, good while attached; NULL for a root
  * @sibling: a child's place in its family

@@ -148,7 +148,7 @@ bool kpmu_ctx_activate(struct kpmu_cpu *kc, struct kpmu_ctx *ctx, u64 clock)
 void kpmu_switch(struct task_struct *next)
 {
 	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
-	struct kpmu_ctx *old = kc->task, *new = NULL, *left = NULL;
+	struct kpmu_ctx *old = kc->task, *new = NULL, *left = NULL, *ctx;
 	bool cgroup = unlikely(kc->watch) && !kc->offline &&
 		      kpmu_task_css(next) != kc->css;
 	u64 clock;
@@ -161,13 +161,21 @@ void kpmu_switch(struct task_struct *next)
 	clock = local_clock();
 	if (old)
 		kpmu_ctx_tick(old, clock);
+	if (unlikely(kc->ctx.nr_flexible || kc->ctx.up)) {
+		kpmu_for_each_cpu_ctx(ctx, kc)
+			kpmu_ctx_tick(ctx, clock);
+		kpmu_rotate_settle(kc);
+	}
 	if (new && !kpmu_ctx_activate(kc, new, clock))
 		new = NULL;
 	kc->task = new;
 	if (cgroup)
 		left = kpmu_cgroup_enter(kc, next, clock);
-	if (new && kpmu_rotate_due(new))
+	if (new && kpmu_rotate_due(new)) {
+		kpmu_queue_charge(new);
 		kpmu_rotate_ctx(new);
+		kpmu_stat_inc(rotations);
+	}
 	kpmu_resched(kc, clock);
 	/* All of it is folded: now others may have it */
 	if (old) {

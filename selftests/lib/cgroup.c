@@ -34,15 +34,33 @@ static int is_mounted(const char *dir)
 	return !access(procs, F_OK);
 }
 
+/*
+ * perf_event is there without being asked for, but new groups get it only after
+ * somebody has written to the root's subtree_control, as every init does.
+ */
+static void hand_down_a_controller(void)
+{
+	char name[32];
+	FILE *f = fopen(UNIFIED "/cgroup.controllers", "r");
+
+	if (!f || fscanf(f, "%31s", name) != 1) {
+		printf("# no controller to hand down\n");
+		exit(1);
+	}
+	fclose(f);
+	f = fopen(UNIFIED "/cgroup.subtree_control", "w");
+	if (!f || fprintf(f, "+%s\n", name) < 0 || fclose(f))
+		die("cgroup.subtree_control");
+}
+
 void cgroup_v2(void)
 {
 	root = UNIFIED;
 	umount2(OWN, MNT_DETACH);
-	if (is_mounted(UNIFIED))
-		return;
 	mkdir(UNIFIED, 0755);
-	if (mount("cgroup2", UNIFIED, "cgroup2", 0, NULL))
+	if (!is_mounted(UNIFIED) && mount("cgroup2", UNIFIED, "cgroup2", 0, NULL))
 		die(UNIFIED);
+	hand_down_a_controller();
 }
 
 int cgroup_v1(void)

@@ -370,9 +370,14 @@ void worker_leave(struct worker *w)
 	gone(w);
 }
 
-void worker_exec(struct worker *w, const char *path)
+void worker_exec_only(struct worker *w, const char *path)
 {
 	tell(w, EXEC, (uintptr_t)path, 0);
+}
+
+void worker_exec(struct worker *w, const char *path)
+{
+	worker_exec_only(w, path);
 	gone(w);
 }
 

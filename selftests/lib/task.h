@@ -45,6 +45,8 @@ void worker_reap(struct worker *w);
 void worker_leave(struct worker *w);
 /* It becomes this program; returns when that has ended.  Not reaped. */
 void worker_exec(struct worker *w, const char *path);
+/* The same without waiting */
+void worker_exec_only(struct worker *w, const char *path);
 /* Does it come back from trying to? */
 bool worker_fails_exec(struct worker *w, const char *path);
 /* It executes this test program, and is a worker again */

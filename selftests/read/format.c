@@ -160,6 +160,29 @@ TEST(group_all_formats)
 	}
 }
 
+/* Off is not gone: it reads as it was when it was switched off, and before that 0 */
+TEST(disabled_events)
+{
+	ROWS("F-20 F-08");
+	uint64_t v[3], w[3];
+	int fd = open_one(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1,
+			  FORMAT_TIMES), i;
+
+	ASSERT_EQ(read(fd, v, sizeof(v)), sizeof(v));
+	EXPECT_EQ(v[0] | v[1] | v[2], 0);
+	for (i = 1; i <= 3; i++) {
+		work_counted(fd, 1000, 0);
+		ASSERT_EQ(read(fd, v, sizeof(v)), sizeof(v));
+		work(1000);
+		ASSERT_EQ(read(fd, w, sizeof(w)), sizeof(w));
+		EXPECT_EQ(memcmp(v, w, sizeof(v)), 0);
+		EXPECT_GE(v[0], i * WORK_INSNS(1000));
+		EXPECT_LE(v[0], i * (WORK_INSNS(1000) + SLACK(WORK_INSNS(1000))));
+		EXPECT_GT(v[1], 0);
+		EXPECT_EQ(v[1], v[2]);
+	}
+}
+
 TEST(short_buffers)
 {
 	ROWS("F-16 F-17 E-31");

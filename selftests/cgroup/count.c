@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Events of control groups: who is in one, where, and when. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/ioctl.h>
+
+#include "cgroup_tests.h"
+#include "clone.h"
+
+TEST(only_its_tasks)
+{
+	ROWS("G-01 G-02 O-21 G-07");
+	struct cgroup top, a, b;
+	struct worker in_a, in_b, outside;
+	int fd_a, fd_b;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	cgroup_make(&b, &top, "kpmu-b");
+	start_in(&in_a, &a, 1);
+	start_in(&in_b, &b, 1);
+	start_in(&outside, NULL, 1);
+	fd_a = watch(&a, 1);
+	fd_b = watch(&b, 1);
+	SEES_ALL(fd_a, &in_a);
+	SEES_ALL(fd_b, &in_b);
+	SEES_NOTHING(fd_a, &in_b);
+	SEES_NOTHING(fd_b, &in_a);
+	SEES_NOTHING(fd_a, &outside);
+	SEES_NOTHING(fd_b, &outside);
+	SEES_ALL(fd_a, &in_a);
+	EXPECT_TRUE(always_ran(fd_a));
+	EXPECT_TRUE(always_ran(fd_b));
+}
+
+/* They take turns on one CPU, by the thousand */
+TEST(turns_on_one_cpu)
+{
+	ROWS("G-01 G-07");
+	struct cgroup top, g[3];
+	struct worker w[4];
+	uint64_t v[3][3], t[3];
+	int fd[3], i, round;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	for (i = 0; i < 3; i++) {
+		char name[] = "kpmu-0";
+
+		name[5] += i;
+		cgroup_make(&g[i], &top, name);
+		start_in(&w[i], &g[i], 1);
+		fd[i] = watch(&g[i], 1);
+	}
+	start_in(&w[3], NULL, 1);
+	for (round = 0; round < 3; round++) {
+		if (round == 2)
+			for (i = 0; i < 3; i++)
+				t[i] = ev_times(fd[i]).enabled;
+		for (i = 0; i < 4; i++)
+			worker_go(&w[i], round == 2 ? 3000001 : 1);
+		for (i = 0; i < 4; i++)
+			worker_wait(&w[i]);
+		for (i = 0; i < 3; i++)
+			v[i][round] = ev_count(fd[i]);
+	}
+	for (i = 0; i < 3; i++) {
+		EXACT(v[i][2] - v[i][1] - (v[i][1] - v[i][0]),
+		      worker_insns(3000001, 1));
+		EXPECT_TRUE(always_ran(fd[i]));
+		/* Each a good part of the time, none of them most of it */
+		t[i] = ev_times(fd[i]).enabled - t[i];
+		EXPECT_LT(t[i], (t[0] + t[1] + t[2]) * 2);
+		EXPECT_GT(t[i], 0);
+	}
+}
+
+TEST(only_on_its_cpu)
+{
+	ROWS("G-01 G-03");
+	struct cgroup top, a;
+	struct worker w;
+	int on0, on1;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	start_in(&w, &a, 0);
+	on0 = watch(&a, 0);
+	on1 = watch(&a, 1);
+	SEES_ALL(on0, &w);
+	SEES_NOTHING(on1, &w);
+	worker_pin(&w, 1);
+	SEES_NOTHING(on0, &w);
+	SEES_ALL(on1, &w);
+}
+
+/* Wherever it goes, one of them sees it */
+TEST(migration)
+{
+	ROWS("G-01 G-06");
+	struct cgroup top, a;
+	struct worker w;
+	uint64_t v[3] = { 0 };
+	int fd[16], i, k, n = nr_cpus();
+
+	if (n > 16)
+		SKIP(return, "too many CPUs");
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	start_in(&w, &a, 0);
+	for (i = 0; i < n; i++)
+		fd[i] = watch(&a, i);
+	for (k = 0; k < 3; k++) {
+		worker_roam(&w, k == 2 ? 10001 : 1, 40);
+		for (i = 0; i < n; i++)
+			v[k] += ev_count(fd[i]);
+	}
+	EXACT(v[2] - v[1] - (v[1] - v[0]), 40 * worker_insns(10001, 1));
+	for (i = 0; i < n; i++)
+		EXPECT_TRUE(always_ran(fd[i]));
+}
+
+TEST(descendants)
+{
+	ROWS("G-05");
+	struct cgroup top, a, b, c;
+	struct worker in_a, in_b, in_c;
+	int fa, fb, fc;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	cgroup_make(&b, &a, "b");
+	cgroup_make(&c, &b, "c");
+	start_in(&in_a, &a, 1);
+	start_in(&in_b, &b, 1);
+	start_in(&in_c, &c, 1);
+	fa = watch(&a, 1);
+	fb = watch(&b, 1);
+	fc = watch(&c, 1);
+	SEES_ALL(fa, &in_a);
+	SEES_NOTHING(fb, &in_a);
+	SEES_NOTHING(fc, &in_a);
+	SEES_ALL(fa, &in_b);
+	SEES_ALL(fb, &in_b);
+	SEES_NOTHING(fc, &in_b);
+	SEES_ALL(fa, &in_c);
+	SEES_ALL(fb, &in_c);
+	SEES_ALL(fc, &in_c);
+}
+
+/* The root has everything, the idle time as well */
+TEST(root)
+{
+	ROWS("G-05 G-07");
+	struct cgroup top, a;
+	struct worker in_a, outside;
+	struct ev_times one, two;
+	int fd, fd_a;
+	uint64_t v, t;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	start_in(&in_a, &a, 1);
+	start_in(&outside, NULL, 1);
+	fd = watch(&top, 1);
+	fd_a = watch(&a, 1);
+	v = ev_count(fd);
+	worker_run(&in_a, N);
+	EXPECT_GE(ev_count(fd), v + 4 * N);
+	v = ev_count(fd);
+	worker_run(&outside, N);
+	EXPECT_GE(ev_count(fd), v + 4 * N);
+	one = ev_times(fd);
+	v = ev_times(fd_a).enabled;
+	t = now_ns();
+	usleep(100000);
+	two = ev_times(fd);
+	t = now_ns() - t;
+	EXPECT_GE(two.enabled - one.enabled, 100000000 * 9ULL / 10);
+	EXPECT_LE(two.enabled - one.enabled, t * 12 / 10);
+	EXPECT_EQ(two.enabled - one.enabled, two.running - one.running);
+	/* Nobody of the group ran meanwhile */
+	EXPECT_EQ(ev_times(fd_a).enabled, v);
+}
+
+/* Times are those of the group's own running */
+TEST(times)
+{
+	ROWS("G-07");
+	struct cgroup top, a;
+	struct ev_times one, two;
+	struct worker w;
+	uint64_t t;
+	int fd;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	start_in(&w, &a, 1);
+	fd = watch(&a, 1);
+	one = ev_times(fd);
+	usleep(100000);
+	two = ev_times(fd);
+	EXPECT_EQ(one.enabled, two.enabled);
+	t = now_ns();
+	worker_run(&w, 1000000);
+	t = now_ns() - t;
+	two = ev_times(fd);
+	EXPECT_GT(two.enabled, one.enabled);
+	EXPECT_LE(two.enabled - one.enabled, t);
+	EXPECT_EQ(two.running, two.enabled);
+}
+
+/* A child belongs where its parent does */
+TEST(children)
+{
+	ROWS("G-01 G-06");
+	struct cgroup top, a;
+	struct worker w, kid, thread;
+	int fd;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	start_in(&w, &a, 1);
+	fd = watch(&a, 1);
+	worker_fork(&w, &kid);
+	worker_add_thread(&w, &thread);
+	SEES_ALL(fd, &kid);
+	SEES_ALL(fd, &thread);
+	SEES_ALL(fd, &w);
+	/* The process moves with all its threads, its child stays */
+	cgroup_add(&top, w.pid);
+	SEES_NOTHING(fd, &thread);
+	SEES_NOTHING(fd, &w);
+	SEES_ALL(fd, &kid);
+	worker_stop(&thread);
+	worker_stop(&kid);
+	worker_stop(&w);
+}
+
+/* Families, from the first instruction of each child */
+TEST(families)
+{
+	ROWS("G-01 G-06");
+	struct clone_work work = { .clone = CLONE_FORK, .n = N, .kids = 30 };
+	struct perf_event_attr attr = insns();
+	struct cgroup top, a;
+	int fd;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	attr.disabled = 1;
+	fd = ev_must(&attr, a.fd, 1, -1, PERF_FLAG_PID_CGROUP);
+	cgroup_add(&a, getpid());
+	ASSERT_EQ(pin_to(1), 0);
+	clone_counted(fd, &work);
+	EXACT(ev_count(fd), CLONE_SELF(30) + CLONE_KIDS(N, 30));
+	EXPECT_TRUE(always_ran(fd));
+}
+
+TEST(moved_while_it_sleeps)
+{
+	ROWS("G-06");
+	struct cgroup top, a, b;
+	struct worker w;
+	int fd_a, fd_b, i;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	cgroup_make(&b, &top, "kpmu-b");
+	start_in(&w, NULL, 1);
+	fd_a = watch(&a, 1);
+	fd_b = watch(&b, 1);
+	for (i = 0; i < 5; i++) {
+		SEES_NOTHING(fd_a, &w);
+		cgroup_add(&a, w.pid);
+		SEES_ALL(fd_a, &w);
+		SEES_NOTHING(fd_b, &w);
+		cgroup_add(&b, w.pid);
+		SEES_ALL(fd_b, &w);
+		SEES_NOTHING(fd_a, &w);
+		cgroup_add(&top, w.pid);
+		SEES_NOTHING(fd_b, &w);
+	}
+}
+
+/* Without a switch between: the one ends and the other begins at the move */
+TEST(moved_while_it_runs)
+{
+	ROWS("G-06");
+	struct cgroup top, a, b;
+	struct ev_times in_a, in_b;
+	struct worker w;
+	int fd_a, fd_b, both, i;
+	uint64_t v[3];
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	cgroup_make(&b, &top, "kpmu-b");
+	start_in(&w, &a, 1);
+	fd_a = watch(&a, 1);
+	fd_b = watch(&b, 1);
+	for (i = 0; i < 3; i++) {
+		struct perf_event_attr attr = insns();
+
+		both = ev_must(&attr, w.pid, -1, -1, 0);
+		v[0] = ev_count(fd_a);
+		v[1] = ev_count(fd_b);
+		worker_go(&w, 20000000);
+		while (ev_count(fd_a) == v[0])
+			;
+		cgroup_add(&b, w.pid);
+		in_a = ev_times(fd_a);
+		while (ev_count(fd_b) == v[1])
+			;
+		/* It has left the first for good */
+		EXPECT_EQ(ev_times(fd_a).value, in_a.value);
+		EXPECT_EQ(ev_times(fd_a).enabled, in_a.enabled);
+		in_b = ev_times(fd_b);
+		EXPECT_GT(ev_times(fd_b).enabled, 0);
+		cgroup_add(&a, w.pid);
+		in_b = ev_times(fd_b);
+		worker_wait(&w);
+		EXPECT_EQ(ev_times(fd_b).value, in_b.value);
+		/* What the one does not have the other has */
+		v[2] = ev_count(fd_a) - v[0] + ev_count(fd_b) - v[1];
+		EXACT(v[2], ev_count(both));
+		close(both);
+	}
+	EXPECT_TRUE(always_ran(fd_a));
+	EXPECT_TRUE(always_ran(fd_b));
+}
+
+/* The tasks of a removed group are gone, the event is not */
+TEST(removed)
+{
+	ROWS("G-01 G-08");
+	struct perf_event_attr attr = insns();
+	struct cgroup top, a, again;
+	struct worker w;
+	uint64_t v;
+	int fd;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	start_in(&w, &a, 1);
+	fd = watch(&a, 1);
+	SEES_ALL(fd, &w);
+	worker_stop(&w);
+	v = ev_count(fd);
+	cgroup_remove(&a);
+	EXPECT_EQ(ev_count(fd), v);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_DISABLE, 0), 0);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0), 0);
+	EXPECT_EQ(ev_errno(&attr, a.fd, 1, -1, PERF_FLAG_PID_CGROUP), ENOENT);
+	/* A new one of that name is another */
+	cgroup_make(&again, &top, "kpmu-a");
+	start_in(&w, &again, 1);
+	SEES_NOTHING(fd, &w);
+	EXPECT_EQ(ev_count(fd), v);
+}
+
+TEST(control)
+{
+	ROWS("G-01 I-01 I-02");
+	struct cgroup top, a;
+	struct worker w;
+	int fd, i;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	start_in(&w, &a, 1);
+	fd = watch(&a, 1);
+	for (i = 0; i < 5; i++) {
+		/* From here and from its own CPU */
+		ASSERT_EQ(pin_to(i & 1), 0);
+		ev_disable(fd);
+		SEES_NOTHING(fd, &w);
+		EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_RESET, 0), 0);
+		EXPECT_EQ(ev_count(fd), 0);
+		ev_enable(fd);
+		SEES_ALL(fd, &w);
+		/* While it runs */
+		worker_go(&w, 1000000);
+		ev_disable(fd);
+		ev_enable(fd);
+		ev_disable(fd);
+		EXPECT_EQ(ev_count(fd), ev_count(fd));
+		worker_wait(&w);
+	}
+	EXPECT_TRUE(always_ran(fd));
+}
+
+TEST(group)
+{
+	ROWS("G-01 G-07");
+	static const struct {
+		uint32_t type;
+		uint64_t config, a_round;
+	} kinds[] = {
+		{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 4 },
+		{ PERF_TYPE_RAW, RAW_LOADS, 1 },
+		{ PERF_TYPE_RAW, RAW_STORES, 1 },
+		{ PERF_TYPE_RAW, RAW_BRANCHES, 1 },
+	};
+	struct {
+		uint64_t nr, enabled, running, value[4];
+	} r[3];
+	struct cgroup top, a;
+	struct worker w, other;
+	int fd[4], i;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	start_in(&w, &a, 1);
+	start_in(&other, NULL, 1);
+	for (i = 0; i < 4; i++) {
+		struct perf_event_attr attr = ev_attr(kinds[i].type, kinds[i].config);
+
+		attr.disabled = 0;
+		attr.read_format = FORMAT_TIMES | PERF_FORMAT_GROUP;
+		fd[i] = ev_must(&attr, a.fd, 1, i ? fd[0] : -1,
+				PERF_FLAG_PID_CGROUP);
+	}
+	for (i = 0; i < 3; i++) {
+		worker_run(&other, N);
+		worker_run(&w, i == 2 ? N : 1);
+		ASSERT_EQ(read(fd[0], &r[i], sizeof(r[i])), sizeof(r[i]));
+		EXPECT_EQ(r[i].nr, 4);
+		EXPECT_EQ(r[i].enabled, r[i].running);
+	}
+	for (i = 0; i < 4; i++)
+		EXACT(r[2].value[i] - r[1].value[i] -
+		      (r[1].value[i] - r[0].value[i]),
+		      kinds[i].a_round * (N - 1));
+}
+
+/* Far more groups than counters: those that do not run need none */
+TEST(many_groups)
+{
+	ROWS("G-01 G-07");
+	enum { MANY = 60 };
+	static struct cgroup g[MANY];
+	static struct worker w[MANY];
+	struct cgroup top;
+	int fd[MANY], i;
+	char name[16];
+
+	cgroup_v2();
+	cgroup_root(&top);
+	for (i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "kpmu-%d", i);
+		cgroup_make(&g[i], &top, name);
+		fd[i] = watch(&g[i], 1);
+	}
+	for (i = 0; i < MANY; i += 6)
+		start_in(&w[i], &g[i], 1);
+	for (i = 0; i < MANY; i += 6)
+		SEES_ALL(fd[i], &w[i]);
+	for (i = 0; i < MANY; i++) {
+		EXPECT_TRUE(always_ran(fd[i]));
+		if (i % 6)
+			EXPECT_EQ(ev_times(fd[i]).enabled, 0);
+	}
+}
+
+/* Several events on one group, more than fit: they take turns */
+TEST(multiplexed)
+{
+	ROWS("G-07");
+	enum { M = 10 };
+	struct cgroup top, a;
+	struct ev_times t;
+	struct worker w;
+	uint64_t running = 0, most = 0;
+	int fd[M], i;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	start_in(&w, &a, 1);
+	for (i = 0; i < M; i++) {
+		struct perf_event_attr attr = ev_attr(PERF_TYPE_RAW, RAW_LOADS);
+
+		attr.disabled = 0;
+		attr.read_format = FORMAT_TIMES;
+		fd[i] = ev_must(&attr, a.fd, 1, -1, PERF_FLAG_PID_CGROUP);
+	}
+	worker_run(&w, 60000000);
+	for (i = 0; i < M; i++) {
+		t = ev_times(fd[i]);
+		EXPECT_GT(t.running, 0);
+		EXPECT_LT(t.running, t.enabled);
+		EXPECT_EQ(t.enabled, ev_times(fd[0]).enabled);
+		EXPECT_GT(t.value, 0);
+		EXPECT_LT(t.value, 60000000);
+		running += t.running;
+		most = t.enabled;
+	}
+	EXPECT_LE(running, most * counters_general());
+	EXPECT_GE(running, most * counters_general() * 9 / 10);
+}
+
+/* Beside events of the CPU and of the task, all exact */
+TEST(beside_others)
+{
+	ROWS("G-01 O-04");
+	struct perf_event_attr attr = insns();
+	struct cgroup top, a;
+	struct worker w, other;
+	int fd, task, cpu;
+	uint64_t v;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	start_in(&w, &a, 1);
+	start_in(&other, NULL, 1);
+	fd = watch(&a, 1);
+	task = ev_must(&attr, w.pid, -1, -1, 0);
+	cpu = ev_must(&attr, -1, 1, -1, 0);
+	SEES_ALL(fd, &w);
+	SEES_ALL(task, &w);
+	SEES_NOTHING(fd, &other);
+	v = ev_count(cpu);
+	worker_run(&other, N);
+	EXPECT_GE(ev_count(cpu), v + 4 * N);
+	v = ev_count(cpu);
+	worker_run(&w, N);
+	EXPECT_GE(ev_count(cpu), v + 4 * N);
+	close(cpu);
+	close(task);
+	SEES_ALL(fd, &w);
+}
+
+/* Opened and closed while its tasks run */
+TEST(opened_while_it_runs)
+{
+	ROWS("G-01");
+	struct cgroup top, a;
+	struct worker w;
+	int fd, i;
+	uint64_t v;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	start_in(&w, &a, 1);
+	for (i = 0; i < 10; i++) {
+		worker_go(&w, 3000000);
+		fd = watch(&a, 1);
+		v = ev_count(fd);
+		while (ev_count(fd) == v && ev_times(fd).enabled < 2000000000)
+			;
+		EXPECT_GT(ev_count(fd), v);
+		EXPECT_TRUE(always_ran(fd));
+		close(fd);
+		worker_wait(&w);
+	}
+}
+
+TEST_HARNESS_MAIN
