@@ -38,7 +38,7 @@ static int __init kpmu_init(void)
 	if (err)
 		goto err_sysctl;
 	kpmu_debugfs_init();
-	kpmu_mmap_init();
+	kpmu_outputs_init();
 	err = kpmu_chardev_init();
 	if (err)
 		goto err_debugfs;

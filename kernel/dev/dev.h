@@ -21,7 +21,6 @@ long kpmu_event_compat_ioctl(struct file *file, unsigned int cmd,
 
 int kpmu_event_mmap(struct file *file, struct vm_area_struct *vma);
 
-void kpmu_mmap_init(void);
 int kpmu_sysfs_init(void);
 void kpmu_sysfs_exit(void);
 int kpmu_chardev_init(void);

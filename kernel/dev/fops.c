@@ -38,6 +38,7 @@ void kpmu_event_close(struct kpmu_event *e)
 	kpmu_event_detach(e);
 	if (e->family)
 		kpmu_family_close(e);
+	kpmu_output_end(e);
 	kpmu_event_unhook(e);
 	kpmu_event_put(e);
 	kpmu_hooks_linger();
@@ -50,10 +51,9 @@ static int event_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* Nothing will ever come from an event without a buffer */
 static __poll_t event_poll(struct file *file, struct poll_table_struct *wait)
 {
-	return EPOLLHUP;
+	return kpmu_output_poll(file->private_data, file, wait);
 }
 
 static int event_fasync(int fd, struct file *file, int on)

@@ -54,20 +54,26 @@ static long do_period(struct kpmu_event *e, unsigned long arg)
 	return -EINVAL;
 }
 
-/* No event has a ring to give yet */
 static long do_set_output(struct kpmu_event *e, unsigned long arg)
 {
+	struct kpmu_event *to;
 	struct file *file;
 	long err;
 
 	if (arg == -1UL)
-		return 0;
+		return kpmu_output_redirect(e, NULL);
 	file = fget(arg);
 	if (!file)
 		return -EBADF;
-	err = kpmu_event_of_file(file) ? -EINVAL : -EBADF;
+	to = kpmu_event_of_file(file);
+	err = to ? kpmu_output_redirect(e, to) : -EBADF;
 	fput(file);
 	return err;
+}
+
+static long do_pause_output(struct kpmu_event *e, unsigned long arg)
+{
+	return kpmu_output_pause(e, arg);
 }
 
 static long do_set_filter(struct kpmu_event *e, unsigned long arg)
@@ -118,7 +124,7 @@ static const struct ioctl_row {
 	{ PERF_EVENT_IOC_SET_FILTER, do_set_filter },
 	{ PERF_EVENT_IOC_ID, do_id },
 	{ PERF_EVENT_IOC_SET_BPF, do_set_bpf },
-	{ PERF_EVENT_IOC_PAUSE_OUTPUT, do_refuse },
+	{ PERF_EVENT_IOC_PAUSE_OUTPUT, do_pause_output },
 	{ PERF_EVENT_IOC_QUERY_BPF, do_refuse },
 	{ PERF_EVENT_IOC_MODIFY_ATTRIBUTES, do_modify },
 };

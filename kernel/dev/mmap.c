@@ -5,10 +5,8 @@
  * A mapping holds the file, and so the event goes on after its last fd is
  * closed, until nothing is mapped either.
  */
-#include <linux/hash.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
-#include <linux/mutex.h>
 #include <linux/topology.h>
 
 #include "../compat/compat.h"
@@ -16,20 +14,6 @@
 #include "../ring/ring.h"
 #include "../sched/sched.h"
 #include "dev.h"
-
-/* They guard e->ring and e->maps; taken under the mmap lock */
-#define LOCK_BITS	5
-static struct mutex locks[1 << LOCK_BITS];
-
-static struct mutex *lock_of(const struct kpmu_event *e)
-{
-	return &locks[hash_ptr(e, LOCK_BITS)];
-}
-
-static struct kpmu_ring *ring_of(const struct kpmu_event *e)
-{
-	return rcu_dereference_protected(e->ring, lockdep_is_held(lock_of(e)));
-}
 
 /*
  * Who maps an event can read its counter if it is the one that is counted, or if
@@ -48,13 +32,13 @@ static void ring_open(struct vm_area_struct *vma)
 	struct kpmu_event *e = vma->vm_file->private_data;
 	struct kpmu_grant *grant = vma->vm_private_data;
 
-	mutex_lock(lock_of(e));
+	kpmu_output_lock(e);
 	e->maps++;
 	if (grant) {
 		kpmu_rdpmc_share(grant);
-		kpmu_page_set(e, ring_of(e)->page, 1);
+		kpmu_page_set(e, kpmu_output_ring(e)->page, 1);
 	}
-	mutex_unlock(lock_of(e));
+	kpmu_output_unlock(e);
 }
 
 static void ring_close(struct vm_area_struct *vma)
@@ -64,16 +48,20 @@ static void ring_close(struct vm_area_struct *vma)
 	struct kpmu_ring *ring;
 	bool last;
 
-	mutex_lock(lock_of(e));
-	ring = ring_of(e);
+	kpmu_output_lock(e);
+	ring = kpmu_output_ring(e);
 	last = !--e->maps;
 	kpmu_page_set(e, last ? NULL : ring->page, grant ? -1 : 0);
-	if (last)
-		rcu_assign_pointer(e->ring, NULL);
-	mutex_unlock(lock_of(e));
+	if (last) {
+		kpmu_ring_get(ring);
+		kpmu_output_set(e, NULL);
+	}
+	kpmu_output_unlock(e);
 	if (grant)
 		kpmu_rdpmc_drop(grant);
 	if (last) {
+		/* What other events write there nobody would see */
+		kpmu_output_strip(ring);
 		kpmu_ring_uncharge(&ring->charge);
 		kpmu_ring_put_ref(ring);
 	}
@@ -104,7 +92,7 @@ static struct kpmu_ring *make_ring(const struct kpmu_event *e,
 		flags |= KPMU_RING_OVERWRITE;
 	if (e->flags & KPMU_ATTR_WRITE_BACKWARD)
 		flags |= KPMU_RING_BACKWARD;
-	ring = kpmu_ring_alloc(nr_pages, node, flags, 0);
+	ring = kpmu_ring_alloc(nr_pages, node, flags, e->wakeup_watermark);
 	if (!ring) {
 		kpmu_ring_uncharge(&charge);
 		return ERR_PTR(-ENOMEM);
@@ -117,7 +105,7 @@ static struct kpmu_ring *make_ring(const struct kpmu_event *e,
 static int map_ring(struct kpmu_event *e, struct vm_area_struct *vma,
 		    unsigned long nr_pages)
 {
-	struct kpmu_ring *ring = ring_of(e);
+	struct kpmu_ring *ring = kpmu_output_ring(e);
 	int err;
 
 	if (nr_pages && !is_power_of_2(nr_pages))
@@ -133,14 +121,11 @@ static int map_ring(struct kpmu_event *e, struct vm_area_struct *vma,
 	ring = make_ring(e, vma, nr_pages);
 	if (IS_ERR(ring))
 		return PTR_ERR(ring);
-	err = kpmu_ring_map(ring, vma);
-	if (err) {
+	err = kpmu_ring_map(ring, vma) ?: kpmu_output_set(e, ring);
+	if (err)
 		kpmu_ring_uncharge(&ring->charge);
-		kpmu_ring_put_ref(ring);
-		return err;
-	}
-	rcu_assign_pointer(e->ring, ring);
-	return 0;
+	kpmu_ring_put_ref(ring);	/* the event has its own */
+	return err;
 }
 
 static int map_locked(struct kpmu_event *e, struct vm_area_struct *vma,
@@ -160,7 +145,7 @@ static int map_locked(struct kpmu_event *e, struct vm_area_struct *vma,
 	vma->vm_private_data = grant;
 	vma->vm_ops = &ring_vm_ops;
 	e->maps++;
-	kpmu_page_set(e, ring_of(e)->page, grant ? 1 : 0);
+	kpmu_page_set(e, kpmu_output_ring(e)->page, grant ? 1 : 0);
 	return 0;
 }
 
@@ -187,16 +172,8 @@ int kpmu_event_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EINVAL;
 	if (pages > INT_MAX)
 		return -ENOMEM;
-	mutex_lock(lock_of(e));
+	kpmu_output_lock(e);
 	err = map_locked(e, vma, pages);
-	mutex_unlock(lock_of(e));
+	kpmu_output_unlock(e);
 	return err;
-}
-
-void __init kpmu_mmap_init(void)
-{
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(locks); i++)
-		mutex_init(&locks[i]);
 }

@@ -38,6 +38,7 @@ struct request {
 	bool plain;
 	struct file *group_file;
 	struct kpmu_event *leader;
+	struct kpmu_event *output;
 	struct task_struct *task;
 	struct cgroup_subsys_state *css;
 	struct kpmu_event *event;
@@ -80,10 +81,8 @@ static int find_leader(struct request *r)
 		r->why = "the group leader's task is gone";
 		return -ENODEV;
 	}
-	if (r->args->flags & PERF_FLAG_FD_OUTPUT) {
-		r->why = "output redirection is not built yet";
-		return -EOPNOTSUPP;
-	}
+	if (r->args->flags & PERF_FLAG_FD_OUTPUT)
+		r->output = r->leader;
 	if (r->args->flags & PERF_FLAG_FD_NO_GROUP)
 		r->leader = NULL;
 	return 0;
@@ -301,6 +300,21 @@ static int make_event(struct request *r)
 	return err;
 }
 
+static int redirect(struct request *r)
+{
+	int err;
+
+	if (!r->output)
+		return 0;
+	err = kpmu_output_redirect(r->event, r->output);
+	if (err) {
+		r->why = "its records cannot go to the ring of group_fd";
+		kpmu_event_close(r->event);
+		r->event = NULL;
+	}
+	return err;
+}
+
 static int make_file(struct request *r)
 {
 	struct file *file;
@@ -330,7 +344,7 @@ static int with_fd(struct request *r)
 	if (r->fd < 0)
 		return r->fd;
 	err = find_leader(r) ?: find_task(r) ?: check_inherit(r) ?:
-	      make_event(r) ?: make_file(r);
+	      make_event(r) ?: redirect(r) ?: make_file(r);
 	if (err)
 		put_unused_fd(r->fd);
 	return err ?: r->fd;

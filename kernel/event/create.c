@@ -86,6 +86,8 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
 	kpmu_read_layout(e);
 	e->cpu = cpu;
 	e->flags = attr->flags;
+	if (attr->flags & KPMU_ATTR_WATERMARK)
+		e->wakeup_watermark = attr->wakeup_watermark;
 	e->type = attr->type;
 	e->config = attr->config;
 	e->leader = e;

@@ -19,9 +19,12 @@
 #include "../pmu/source.h"
 
 struct fasync_struct;
+struct file;
+struct kpmu_output;
 struct kpmu_ctx;
 struct kpmu_ring;
 struct kpmu_family;
+struct poll_table_struct;
 struct task_struct;
 
 /*
@@ -126,6 +129,8 @@ struct kpmu_group {
  * @config: as in the attr
  * @fasync: who wants SIGIO
  * @ring: where its records go; RCU
+ * @output: what it has that ever had a ring
+ * @wakeup_watermark: of the attr, in bytes; 0 if it counts samples
  * @maps: its mappings; with none, @ring is another event's
  * @user_reads: those of them that can read its counter by themselves
  * @mapped_node: in the context's list of mapped events
@@ -158,6 +163,8 @@ struct kpmu_event {
 	u64 config;
 	struct fasync_struct *fasync;
 	struct kpmu_ring __rcu *ring;
+	struct kpmu_output *output;
+	u32 wakeup_watermark;
 	u32 maps;
 	u32 user_reads;
 	struct hlist_node mapped_node;
@@ -247,6 +254,19 @@ void kpmu_owners_init(void);
 /* read.c */
 void kpmu_read_layout(struct kpmu_event *e);
 ssize_t kpmu_event_read(struct kpmu_event *e, char __user *buf, size_t len);
+
+/* output.c: where its records go */
+void kpmu_output_lock(struct kpmu_event *e);
+void kpmu_output_unlock(struct kpmu_event *e);
+struct kpmu_ring *kpmu_output_ring(const struct kpmu_event *e);
+int kpmu_output_set(struct kpmu_event *e, struct kpmu_ring *ring);
+int kpmu_output_redirect(struct kpmu_event *e, struct kpmu_event *to);
+void kpmu_output_strip(struct kpmu_ring *ring);
+int kpmu_output_pause(struct kpmu_event *e, bool pause);
+__poll_t kpmu_output_poll(struct kpmu_event *e, struct file *file,
+			  struct poll_table_struct *wait);
+void kpmu_output_end(struct kpmu_event *e);
+void kpmu_outputs_init(void);
 
 /* page.c: the user page of a mapped event */
 void kpmu_page_set(struct kpmu_event *e, struct perf_event_mmap_page *page,

@@ -3,6 +3,9 @@
  * The end of a task, and exec, which ends what a task was: events that have an
  * fd stay with their last values, inherited ones are folded into their family.
  */
+#include <linux/rcupdate.h>
+
+#include "../ring/ring.h"
 #include "../sched/sched.h"
 #include "event.h"
 #include "family.h"
@@ -13,6 +16,15 @@
  */
 static void end(struct kpmu_event *e)
 {
+	struct kpmu_event *root = e->root ?: e;
+	struct kpmu_ring *ring;
+
+	/* Whoever polls sees that nothing will come any more */
+	rcu_read_lock();
+	ring = rcu_dereference(root->ring);
+	if (ring)
+		kpmu_ring_notify(ring);
+	rcu_read_unlock();
 	if (e->state == KPMU_ERROR)
 		e->state = KPMU_OFF;
 	e->attached = false;

@@ -14,6 +14,7 @@ static void tell_readers(struct irq_work *work)
 	struct kpmu_ring *ring = container_of(work, struct kpmu_ring, wake);
 	struct kpmu_ring_reader *r;
 
+	atomic_set(&ring->waking, 0);
 	rcu_read_lock();
 	list_for_each_entry_rcu(r, &ring->readers, node)
 		wake_up_all(&r->wait);
@@ -123,14 +124,20 @@ void kpmu_ring_commit(struct kpmu_ring *ring, struct kpmu_ring_handle *h)
 }
 
 /* See ring.h */
+void kpmu_ring_notify(struct kpmu_ring *ring)
+{
+	if (atomic_xchg(&ring->waking, 1))
+		return;
+	/* Held until the work ran; gone already means nobody waits */
+	if (refcount_inc_not_zero(&ring->ref))
+		irq_work_queue(&ring->wake);
+}
+
+/* See ring.h */
 void kpmu_ring_wake(struct kpmu_ring *ring)
 {
-	atomic_set(&ring->polled, (__force int)(EPOLLIN | EPOLLRDNORM));
-	/* Held until the work ran; gone already means nobody waits */
-	if (!refcount_inc_not_zero(&ring->ref))
-		return;
-	if (!irq_work_queue(&ring->wake))
-		refcount_dec(&ring->ref);	/* queued already, with its own */
+	atomic_set(&ring->polled, (__force int)EPOLLIN);
+	kpmu_ring_notify(ring);
 }
 
 /* See ring.h */

@@ -46,7 +46,8 @@ struct kpmu_ring_charge {
  * @ref: whoever keeps a pointer
  * @rcu: a writer may still be in it when the last reference goes
  * @polled: EPOLLIN when something came since the last kpmu_ring_poll()
- * @wake: tells the readers, outside of the NMI
+ * @waking: @wake is queued and has not begun
+ * @wake: tells the readers, outside of the NMI; holds the ring
  * @lock: guards @readers
  * @readers: who waits for records, struct kpmu_ring_reader
  * @charge: for the pages
@@ -58,6 +59,7 @@ struct kpmu_ring {
 	refcount_t ref;
 	struct rcu_head rcu;
 	atomic_t polled;
+	atomic_t waking;
 	struct irq_work wake;
 	spinlock_t lock;
 	struct list_head readers;
@@ -125,12 +127,20 @@ bool kpmu_ring_begin(struct kpmu_ring *ring, struct kpmu_ring_handle *h,
 void kpmu_ring_commit(struct kpmu_ring *ring, struct kpmu_ring_handle *h);
 
 /**
- * kpmu_ring_wake() - wake the readers for another reason
+ * kpmu_ring_wake() - there is something to read: wake the readers
  * @ring: the ring
  *
  * Context: any, NMI too; the ring held or under RCU.
  */
 void kpmu_ring_wake(struct kpmu_ring *ring);
+
+/**
+ * kpmu_ring_notify() - wake the readers, though there is nothing to read
+ * @ring: the ring
+ *
+ * Context: any, NMI too; the ring held or under RCU.
+ */
+void kpmu_ring_notify(struct kpmu_ring *ring);
 
 /**
  * kpmu_ring_pause() - drop records from now on, or no more
@@ -146,7 +156,7 @@ void kpmu_ring_pause(struct kpmu_ring *ring, bool pause);
  * @ring: the ring
  *
  * Context: any.
- * Return: EPOLLIN | EPOLLRDNORM or 0.
+ * Return: EPOLLIN or 0.
  */
 __poll_t kpmu_ring_poll(struct kpmu_ring *ring);
 

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Where an event's records go: the ring that its own fd is mapped as, or that of
+ * another event.  perf_event_open(2), PERF_EVENT_IOC_SET_OUTPUT.
+ *
+ * e->ring is read under RCU by whoever writes, in an NMI too, and changed under
+ * the event's lock here.  Inherited events write to their root's.
+ */
+#include <linux/errno.h>
+#include <linux/hash.h>
+#include <linux/mutex.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+
+#include "../ring/ring.h"
+#include "../sched/sched.h"
+#include "event.h"
+#include "family.h"
+
+/**
+ * struct kpmu_output - what an event has that ever had a ring
+ * @reader: woken when something comes
+ * @event: whose it is
+ * @left: when it left its last ring, in RCU's time
+ * @was_in: it was in a ring's list before
+ * @rcu: those who wake may still look at it
+ */
+struct kpmu_output {
+	struct kpmu_ring_reader reader;
+	struct kpmu_event *event;
+	unsigned long left;
+	bool was_in;
+	struct rcu_head rcu;
+};
+
+/* Few locks for all events: a mutex is large, and seldom taken */
+#define LOCK_BITS	5
+static struct mutex locks[1 << LOCK_BITS];
+
+static struct mutex *lock_of(const struct kpmu_event *e)
+{
+	return &locks[hash_ptr(e, LOCK_BITS)];
+}
+
+/**
+ * kpmu_output_lock() - keep an event's ring and mappings as they are
+ * @e: the event
+ *
+ * Context: task; under the mmap lock or without.
+ */
+void kpmu_output_lock(struct kpmu_event *e)
+{
+	mutex_lock(lock_of(e));
+}
+
+void kpmu_output_unlock(struct kpmu_event *e)
+{
+	mutex_unlock(lock_of(e));
+}
+
+static void lock_both(struct kpmu_event *a, struct kpmu_event *b)
+{
+	struct mutex *first = min(lock_of(a), lock_of(b));
+	struct mutex *second = max(lock_of(a), lock_of(b));
+
+	mutex_lock(first);
+	if (second != first)
+		mutex_lock_nested(second, SINGLE_DEPTH_NESTING);
+}
+
+static void unlock_both(struct kpmu_event *a, struct kpmu_event *b)
+{
+	mutex_unlock(lock_of(a));
+	if (lock_of(a) != lock_of(b))
+		mutex_unlock(lock_of(b));
+}
+
+/**
+ * kpmu_output_ring() - an event's ring
+ * @e: the event, locked
+ */
+struct kpmu_ring *kpmu_output_ring(const struct kpmu_event *e)
+{
+	return rcu_dereference_protected(e->ring, lockdep_is_held(lock_of(e)));
+}
+
+static int make_output(struct kpmu_event *e)
+{
+	struct kpmu_output *o;
+
+	if (e->output)
+		return 0;
+	o = kzalloc(sizeof(*o), GFP_KERNEL);
+	if (!o)
+		return -ENOMEM;
+	init_waitqueue_head(&o->reader.wait);
+	o->event = e;
+	/* A poll looks at it without the lock */
+	smp_store_release(&e->output, o);
+	return 0;
+}
+
+/**
+ * kpmu_output_set() - give an event a ring, or another, or none
+ * @e: the event, locked
+ * @ring: the ring, NULL for none; the event takes its own reference
+ *
+ * Whoever writes at this moment may still use the old one.
+ *
+ * Context: task, may sleep.
+ * Return: 0 or -ENOMEM; taking away never fails.
+ */
+int kpmu_output_set(struct kpmu_event *e, struct kpmu_ring *ring)
+{
+	struct kpmu_ring *old = kpmu_output_ring(e);
+	int err;
+
+	if (old == ring)
+		return 0;
+	if (ring) {
+		err = make_output(e);
+		if (err)
+			return err;
+		kpmu_ring_get(ring);
+	}
+	rcu_assign_pointer(e->ring, ring);
+	if (old) {
+		kpmu_ring_leave(old, &e->output->reader);
+		e->output->left = get_state_synchronize_rcu();
+		kpmu_ring_put_ref(old);
+	}
+	if (ring) {
+		/* Who wakes a former ring's readers may be at our place there */
+		if (e->output->was_in)
+			cond_synchronize_rcu(e->output->left);
+		e->output->was_in = true;
+		kpmu_ring_join(ring, &e->output->reader);
+	}
+	return 0;
+}
+
+static bool may_share(const struct kpmu_event *e, const struct kpmu_event *to)
+{
+	/* One CPU writes at a time */
+	if (e->cpu != to->cpu ||
+	    (e->cpu < 0 && e->ctx->task != to->ctx->task))
+		return false;
+	if (e->clockid != to->clockid)
+		return false;
+	return !((e->flags ^ to->flags) & KPMU_ATTR_WRITE_BACKWARD);
+}
+
+/**
+ * kpmu_output_redirect() - let an event write to another's ring
+ * @e: the event, attached, and not mapped itself
+ * @to: the other, with a ring; NULL: to none
+ *
+ * Context: task, may sleep.
+ * Return: 0; -EINVAL if the two cannot share one, if @e is mapped, or if @to has
+ * none; -ENOMEM.
+ */
+int kpmu_output_redirect(struct kpmu_event *e, struct kpmu_event *to)
+{
+	struct kpmu_ring *ring;
+	int err = -EINVAL;
+
+	if (e == to || (to && !may_share(e, to)))
+		return -EINVAL;
+	lock_both(e, to ?: e);
+	ring = to ? kpmu_output_ring(to) : NULL;
+	if (!e->maps && (ring || !to))
+		err = kpmu_output_set(e, ring);
+	unlock_both(e, to ?: e);
+	return err;
+}
+
+/* Some event that writes to a ring, held */
+static struct kpmu_event *some_user(struct kpmu_ring *ring)
+{
+	struct kpmu_ring_reader *r;
+	struct kpmu_event *e;
+
+	spin_lock(&ring->lock);
+	list_for_each_entry(r, &ring->readers, node) {
+		e = container_of(r, struct kpmu_output, reader)->event;
+		if (refcount_inc_not_zero(&e->ref)) {
+			spin_unlock(&ring->lock);
+			return e;
+		}
+	}
+	spin_unlock(&ring->lock);
+	return NULL;
+}
+
+/**
+ * kpmu_output_strip() - nobody can read a ring any more: take it from all
+ * @ring: the ring, held, not mapped
+ *
+ * Context: task, may sleep, no event locked.
+ */
+void kpmu_output_strip(struct kpmu_ring *ring)
+{
+	struct kpmu_event *e;
+
+	while ((e = some_user(ring))) {
+		kpmu_output_lock(e);
+		if (kpmu_output_ring(e) == ring)
+			kpmu_output_set(e, NULL);
+		kpmu_output_unlock(e);
+		kpmu_event_put(e);
+	}
+}
+
+/**
+ * kpmu_output_pause() - drop the records of a ring, or no more
+ * @e: an event that writes there
+ * @pause: which
+ *
+ * Context: task.
+ * Return: 0, or -EINVAL if there is no ring, or one without records.
+ */
+int kpmu_output_pause(struct kpmu_event *e, bool pause)
+{
+	struct kpmu_ring *ring;
+	int err = -EINVAL;
+
+	rcu_read_lock();
+	ring = rcu_dereference(e->ring);
+	if (ring && ring->nr_pages) {
+		kpmu_ring_pause(ring, pause);
+		err = 0;
+	}
+	rcu_read_unlock();
+	return err;
+}
+
+/**
+ * kpmu_output_poll() - poll(2)
+ * @e: the event
+ * @file: its file
+ * @wait: the caller's
+ *
+ * Readiness is consumed: without anything new the next poll has to wait.
+ *
+ * Context: task.
+ * Return: EPOLLHUP without a ring or when the task is gone; EPOLLERR for a pinned
+ * event in error state; EPOLLIN if something came.
+ */
+__poll_t kpmu_output_poll(struct kpmu_event *e, struct file *file,
+			  struct poll_table_struct *wait)
+{
+	struct kpmu_output *o = smp_load_acquire(&e->output); /* make_output() */
+	struct kpmu_ring *ring;
+	__poll_t events = EPOLLHUP;
+
+	if (o)
+		poll_wait(file, &o->reader.wait, wait);
+	if (!READ_ONCE(e->attached) &&
+	    !(e->family && !list_empty(&e->family->children)))
+		return EPOLLHUP;
+	if (READ_ONCE(e->state) == KPMU_ERROR)
+		return EPOLLERR;
+	rcu_read_lock();
+	ring = rcu_dereference(e->ring);
+	if (ring)
+		events = kpmu_ring_poll(ring);
+	rcu_read_unlock();
+	return events;
+}
+
+/**
+ * kpmu_output_end() - the event has no fd any more, and so no mapping
+ * @e: the event, detached
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_output_end(struct kpmu_event *e)
+{
+	if (!e->output)
+		return;
+	kpmu_output_lock(e);
+	kpmu_output_set(e, NULL);
+	kpmu_output_unlock(e);
+	kfree_rcu(e->output, rcu);
+	e->output = NULL;
+}
+
+void __init kpmu_outputs_init(void)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(locks); i++)
+		mutex_init(&locks[i]);
+}
