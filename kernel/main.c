@@ -9,6 +9,7 @@
 #include "event/event.h"
 #include "hooks/hooks.h"
 #include "pmu/source.h"
+#include "ring/ring.h"
 #include "sched/sched.h"
 
 static int __init kpmu_init(void)
@@ -33,7 +34,11 @@ static int __init kpmu_init(void)
 	err = kpmu_sysctl_init();
 	if (err)
 		goto err_hooks;
+	err = kpmu_sysfs_init();
+	if (err)
+		goto err_sysctl;
 	kpmu_debugfs_init();
+	kpmu_mmap_init();
 	err = kpmu_chardev_init();
 	if (err)
 		goto err_debugfs;
@@ -41,6 +46,8 @@ static int __init kpmu_init(void)
 
 err_debugfs:
 	kpmu_debugfs_exit();
+	kpmu_sysfs_exit();
+err_sysctl:
 	kpmu_sysctl_exit();
 err_hooks:
 	kpmu_hooks_exit();
@@ -57,11 +64,13 @@ static void __exit kpmu_exit(void)
 {
 	kpmu_chardev_exit();
 	kpmu_debugfs_exit();
+	kpmu_sysfs_exit();
 	kpmu_sysctl_exit();
 	kpmu_hooks_exit();
 	kpmu_sources_exit();
 	kpmu_ctxs_exit();
 	kpmu_events_exit();
+	kpmu_rings_exit();
 }
 
 module_init(kpmu_init);

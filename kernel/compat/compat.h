@@ -13,12 +13,13 @@
 #include <linux/device.h>
 #include <linux/hrtimer.h>
 #include <linux/ftrace.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/sysctl.h>
 #include <asm/msr.h>
 
-/* cpuid(): processor.h brought it along until its own header moved here */
-#if __has_include(<asm/cpuid/api.h>)
+/* cpuid() has been in processor.h, then in a header that it brought along */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
 #include <asm/cpuid/api.h>
 #endif
 
@@ -109,6 +110,17 @@ kpmu_ftrace_arg(struct ftrace_regs *fregs, int n)
 	case 2: return regs->dx;
 	default: return regs->cx;
 	}
+#endif
+}
+
+/* From 6.3 on a mapping's flags are not to be written directly */
+static inline void kpmu_vm_flags_set(struct vm_area_struct *vma,
+				     unsigned long flags)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+	vm_flags_set(vma, flags);
+#else
+	vma->vm_flags |= flags;
 #endif
 }
 

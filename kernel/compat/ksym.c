@@ -174,6 +174,21 @@ int kpmu_native_paranoid(int dflt)
 }
 
 /**
+ * kpmu_cr4_update_pce() - let CR4.PCE of this CPU be what its mm may do
+ *
+ * Context: IRQs off.
+ * Return: false when the kernel's function cannot be reached; CR4 then follows
+ * at the next switch of mm.
+ */
+bool kpmu_cr4_update_pce(void)
+{
+	if (!addr[KSYM_cr4_update_pce])
+		return false;
+	kpmu_ksym_call(KSYM_cr4_update_pce, 0, 0, 0, 0);
+	return true;
+}
+
+/**
  * kpmu_native_reserve() - the kernel's perf takes the counters for an event
  *
  * Context: task, may sleep; only in the place of that function.

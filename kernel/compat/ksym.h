@@ -19,6 +19,13 @@ struct task_struct;
 	X(perf_create_mediated_pmu)		\
 	X(nr_mediated_pmu_vms)			\
 	X(watchdog_enabled)			\
+	X(cr4_update_pce)			\
+	X(rdpmc_always_available_key)		\
+	X(using_native_sched_clock)		\
+	X(sched_clock_stable)			\
+	X(cyc2ns_read_begin)			\
+	X(cyc2ns_read_end)			\
+	X(__sched_clock_offset)			\
 	X(css_tryget_online_from_dir)		\
 	X(perf_event_cgrp_subsys)
 
@@ -40,6 +47,7 @@ bool kpmu_ptrace_may_read(struct task_struct *task, bool *known);
 bool kpmu_ptrace_may_attach(struct task_struct *task, bool *known);
 int kpmu_lsm_open(int class, u32 type, u64 config);
 int kpmu_native_paranoid(int dflt);
+bool kpmu_cr4_update_pce(void);
 struct cgroup_subsys_state *kpmu_css_of_fd(int fd);
 int kpmu_native_reserve(void);
 int kpmu_native_create_vpmu(void);

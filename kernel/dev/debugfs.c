@@ -22,14 +22,41 @@ static void show_group(struct seq_file *m, struct kpmu_event *leader)
 	seq_puts(m, "\n");
 }
 
-static void show_ctx(struct seq_file *m, const char *what, struct kpmu_ctx *ctx)
+/* Groups that do not run, and why; a reader who is flooded learns nothing */
+#define MAX_WAITING	100
+
+static void show_waiting(struct seq_file *m, struct kpmu_cpu *kc,
+			 struct kpmu_ctx *ctx)
+{
+	struct kpmu_event *leader;
+	int n = 0, more = 0;
+
+	list_for_each_entry(leader, &ctx->leaders, node) {
+		if (leader->group.placed)
+			continue;
+		if (n == MAX_WAITING) {
+			more++;
+			continue;
+		}
+		n++;
+		seq_printf(m, "    id %llu, group of %u, does not run: %s\n",
+			   leader->id, leader->group.nr,
+			   kpmu_plan_why(kc, leader));
+	}
+	if (more)
+		seq_printf(m, "    and %d more\n", more);
+}
+
+static void show_ctx(struct seq_file *m, const char *what, struct kpmu_cpu *kc,
+		     struct kpmu_ctx *ctx)
 {
 	int i;
 
-	seq_printf(m, "  %s: %u events, %u flexible groups, placed:\n", what,
-		   ctx->nr_events, ctx->nr_flexible);
+	seq_printf(m, "  %s: %u events, %u flexible groups, %u pinned\n", what,
+		   ctx->nr_events, ctx->nr_flexible, ctx->nr_pinned);
 	for (i = 0; i < ctx->nr_placed; i++)
 		show_group(m, ctx->placed[i]);
+	show_waiting(m, kc, ctx);
 }
 
 /* On the CPU itself, where its state stands still */
@@ -37,16 +64,18 @@ static void show_cpu(void *data)
 {
 	struct seq_file *m = data;
 	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
-	const struct kpmu_plan *plan = kc->task ? &kc->task->plan : &kc->ctx.plan;
+	const struct kpmu_plan *plan = kpmu_plan_of(kc);
+	struct kpmu_ctx *ctx;
 	unsigned long flags;
 
 	local_irq_save(flags);
-	seq_printf(m, "cpu %d: plan %llu, counters %#x, waiting: %u of the CPU, %u of the task\n",
+	seq_printf(m, "cpu %d: plan %llu, counters %#x, waiting: %u of the CPU, %u of the task, rotation %s\n",
 		   kc->ctx.home, plan->serial, plan->slots.mask,
-		   plan->cpu_waits, plan->task_waits);
-	show_ctx(m, "cpu", &kc->ctx);
+		   plan->cpu_waits, plan->task_waits, kc->armed ? "on" : "off");
+	kpmu_for_each_cpu_ctx(ctx, kc)
+		show_ctx(m, ctx->css ? "cgroup" : "cpu", kc, ctx);
 	if (kc->task)
-		show_ctx(m, "task", kc->task);
+		show_ctx(m, "task", kc, kc->task);
 	kpmu_counters_show(m, kc->ctx.home);
 	local_irq_restore(flags);
 }

@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 
 struct kpmu_event;
+struct vm_area_struct;
 struct kpmu_open;
 
 extern const struct file_operations kpmu_event_fops;
@@ -18,6 +19,11 @@ long kpmu_event_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 long kpmu_event_compat_ioctl(struct file *file, unsigned int cmd,
 			     unsigned long arg);
 
+int kpmu_event_mmap(struct file *file, struct vm_area_struct *vma);
+
+void kpmu_mmap_init(void);
+int kpmu_sysfs_init(void);
+void kpmu_sysfs_exit(void);
 int kpmu_chardev_init(void);
 void kpmu_chardev_exit(void);
 int kpmu_sysctl_init(void);

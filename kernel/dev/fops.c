@@ -68,6 +68,7 @@ const struct file_operations kpmu_event_fops = {
 	.owner = THIS_MODULE,
 	.read = event_read,
 	.poll = event_poll,
+	.mmap = kpmu_event_mmap,
 	.release = event_release,
 	.unlocked_ioctl = kpmu_event_ioctl,
 	.compat_ioctl = kpmu_event_compat_ioctl,

@@ -104,22 +104,25 @@ static long do_modify(struct kpmu_event *e, unsigned long arg)
 	return attr.type == e->type ? -EOPNOTSUPP : -EINVAL;
 }
 
+#define ROW(cmd, fn)	[_IOC_NR(cmd)] = { cmd, fn }
+
+/* By number */
 static const struct ioctl_row {
 	unsigned int cmd;
 	long (*fn)(struct kpmu_event *e, unsigned long arg);
 } rows[] = {
-	{ PERF_EVENT_IOC_ENABLE, do_enable },
-	{ PERF_EVENT_IOC_DISABLE, do_disable },
-	{ PERF_EVENT_IOC_RESET, do_reset },
-	{ PERF_EVENT_IOC_ID, do_id },
-	{ PERF_EVENT_IOC_PERIOD, do_period },
-	{ PERF_EVENT_IOC_REFRESH, do_refuse },
-	{ PERF_EVENT_IOC_SET_OUTPUT, do_set_output },
-	{ PERF_EVENT_IOC_SET_FILTER, do_set_filter },
-	{ PERF_EVENT_IOC_SET_BPF, do_set_bpf },
-	{ PERF_EVENT_IOC_PAUSE_OUTPUT, do_refuse },
-	{ PERF_EVENT_IOC_QUERY_BPF, do_refuse },
-	{ PERF_EVENT_IOC_MODIFY_ATTRIBUTES, do_modify },
+	ROW(PERF_EVENT_IOC_ENABLE, do_enable),
+	ROW(PERF_EVENT_IOC_DISABLE, do_disable),
+	ROW(PERF_EVENT_IOC_REFRESH, do_refuse),
+	ROW(PERF_EVENT_IOC_RESET, do_reset),
+	ROW(PERF_EVENT_IOC_PERIOD, do_period),
+	ROW(PERF_EVENT_IOC_SET_OUTPUT, do_set_output),
+	ROW(PERF_EVENT_IOC_SET_FILTER, do_set_filter),
+	ROW(PERF_EVENT_IOC_ID, do_id),
+	ROW(PERF_EVENT_IOC_SET_BPF, do_set_bpf),
+	ROW(PERF_EVENT_IOC_PAUSE_OUTPUT, do_refuse),
+	ROW(PERF_EVENT_IOC_QUERY_BPF, do_refuse),
+	ROW(PERF_EVENT_IOC_MODIFY_ATTRIBUTES, do_modify),
 };
 
 /**
@@ -132,12 +135,11 @@ static const struct ioctl_row {
  */
 long kpmu_event_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	int i;
+	unsigned int nr = _IOC_NR(cmd);
 
-	for (i = 0; i < ARRAY_SIZE(rows); i++)
-		if (rows[i].cmd == cmd)
-			return rows[i].fn(file->private_data, arg);
-	return -ENOTTY;
+	if (nr >= ARRAY_SIZE(rows) || rows[nr].cmd != cmd)
+		return -ENOTTY;
+	return rows[nr].fn(file->private_data, arg);
 }
 
 /**

@@ -114,6 +114,6 @@ void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group)
 	struct control c = { .event = e, .op = op, .group = group };
 
 	kpmu_ctx_call(e->ctx, control_owned, &c);
-	if (e->family)
+	if (unlikely(e->family))
 		control_family(&c);
 }

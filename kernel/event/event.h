@@ -20,6 +20,7 @@
 
 struct fasync_struct;
 struct kpmu_ctx;
+struct kpmu_ring;
 struct kpmu_family;
 struct task_struct;
 
@@ -80,7 +81,8 @@ struct kpmu_class {
  * @placed: it runs in the plan that its context applied last
  * @queued: it is in a class (flexible) or in the pinned list
  * @mark: scratch of the apply: it is in the plan
- * @served: running time received, for the order of flexible groups; ns
+ * @served: running time received, ns
+ * @order: @served in whole turns, more or less: the place in the class
  * @charged: the context's time up to which @served is right
  * @rb: in its class
  * @pinned_node: in the context's pinned list
@@ -95,6 +97,7 @@ struct kpmu_group {
 	bool queued;
 	bool mark;
 	u64 served;
+	u64 order;
 	u64 charged;
 	union {
 		struct rb_node rb;
@@ -122,8 +125,12 @@ struct kpmu_group {
  * @type: as in the attr
  * @config: as in the attr
  * @fasync: who wants SIGIO
+ * @ring: where its records go; RCU
+ * @maps: its mappings; with none, @ring is another event's
+ * @user_reads: those of them that can read its counter by themselves
+ * @mapped_node: in the context's list of mapped events
  * @owner: who opened it, see owner.c
- * @owned: among the events of its owner
+ * @owned: among the events of its owner, see owner.c
  * @family: with inherit set: the root's family; NULL without
  * @root: a child (inherited) event's root, good while attached; NULL for a root
  * @sibling: a child's place in its family
@@ -150,6 +157,10 @@ struct kpmu_event {
 	refcount_t ref;
 	u64 config;
 	struct fasync_struct *fasync;
+	struct kpmu_ring __rcu *ring;
+	u32 maps;
+	u32 user_reads;
+	struct hlist_node mapped_node;
 	u64 owner;
 	struct list_head owned;
 	struct kpmu_family *family;
@@ -235,6 +246,11 @@ void kpmu_owners_init(void);
 /* read.c */
 void kpmu_read_layout(struct kpmu_event *e);
 ssize_t kpmu_event_read(struct kpmu_event *e, char __user *buf, size_t len);
+
+/* page.c: the user page of a mapped event */
+void kpmu_page_set(struct kpmu_event *e, struct perf_event_mmap_page *page,
+		   int reads);
+void kpmu_pages_update(struct kpmu_ctx *ctx, bool active);
 
 /* read_family.c */
 ssize_t kpmu_read_family(struct kpmu_event *e, char __user *buf, size_t len);

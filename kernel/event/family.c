@@ -64,7 +64,8 @@ int kpmu_family_new(struct kpmu_event *root, struct kpmu_event *leader)
 	INIT_LIST_HEAD(&f->children);
 	raw_spin_lock_init(&f->lock);
 	mutex_init(&f->walk);
-	f->top = leader ? get(leader->family->top) : f;
+	/* A leader of a CPU has none; the two are found not to match later */
+	f->top = leader && leader->family ? get(leader->family->top) : f;
 	root->family = f;
 	return 0;
 }

@@ -40,6 +40,11 @@ static struct kpmu_event *copy(struct fork *f, struct kpmu_event *e,
 		kpmu_stat_inc(not_inherited);
 		return NULL;
 	}
+	/*
+	 * Once linked it is found by whoever walks the family; its context keeps
+	 * them out, whose lock we hold until all is in place.
+	 */
+	child->ctx = f->ctx;
 	if (!kpmu_family_link(child, e)) {
 		kpmu_event_unclone(child);
 		return NULL;

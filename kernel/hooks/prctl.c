@@ -12,6 +12,7 @@
 #include <linux/wait_bit.h>
 
 #include "../event/event.h"
+#include "../trace/stats.h"
 #include "hooks.h"
 
 struct request {
@@ -47,7 +48,7 @@ void kpmu_prctl(enum kpmu_op op)
 	struct request *r = kmalloc(sizeof(*r), GFP_ATOMIC);
 
 	if (!r) {
-		pr_warn_ratelimited("kpmu: no memory for a prctl\n");
+		kpmu_stat_inc(prctls_lost);
 		return;
 	}
 	r->op = op;

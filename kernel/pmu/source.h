@@ -12,6 +12,9 @@
 
 struct kpmu_attr;
 struct kpmu_hw;
+struct kpmu_grant;
+struct mm_struct;
+struct perf_event_mmap_page;
 struct pt_regs;
 struct seq_file;
 
@@ -35,6 +38,9 @@ struct seq_file;
  * @kernel: it counts at CPL 0 too
  * @extra_reg: the extra register it needs, from 1; 0 for none
  * @extra_alt: registers 1 and 2 do the same, and the other one will do as well
+ * @rdpmc: user space may read its counter, as the knob was when it was opened
+ * @jumps: how often the overflow handler set its counter to another value
+ * @page: its user page, NULL when it is not mapped; set by the context's owner
  */
 struct kpmu_hw {
 	const struct kpmu_source *source;
@@ -49,6 +55,9 @@ struct kpmu_hw {
 	bool kernel;
 	u8 extra_reg;
 	bool extra_alt;
+	bool rdpmc;
+	u32 jumps;
+	struct perf_event_mmap_page *page;
 };
 
 /**
@@ -75,6 +84,9 @@ struct kpmu_slots {
  *	-EBUSY when somebody else holds it
  * @put: give it back.  Task context, may sleep
  * @read: bring hw->count up to date.  IRQs off, on the CPU where hw->idx is
+ * @user_view: how user space reads the counter that the event is on: its number
+ *	for RDPMC plus 1, its width, and what to add to its sign-extended
+ *	value.  Owner of the context
  */
 struct kpmu_source {
 	const char *name;
@@ -85,6 +97,7 @@ struct kpmu_source {
 	int (*get)(void);
 	void (*put)(void);
 	u64 (*read)(struct kpmu_hw *hw);
+	u32 (*user_view)(const struct kpmu_hw *hw, u16 *width, s64 *offset);
 };
 
 /**
@@ -120,6 +133,36 @@ void kpmu_counters_yield(void);
  * Context: on the CPU, IRQs off.
  */
 void kpmu_counters_offline(void);
+
+/**
+ * kpmu_counters_type() - attr.type of the CPU's counters
+ *
+ * Return: the type; -ENODEV on a machine without.
+ */
+int kpmu_counters_type(void);
+
+/**
+ * kpmu_rdpmc_grant() - let user space of an mm execute RDPMC
+ * @mm: the mm
+ *
+ * Adds to what the kernel's own perf allows for the same mm.
+ *
+ * Context: task, may sleep.
+ * Return: to be given back by kpmu_rdpmc_drop(); NULL if it cannot be.
+ */
+struct kpmu_grant *kpmu_rdpmc_grant(struct mm_struct *mm);
+void kpmu_rdpmc_share(struct kpmu_grant *grant);
+void kpmu_rdpmc_drop(struct kpmu_grant *grant);
+
+/**
+ * kpmu_rdpmc_set() - who may execute RDPMC
+ * @knob: 0 nobody on our account; 1 who has mapped an event; 2 everybody
+ *
+ * Context: task, may sleep.
+ * Return: 0, -EINVAL, or -EOPNOTSUPP if this kernel's switches are out of reach.
+ */
+int kpmu_rdpmc_set(unsigned long knob);
+int kpmu_rdpmc_get(void);
 
 /**
  * kpmu_counters_show() - what is on a CPU's counters, for debugfs

@@ -339,6 +339,7 @@ static void call_here(void *data)
 		raw_spin_lock(&c->ctx->lock);
 		if (c->ctx->cpu < 0) {
 			c->ret = c->fn(c->ctx, c->data);
+			kpmu_ctx_pages(c->ctx, false);
 			c->done = true;
 		}
 		raw_spin_unlock(&c->ctx->lock);

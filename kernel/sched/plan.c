@@ -7,9 +7,8 @@
  * the one served least comes first, and what room is left goes to whatever
  * fits, so no counter idles while something that fits waits.
  *
- * The contexts of cgroups come after the CPU's own.  Who has flexible groups that
- * had to wait comes first after the next rotation, one context after the other,
- * so none can starve another.
+ * The contexts of cgroups come after the CPU's own.  A context whose groups had less
+ * than those of the others, on average, goes first, so none can starve another.
  */
 #include "../assign/assign.h"
 #include "../trace/kpmu_trace.h"
@@ -125,7 +124,8 @@ static const char *place(struct build *b, const struct needs *n)
 	return NULL;
 }
 
-static const char *place_group(struct build *b, struct kpmu_event *leader)
+/* Beside what is placed; NULL, or why not */
+static const char *try_group(struct build *b, struct kpmu_event *leader)
 {
 	bool alone = leader->flags & KPMU_ATTR_EXCLUSIVE;
 	struct kpmu_event *e;
@@ -148,6 +148,15 @@ static const char *place_group(struct build *b, struct kpmu_event *leader)
 	if (why)
 		return why;
 	b->exclusive = alone;
+	return NULL;
+}
+
+static const char *place_group(struct build *b, struct kpmu_event *leader)
+{
+	const char *why = try_group(b, leader);
+
+	if (why)
+		return why;
 	b->plan->groups[b->plan->nr++] = leader;
 	if (leader->ctx->home >= 0)
 		b->plan->nr_cpu++;
@@ -178,8 +187,8 @@ static struct kpmu_class *least_served(struct kpmu_ctx *ctx)
 	struct kpmu_class *c, *best = NULL;
 
 	list_for_each_entry(c, &ctx->classes, node)
-		if (c->next && (!best || c->next->group.served <
-				best->next->group.served))
+		if (c->next && (!best || c->next->group.order <
+				best->next->group.order))
 			best = c;
 	return best;
 }
@@ -217,13 +226,10 @@ static u32 build_flexible(struct build *b, struct kpmu_ctx *ctx)
 	return waits;
 }
 
-/* The flexible groups of one context, the @turn-th of the CPU's contexts */
-static void build_turn(struct build *b, struct kpmu_ctx *ctx, int turn)
+static void build_turn(struct build *b, struct kpmu_ctx *ctx)
 {
 	u32 waits = build_flexible(b, ctx);
 
-	if (waits)
-		b->plan->waits |= 1u << min(turn, 31);
 	if (ctx->home >= 0)
 		b->plan->cpu_waits += waits;
 	else
@@ -233,18 +239,18 @@ static void build_turn(struct build *b, struct kpmu_ctx *ctx, int turn)
 /* All contexts in turn, beginning with whose turn it is */
 static void build_turns(struct build *b, struct kpmu_cpu *kc)
 {
+	int pass, turn, first = kpmu_rotate_first(kc);
 	struct kpmu_ctx *ctx;
-	int pass, turn;
 
 	for (pass = 0; pass < 2; pass++) {
 		turn = 0;
 		kpmu_for_each_cpu_ctx(ctx, kc) {
-			if (pass ? turn < kc->first : turn >= kc->first)
-				build_turn(b, ctx, turn);
+			if (pass ? turn < first : turn >= first)
+				build_turn(b, ctx);
 			turn++;
 		}
-		if (kc->task && (pass ? turn < kc->first : turn >= kc->first))
-			build_turn(b, kc->task, turn);
+		if (kc->task && (pass ? turn < first : turn >= first))
+			build_turn(b, kc->task);
 	}
 }
 
@@ -296,7 +302,6 @@ void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc)
 	plan->nr_cpu = 0;
 	plan->cpu_waits = 0;
 	plan->task_waits = 0;
-	plan->waits = 0;
 
 	kpmu_for_each_cpu_ctx(ctx, kc)
 		build_pinned(&b, ctx);
@@ -339,6 +344,38 @@ bool kpmu_plan_fits(struct kpmu_event *const *events, int n)
 		needs.hint[needs.n++] = -1;
 	}
 	return !place(&b, &needs);
+}
+
+/**
+ * kpmu_plan_why() - why a group does not run
+ * @kc: this CPU
+ * @leader: the group, of a context that is active here
+ *
+ * Found out anew for whoever asks, so that it costs nothing otherwise.
+ *
+ * Context: IRQs off, on @kc's CPU.
+ * Return: the reason; NULL if it runs.
+ */
+const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_event *leader)
+{
+	const struct kpmu_plan *plan = kc->applied;
+	const char *why;
+	struct build b;
+	int i;
+
+	if (leader->group.placed)
+		return NULL;
+	if (leader->state == KPMU_ERROR)
+		return "in error: pinned, and there was no room";
+	if (!kpmu_is_enabled(leader))
+		return "off";
+	if (!plan)
+		return "the CPU is offline";
+	build_init(&b, NULL, kc->ctx.home);
+	for (i = 0; i < plan->nr; i++)
+		try_group(&b, plan->groups[i]);
+	why = try_group(&b, leader);
+	return why ?: "it has its turn with the next rotation";
 }
 
 /*

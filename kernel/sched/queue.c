@@ -8,7 +8,7 @@
  */
 #include <linux/atomic.h>
 #include <linux/hash.h>
-#include <linux/sort.h>
+#include <linux/math64.h>
 #include <linux/smp.h>
 
 #include "sched.h"
@@ -36,8 +36,8 @@ void kpmu_ctx_changed(struct kpmu_ctx *ctx)
 
 static bool less_served(struct rb_node *a, const struct rb_node *b)
 {
-	return rb_entry(a, struct kpmu_event, group.rb)->group.served <
-	       rb_entry(b, struct kpmu_event, group.rb)->group.served;
+	return rb_entry(a, struct kpmu_event, group.rb)->group.order <
+	       rb_entry(b, struct kpmu_event, group.rb)->group.order;
 }
 
 static u64 mix(u64 key, u64 val)
@@ -148,10 +148,14 @@ static void unpark(struct kpmu_ctx *ctx)
 	take_out(ctx, leader);
 }
 
-/* Time not asked for is not owed */
+/* Time not asked for is not owed: it starts level with those that run */
 static void join(struct kpmu_ctx *ctx, struct kpmu_group *g)
 {
-	g->served = max(g->served, ctx->min_served);
+	kpmu_queue_charge(ctx);
+	if (g->order < ctx->min_served) {
+		g->order = ctx->min_served;
+		g->served = ctx->min_served;
+	}
 	g->charged = ctx->time;
 }
 
@@ -168,7 +172,7 @@ void kpmu_queue_add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 
 	if (ctx->parked == leader) {
 		if (kpmu_is_pinned(leader) ||
-		    (g->served >= ctx->min_served &&
+		    (g->order >= ctx->min_served &&
 		     g->class.key == class_key(leader))) {
 			ctx->parked = NULL;
 			g->charged = ctx->time;
@@ -179,13 +183,13 @@ void kpmu_queue_add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	}
 	if (g->queued)
 		return;
-	g->queued = true;
 	if (kpmu_is_pinned(leader)) {
 		list_add_tail(&g->pinned_node, &ctx->pinned);
 	} else {
 		join(ctx, g);
 		class_add(ctx, leader);
 	}
+	g->queued = true;	/* not before: joining charges what is queued */
 	count(ctx, leader, 1);
 }
 
@@ -271,47 +275,62 @@ struct kpmu_event *kpmu_queue_next(struct kpmu_ctx *ctx,
 	return n ? rb_entry(n, struct kpmu_event, group.rb) : NULL;
 }
 
-/* The least served of all, so that newcomers start level with it */
-static void update_min_served(struct kpmu_ctx *ctx)
+/*
+ * The order of groups follows the time they had in steps of a turn, or turns that
+ * are some microseconds longer than others would shuffle groups that are
+ * equal, and each would now and then be a whole turn ahead of the others.
+ * Nothing is lost: a step is due when half a turn has come together.
+ */
+static bool reorder(struct kpmu_group *g)
 {
+	u64 turn = kpmu_turn();
+	s64 off = g->served - g->order;
+
+	if (off < (s64)turn / 2)
+		return false;
+	g->order += div64_u64(off + turn / 2, turn) * turn;
+	return true;
+}
+
+/* Costs nothing for a group whose place stays the same */
+static void charge(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+{
+	struct kpmu_group *g = &leader->group;
 	struct kpmu_class *c;
-	u64 least = U64_MAX;
 
-	list_for_each_entry(c, &ctx->classes, node) {
-		struct kpmu_event *first = kpmu_queue_first(ctx, c);
-
-		if (first)
-			least = min(least, first->group.served);
-	}
-	if (least != U64_MAX)
-		ctx->min_served = max(ctx->min_served, least);
+	g->served += ctx->time - g->charged;
+	g->charged = ctx->time;
+	if (!reorder(g))
+		return;
+	c = find_class(ctx, g->class.key);
+	rb_erase_cached(&g->rb, &c->groups);
+	rb_add_cached(&g->rb, &c->groups, less_served);
 }
 
 /**
- * kpmu_queue_charge() - charge the groups that ran for the time they had
- * @ctx: the context
- * @now: its time in ns
+ * kpmu_queue_charge() - charge the groups that run for the time they had
+ * @ctx: the context, its clock up to date
  *
  * Context: the context's owner, IRQs off.  Costs as many steps as groups are
  * placed (at most one per counter), however many wait.
+ * Return: the time charged, of all flexible groups together; ns.
  */
-void kpmu_queue_charge(struct kpmu_ctx *ctx, u64 now)
+u64 kpmu_queue_charge(struct kpmu_ctx *ctx)
 {
+	u64 least = U64_MAX, sum = 0;
 	int i;
 
 	for (i = 0; i < ctx->nr_placed; i++) {
 		struct kpmu_event *leader = ctx->placed[i];
 		struct kpmu_group *g = &leader->group;
-		struct kpmu_class *c;
 
 		if (!g->queued || ctx->parked == leader || kpmu_is_pinned(leader))
 			continue;
-		c = find_class(ctx, g->class.key);
-		rb_erase_cached(&g->rb, &c->groups);
-		g->served += now - g->charged;
-		g->charged = now;
-		rb_add_cached(&g->rb, &c->groups, less_served);
+		sum += ctx->time - g->charged;
+		charge(ctx, leader);
+		least = min(least, g->order);
 	}
-	update_min_served(ctx);
-	kpmu_ctx_changed(ctx);
+	if (least != U64_MAX)
+		ctx->min_served = max(ctx->min_served, least);
+	return sum;
 }

@@ -28,8 +28,6 @@
  * @cpu: the CPU it is good for, -1 if any
  * @cpu_waits: flexible groups of the CPU and cgroups that found no room
  * @task_waits: the same of the task's context
- * @waits: contexts that have such groups, a bit each: the CPU's, the cgroups' in
- *	the order of the chain, the task's
  * @exclusive: the only group in it wants to be alone
  * @nr_cpu: groups of the CPU's context in it
  * @nr: groups in it, of both contexts
@@ -43,7 +41,6 @@ struct kpmu_plan {
 	int cpu;
 	u32 cpu_waits;
 	u32 task_waits;
-	u32 waits;
 	bool exclusive;
 	u8 nr_cpu;
 	u8 nr;
@@ -72,6 +69,7 @@ struct kpmu_plan {
  * @pinned: enabled pinned groups
  * @classes: enabled flexible groups by what they need
  * @parked: a group that is off, but keeps its place for a moment
+ * @mapped: events whose user page is to be kept right
  * @nr_pinned: enabled pinned groups
  * @nr_flexible: enabled flexible groups
  * @nr_bound: enabled groups bound to one CPU (task context)
@@ -80,6 +78,9 @@ struct kpmu_plan {
  * @emptied: jiffies when the last event left
  * @min_served: what a group that joins is taken to have been served
  * @rotated: @time of the last rotation
+ * @had: scratch of the settling
+ * @ahead: ns that its groups had more, on average, than those of the contexts that
+ *	were active beside it; the CPU's own: 0
  * @ref: events, the hash
  * @hash: in the hash of tasks and cgroups
  * @rcu: a switch may still look at it when the last reference goes
@@ -106,6 +107,7 @@ struct kpmu_ctx {
 	struct list_head pinned;
 	struct list_head classes;
 	struct kpmu_event *parked;
+	struct hlist_head mapped;
 	u32 nr_pinned;
 	u32 nr_flexible;
 	u32 nr_bound;
@@ -114,6 +116,8 @@ struct kpmu_ctx {
 	unsigned long emptied;
 	u64 min_served;
 	u64 rotated;
+	u64 had;
+	s64 ahead;
 	refcount_t ref;
 	struct rhash_head hash;
 	struct rcu_head rcu;
@@ -131,7 +135,6 @@ struct kpmu_ctx {
  * @applied: the plan in force, NULL while offline
  * @rotate: the rotation timer
  * @armed: it is running
- * @first: whose flexible groups go first this time, as in the plan's @waits
  * @nr_cgroups: cgroups watched here
  * @watch: @nr_cgroups was not 0 when this CPU looked last
  * @css: the cgroup whose contexts are active; just for comparing
@@ -144,7 +147,6 @@ struct kpmu_cpu {
 	struct kpmu_plan *applied;
 	struct hrtimer rotate;
 	bool armed;
-	u8 first;
 	bool offline;
 	bool watch;
 	atomic_t nr_cgroups;
@@ -199,6 +201,13 @@ static inline bool kpmu_plan_is_good(const struct kpmu_plan *plan,
 	       (plan->cpu < 0 || plan->cpu == kc->ctx.home);
 }
 
+/* After a change: what programs read by themselves follows */
+static __always_inline void kpmu_ctx_pages(struct kpmu_ctx *ctx, bool active)
+{
+	if (unlikely(ctx->mapped.first))
+		kpmu_pages_update(ctx, active);
+}
+
 /* Bring the context's time up to a reading of local_clock() */
 static inline void kpmu_ctx_tick(struct kpmu_ctx *ctx, u64 clock)
 {
@@ -234,12 +243,13 @@ void kpmu_queue_park(struct kpmu_ctx *ctx, struct kpmu_event *leader);
 struct kpmu_event *kpmu_queue_first(struct kpmu_ctx *ctx, struct kpmu_class *c);
 struct kpmu_event *kpmu_queue_next(struct kpmu_ctx *ctx,
 				   struct kpmu_event *leader);
-void kpmu_queue_charge(struct kpmu_ctx *ctx, u64 now);
+u64 kpmu_queue_charge(struct kpmu_ctx *ctx);
 void kpmu_ctx_changed(struct kpmu_ctx *ctx);
 
 /* plan.c */
 void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc);
 bool kpmu_plan_fits(struct kpmu_event *const *events, int n);
+const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_event *leader);
 struct kpmu_cpu *kpmu_plan_live(const struct kpmu_ctx *ctx);
 void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_event *leader);
 void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_event *leader);
@@ -266,6 +276,15 @@ void kpmu_rotate_init(struct kpmu_cpu *kc);
 void kpmu_rotate_arm(struct kpmu_cpu *kc);
 bool kpmu_rotate_due(const struct kpmu_ctx *ctx);
 void kpmu_rotate_ctx(struct kpmu_ctx *ctx);
+void kpmu_rotate_restart(void);
+void kpmu_rotate_settle(struct kpmu_cpu *kc);
+int kpmu_rotate_first(struct kpmu_cpu *kc);
 extern unsigned int kpmu_mux_interval_ms;
+
+/* How long a turn is, ns */
+static inline u64 kpmu_turn(void)
+{
+	return (u64)READ_ONCE(kpmu_mux_interval_ms) * NSEC_PER_MSEC;
+}
 
 #endif

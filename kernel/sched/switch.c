@@ -98,6 +98,7 @@ static void apply(struct kpmu_cpu *kc, struct kpmu_plan *plan, u64 clock)
 void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
 {
 	struct kpmu_plan *plan = kpmu_plan_of(kc);
+	struct kpmu_ctx *ctx;
 
 	if (unlikely(kc->offline))
 		return;
@@ -106,6 +107,10 @@ void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
 	kpmu_commit(&plan->slots);
 	if (plan->cpu_waits | plan->task_waits)
 		kpmu_rotate_arm(kc);
+	kpmu_for_each_cpu_ctx(ctx, kc)
+		kpmu_ctx_pages(ctx, true);
+	if (kc->task)
+		kpmu_ctx_pages(kc->task, true);
 }
 
 /**
@@ -143,7 +148,7 @@ bool kpmu_ctx_activate(struct kpmu_cpu *kc, struct kpmu_ctx *ctx, u64 clock)
 void kpmu_switch(struct task_struct *next)
 {
 	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
-	struct kpmu_ctx *old = kc->task, *new = NULL, *left = NULL;
+	struct kpmu_ctx *old = kc->task, *new = NULL, *left = NULL, *ctx;
 	bool cgroup = unlikely(kc->watch) && !kc->offline &&
 		      kpmu_task_css(next) != kc->css;
 	u64 clock;
@@ -156,17 +161,27 @@ void kpmu_switch(struct task_struct *next)
 	clock = local_clock();
 	if (old)
 		kpmu_ctx_tick(old, clock);
+	if (unlikely(kc->ctx.nr_flexible || kc->ctx.up)) {
+		kpmu_for_each_cpu_ctx(ctx, kc)
+			kpmu_ctx_tick(ctx, clock);
+		kpmu_rotate_settle(kc);
+	}
 	if (new && !kpmu_ctx_activate(kc, new, clock))
 		new = NULL;
 	kc->task = new;
 	if (cgroup)
 		left = kpmu_cgroup_enter(kc, next, clock);
-	if (new && kpmu_rotate_due(new))
+	if (new && kpmu_rotate_due(new)) {
+		kpmu_queue_charge(new);
 		kpmu_rotate_ctx(new);
+		kpmu_stat_inc(rotations);
+	}
 	kpmu_resched(kc, clock);
 	/* All of it is folded: now others may have it */
-	if (old)
+	if (old) {
+		kpmu_ctx_pages(old, false);
 		kpmu_ctx_release(old);
+	}
 	if (cgroup)
 		kpmu_cgroup_release(left);
 }
@@ -207,6 +222,7 @@ void kpmu_switch_out(struct kpmu_ctx *ctx, u64 clock)
 	else if (!WARN_ON_ONCE(kc->task != ctx))
 		kc->task = NULL;
 	kpmu_resched(kc, clock);
+	kpmu_ctx_pages(ctx, false);
 	kpmu_ctx_release(ctx);
 }
 
@@ -254,8 +270,10 @@ void kpmu_cpu_offline(void)
 	kpmu_commit(&nothing.slots);
 	kpmu_counters_offline();
 	kc->applied = NULL;
+	kpmu_ctx_pages(&kc->ctx, false);
 	kpmu_cgroup_release(left);
 	if (kc->task) {
+		kpmu_ctx_pages(kc->task, false);
 		kpmu_ctx_release(kc->task);
 		kc->task = NULL;
 	}

@@ -12,6 +12,7 @@
 	X(closes,	"events destroyed")				\
 	X(inherited,	"events inherited")				\
 	X(not_inherited, "events not inherited for want of memory")	\
+	X(prctls_lost,	"prctls without effect for want of memory")	\
 	X(plans,	"plans computed")				\
 	X(plan_hits,	"cached plans used again")			\
 	X(commits,	"commits that changed the hardware")		\

@@ -19,94 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cost.h"
 #include "event.h"
-
-/* The model's statistics */
-#define MSR_KERNEL_INSNS	0x51504d01
-#define MSR_WRMSRS		0x51504d02
-#define MSR_RDMSRS		0x51504d03
-
-struct cost {
-	double insns, wrmsr, rdmsr;
-};
-
-static int msr_fd;
-
-static uint64_t rdmsr(uint32_t msr)
-{
-	uint64_t v = 0;
-
-	if (pread(msr_fd, &v, 8, msr) != 8) {
-		perror("reading the model's statistics");
-		exit(1);
-	}
-	return v;
-}
-
-struct sample {
-	uint64_t insns, wrmsr, rdmsr;
-};
-
-/* Writes and reads first: reading them costs instructions, not the reverse */
-static struct sample sample(void)
-{
-	struct sample s;
-
-	s.wrmsr = rdmsr(MSR_WRMSRS);
-	s.rdmsr = rdmsr(MSR_RDMSRS);
-	s.insns = rdmsr(MSR_KERNEL_INSNS);
-	return s;
-}
-
-static struct cost once(void (*op)(void), int n)
-{
-	struct sample a, b;
-	int i;
-
-	a = sample();
-	for (i = 0; i < n; i++)
-		op();
-	b = sample();
-	return (struct cost) {
-		b.insns - a.insns, b.wrmsr - a.wrmsr, b.rdmsr - a.rdmsr
-	};
-}
-
-/* The cheapest of several tries, in which no timer tick fell */
-static struct cost cheapest(void (*op)(void), int n, int tries)
-{
-	struct cost best = once(op, n), c;
-
-	while (--tries) {
-		c = once(op, n);
-		if (c.insns < best.insns)
-			best = c;
-	}
-	return best;
-}
-
-/* Cost of one op: between few and many of them, so that what is around cancels */
-static struct cost measure(void (*op)(void))
-{
-	const int few = 4, many = 24;
-	struct cost a, b;
-
-	once(op, many);		/* warm up */
-	a = cheapest(op, few, 30);
-	b = cheapest(op, many, 30);
-	return (struct cost) {
-		(b.insns - a.insns) / (many - few),
-		(b.wrmsr - a.wrmsr) / (many - few),
-		(b.rdmsr - a.rdmsr) / (many - few),
-	};
-}
-
-static struct cost minus(struct cost a, struct cost b)
-{
-	return (struct cost) {
-		a.insns - b.insns, a.wrmsr - b.wrmsr, a.rdmsr - b.rdmsr
-	};
-}
 
 static void row(const char *name, struct cost c)
 {
@@ -205,52 +119,21 @@ static void bench_calls(void)
 	row("open + close, enabled hardware event", net(measure(op_open), 2));
 }
 
-/*
- * Two tasks take turns on one CPU: one writes a byte to the other and waits for it
- * to come back, which is two switches.  What that costs with events on both
- * or one of them, less what it costs without.
- */
-static int to[2], from[2];
-
-static void op_pingpong(void)
-{
-	char c = 0;
-
-	if (write(to[1], &c, 1) != 1 || read(from[0], &c, 1) != 1)
-		exit(1);
-}
-
-static pid_t partner(void)
-{
-	pid_t pid;
-	char c;
-
-	if (pipe(to) || pipe(from))
-		exit(1);
-	pid = fork();
-	if (pid == 0) {
-		close(to[1]);
-		while (read(to[0], &c, 1) == 1 && write(from[1], &c, 1) == 1)
-			;
-		_exit(0);
-	}
-	close(to[0]);
-	close(from[1]);
-	return pid;
-}
-
-static void partner_end(pid_t pid)
-{
-	close(to[1]);
-	close(from[0]);
-	waitpid(pid, NULL, 0);
-}
-
+/* What a switch costs with events on both sides or one, less what it costs without */
 static struct cost idle_switch;
+
+static struct cost switch_without_events(void)
+{
+	pid_t pid = partner_start();
+	struct cost c = measure(op_pingpong);
+
+	partner_end(pid);
+	return c;
+}
 
 static void bench_switch(const char *name, int nr, bool both)
 {
-	pid_t pid = partner();
+	pid_t pid = partner_start();
 	struct cost c;
 	int first;
 
@@ -265,13 +148,21 @@ static void bench_switch(const char *name, int nr, bool both)
 
 static void bench_switches(void)
 {
-	pid_t pid = partner();
-
-	idle_switch = measure(op_pingpong);
-	partner_end(pid);
 	bench_switch("task switch, 4 events both sides, per switch", 4, true);
 	bench_switch("task switch, 4 events one side, per switch", 4, false);
 	bench_switch("task switch, 1 event both sides", 1, true);
+	sleep(2);	/* the hook goes a second after the last event */
+	row("task switch when no kpmu event exists",
+	    minus(switch_without_events(), idle_switch));
+}
+
+static void bench_memory(void)
+{
+	const char *slab = route_is_native() ? "perf_event" : "kpmu_event";
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/kernel/slab/%s/slab_size", slab);
+	row("memory per event, bytes", (struct cost) { read_long(path), 0, 0 });
 }
 
 /* loop ROW N: one operation over and over, to be looked at from outside */
@@ -292,7 +183,7 @@ static int loop(const char *what, long n)
 	}
 	if (strstr(what, "switch")) {
 		op = op_pingpong;
-		fd = partner();
+		fd = partner_start();
 		if (strstr(what, "both"))
 			open_group(fd, nr, 0);
 	}
@@ -310,14 +201,11 @@ int main(int argc, char **argv)
 	pin_to(0);
 	if (argc == 4 && !strcmp(argv[1], "loop"))
 		return loop(argv[2], atol(argv[3]));
-	msr_fd = open("/dev/cpu/0/msr", O_RDONLY);
-	if (msr_fd < 0) {
-		perror("/dev/cpu/0/msr");
-		return 4;
-	}
 	bare = measure(op_bare);
 	printf("# a bare system call: %.0f instructions\n", bare.insns);
+	idle_switch = switch_without_events();
 	bench_calls();
 	bench_switches();
+	bench_memory();
 	return 0;
 }

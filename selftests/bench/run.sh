@@ -2,8 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # run.sh [-k KERNEL] - what operations cost, native beside kpmu, from the model's
-# exact counts, against the figures we want to reach.  Does not fail on a
-# figure that is missed; the last line says how many are reached.
+# exact counts, against the figures we want to reach; and how costs grow with what
+# is not running.  Does not fail on a figure that is missed; the last line says
+# how many are reached.
+#
+# A curve is reached if its highest point is at most a quarter above its lowest, and
+# 500 instructions: a sorted tree of 1,000 is ten steps deep, and four groups
+# leave and join one at each rotation; and where only one group waits, only
+# one counter changes hands.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../../qemu/lib.sh"
@@ -15,17 +21,35 @@ while getopts k: opt; do
 done
 out=$KPMU_TOP/build/log/bench-$kernel
 mkdir -p "$(dirname "$out")"
-"$KPMU_TOP/qemu/run.sh" -k "$kernel" -s 1 -t 300 \
-	-f "$KPMU_TOP/build/selftests/bench_bench" \
-	'bench_bench | sed "s/^/kpmu | /"; KPMU_ROUTE=native bench_bench | sed "s/^/native | /"' \
-	>"$out" || die "the bench did not run; see $out"
+both()
+{
+	echo "$1 | sed 's/^/kpmu | $2/'; KPMU_ROUTE=native $1 | sed 's/^/native | $2/'"
+}
+guest()
+{
+	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -s 1 -t 580 \
+		-f "$KPMU_TOP/build/selftests/bench_bench" \
+		-f "$KPMU_TOP/build/selftests/bench_growth" "$@" ||
+		die "the bench did not run; see $out"
+}
+guest "$(both bench_bench ''); $(both bench_growth 'curve | ')" >"$out"
+# Interrupts come at exact times only with -icount
+guest -i "$(both 'bench_growth rotation' 'curve | ')" >>"$out"
 
 echo "Kernel $kernel; kernel instructions (register writes/reads) an operation,"
 echo "net of a bare system call or of a switch without events:"
 awk -F' *[|] *' '
 function cell(i, w, r) { return sprintf("%7d %5s", i, "(" w+0 "/" r+0 ")") }
+function most(c, k, m) { for (k = 1; k <= np[c]; k++) m = m > pt[c, k] ? m : pt[c, k]; return m }
+function least(c, k, m) { m = pt[c, 1]; for (k = 1; k <= np[c]; k++) m = m < pt[c, k] ? m : pt[c, k]; return m }
 FILENAME ~ /targets$/ {
 	if ($0 !~ /^#/) { order[++n] = $1; ti[$1] = $2; tw[$1] = $3; tr[$1] = $4 }
+	next
+}
+$2 == "curve" {
+	c = $1 SUBSEP $3
+	if ($1 == "kpmu" && !np[c]) curves[++nc] = $3
+	at[c, ++np[c]] = $4; pt[c, np[c]] = $5
 	next
 }
 $1 == "kpmu" || $1 == "native" { i[$1, $2] = $3; w[$1, $2] = $4; r[$1, $2] = $5 }
@@ -42,5 +66,20 @@ END {
 			cell(i["kpmu", o], w["kpmu", o], r["kpmu", o]),
 			sprintf("%7d (%s/%s)", ti[o], tw[o], tr[o]), ok ? "" : "  <-"
 	}
-	printf "bench: %d of %d rows at target\n", hit, n
+	print "\nHow costs grow, in kernel instructions:"
+	for (k = 1; k <= nc; k++) {
+		o = "kpmu" SUBSEP curves[k]
+		nat = "native" SUBSEP curves[k]
+		ok = most(o) <= 1.25 * least(o) + 500
+		hit += ok
+		printf "%s%s\n", curves[k], ok ? "" : "  <-"
+		printf "%10s", ""
+		for (j = 1; j <= np[o]; j++) printf "%9d", at[o, j]
+		printf "\n%10s", "native"
+		for (j = 1; j <= np[nat]; j++) printf "%9d", pt[nat, j]
+		printf "\n%10s", "kpmu"
+		for (j = 1; j <= np[o]; j++) printf "%9d", pt[o, j]
+		print ""
+	}
+	printf "bench: %d of %d rows at target\n", hit, n + nc
 }' "$here/targets" "$out"

@@ -484,4 +484,16 @@ TEST(pinned_in_error)
 	worker_stop(&top);
 }
 
+/* A CPU's event may have inherit set too, which means nothing there */
+TEST(leader_of_a_cpu)
+{
+	ROWS("E-25");
+	struct perf_event_attr a = kind(0, 0);
+	int cpu = ev_must(&a, -1, 0, -1, 0);
+
+	EXPECT_EQ(ev_errno(&a, 0, -1, cpu, 0), EINVAL);
+	EXPECT_EQ(ev_errno(&a, 0, 0, cpu, 0), EINVAL);
+	close(ev_must(&a, -1, 0, cpu, 0));
+}
+
 TEST_HARNESS_MAIN

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
+#include "cost.h"
 #include "event.h"
 #include "harness.h"
 
@@ -103,6 +104,97 @@ TEST(waiting_is_traced)
 	EXPECT_TRUE(traced("kpmu_reject", "no free counter"));
 	EXPECT_TRUE(traced("kpmu_rotate", "waiting="));
 	EXPECT_TRUE(traced("kpmu_plan", "waiting="));
+}
+
+static int lines_with(const char *event)
+{
+	int n = 0;
+
+	for (const char *p = text; (p = strstr(p, event)); p++)
+		n++;
+	return n;
+}
+
+/* The model counts the writes to PMU registers; each of them is in the trace */
+TEST(every_register_write_is_traced)
+{
+	struct perf_event_attr attr = ev_attr(PERF_TYPE_RAW, RAW_STORES);
+	uint64_t before, after;
+	int fd, i;
+
+	pin_to(0);
+	attr.disabled = 0;
+	ASSERT_EQ(0, put(TRACING "trace", ""));
+	ASSERT_EQ(0, put(TRACING "events/kpmu/kpmu_wrmsr/enable", "1"));
+	before = cost_sample().wrmsr;
+	fd = ev_must(&attr, 0, -1, -1, 0);
+	for (i = 0; i < 5; i++) {
+		ev_disable(fd);
+		ev_enable(fd);
+	}
+	close(fd);
+	after = cost_sample().wrmsr;
+	put(TRACING "events/kpmu/kpmu_wrmsr/enable", "0");
+	ASSERT_NE(NULL, slurp(TRACING "trace"));
+	EXPECT_GE(after - before, 11);
+	EXPECT_EQ(after - before, lines_with("kpmu_wrmsr: msr="));
+	EXPECT_TRUE(traced("kpmu_wrmsr", "msr=0x38f value=0"));
+}
+
+static bool shown(int fd, const char *why)
+{
+	char want[64], *p;
+
+	snprintf(want, sizeof(want), "id %llu, ", (unsigned long long)ev_id(fd));
+	p = strstr(text, want);
+	return p && !strncmp(strchr(p, ':') + 2, why, strlen(why));
+}
+
+TEST(why_a_group_waits)
+{
+	struct perf_event_attr attr = ev_attr(PERF_TYPE_RAW, RAW_LOADS);
+	int n = counters_general(), off, alone, over, cpu, i;
+
+	pin_to(0);
+	off = ev_must(&attr, 0, -1, -1, 0);
+	attr.disabled = 0;
+	attr.pinned = 1;
+	for (i = 0; i < n; i++)
+		ev_must(&attr, 0, -1, -1, 0);
+	over = ev_must(&attr, 0, -1, -1, 0);
+	attr.pinned = 0;
+	cpu = ev_must(&attr, 0, 1, -1, 0);
+	i = ev_must(&attr, 0, -1, -1, 0);
+	attr.exclusive = 1;
+	alone = ev_must(&attr, 0, -1, -1, 0);
+	ASSERT_NE(NULL, slurp(DEBUG "cpus"));
+	EXPECT_TRUE(shown(off, "off"));
+	EXPECT_TRUE(shown(over, "in error"));
+	EXPECT_TRUE(shown(i, "no free counter that it may use"));
+	EXPECT_TRUE(shown(alone, "exclusive, and others run"));
+	EXPECT_TRUE(shown(cpu, "bound to another CPU"));
+	EXPECT_NE(NULL, strstr(text, "2 of the task, rotation on"));
+}
+
+/* The timer is there only while something waits */
+TEST(rotation_only_while_something_waits)
+{
+	struct perf_event_attr attr = ev_attr(PERF_TYPE_RAW, RAW_LOADS);
+	int n = counters_general(), i, fd = -1;
+
+	pin_to(0);
+	attr.disabled = 0;
+	for (i = 0; i < n; i++)
+		ev_must(&attr, 0, -1, -1, 0);
+	ASSERT_NE(NULL, slurp(DEBUG "cpus"));
+	EXPECT_NE(NULL, strstr(text, "0 of the task, rotation off"));
+	fd = ev_must(&attr, 0, -1, -1, 0);
+	ASSERT_NE(NULL, slurp(DEBUG "cpus"));
+	EXPECT_NE(NULL, strstr(text, "1 of the task, rotation on"));
+	close(fd);
+	usleep(100000);		/* it fires once more */
+	ASSERT_NE(NULL, slurp(DEBUG "cpus"));
+	EXPECT_NE(NULL, strstr(text, "0 of the task, rotation off"));
 }
 
 TEST(debugfs_shows_what_runs)

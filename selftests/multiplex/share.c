@@ -5,6 +5,7 @@
  * with other things, so their bounds are wide; with -icount they are narrow.
  */
 #define _GNU_SOURCE
+#include <limits.h>
 #include <sys/ioctl.h>
 
 #include "event.h"
@@ -430,6 +431,54 @@ TEST(while_others_come_and_go)
 	}
 	for (i = 0; i < nr; i++)
 		EXPECT_LE(last[i], total + 200 * total);
+}
+
+static const char *interval_file(void)
+{
+	return route_is_native() ?
+		"/sys/bus/event_source/devices/cpu/perf_event_mux_interval_ms" :
+		"/proc/sys/kernel/kpmu/perf_event_mux_interval_ms";
+}
+
+static int refused(long ms)
+{
+	return write_long(interval_file(), ms) ? errno : 0;
+}
+
+TEST(interval)
+{
+	ROWS("U-29");
+	long old = read_long(interval_file());
+
+	EXPECT_GT(old, 0);
+	EXPECT_EQ(EINVAL, refused(0));
+	EXPECT_EQ(EINVAL, refused(-1));
+	EXPECT_EQ(old, read_long(interval_file()));
+	EXPECT_EQ(0, refused(1));
+	EXPECT_EQ(1, read_long(interval_file()));
+	EXPECT_EQ(0, refused(INT_MAX));
+	EXPECT_EQ(INT_MAX, read_long(interval_file()));
+	EXPECT_EQ(0, refused(old));
+}
+
+/* A period that would be very long, until it is not any more */
+TEST(interval_at_once)
+{
+	ROWS("U-29 Q-02");
+	int gp = counters_general(), nr = 2 * gp, i, waiting = 0;
+	long old = read_long(interval_file());
+
+	ASSERT_EQ(0, write_long(interval_file(), 100000));
+	for (i = 0; i < nr; i++)
+		fd[i] = single(RAW_BRANCHES, 0, -1);
+	for (i = 0; i < 20; i++)
+		work(100000);
+	for (i = 0; i < nr; i++)
+		waiting += !ev_times(fd[i]).running;
+	EXPECT_EQ(waiting, gp);
+	ASSERT_EQ(0, write_long(interval_file(), 1));
+	EXPECT_TRUE(work_until(nr, MS));
+	ASSERT_EQ(0, write_long(interval_file(), old));
 }
 
 TEST_HARNESS_MAIN

@@ -69,6 +69,10 @@ static struct perf_event_attr some_attr(void)
 	a.exclude_idle = !any(8);
 	a.exclusive = !any(12);
 	a.enable_on_exec = a.disabled && !any(6);
+	a.inherit = !any(3);
+	a.inherit_stat = a.inherit && !any(4);
+	a.inherit_thread = a.inherit && !any(4);
+	a.remove_on_exec = !a.enable_on_exec && !any(6);
 	a.read_format = any(32);	/* every combination, LOST with them */
 	return a;
 }
@@ -290,6 +294,23 @@ static void do_unload(void)
 	did(A_unload_refused);
 }
 
+/* All that this process opened, by the prctl or by the device */
+static void do_switch_all(void)
+{
+	static int dev = -1;
+	bool on = any(2);
+
+	if (any(2)) {
+		prctl(on ? PR_TASK_PERF_EVENTS_ENABLE : PR_TASK_PERF_EVENTS_DISABLE);
+	} else {
+		if (dev < 0)
+			dev = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
+		if (ioctl(dev, on ? KPMU_IOC_TASK_ENABLE : KPMU_IOC_TASK_DISABLE))
+			wrong("switching all: %s", strerror(errno));
+	}
+	did(A_switched_all);
+}
+
 static void do_native(void)
 {
 	bool soft = !any(4);
@@ -316,7 +337,7 @@ static void chaos(bool may_be_killed)
 		{ 28, do_open }, { 14, do_close }, { 22, do_switch },
 		{ 22, do_read }, { 4, do_pass }, { 4, do_migrate },
 		{ 2, do_fork }, { 1, do_thread }, { 1, do_unload },
-		{ 2, do_native },
+		{ 1, do_native }, { 1, do_switch_all },
 	};
 	int i, r;
 

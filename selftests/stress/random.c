@@ -84,7 +84,7 @@ static void witness_self(void)
 		if (fd < 0)
 			fd = witness_open(0);
 		bare = between_reads(fd, 1);
-		rounds = 1 + any(300000);
+		rounds = 1 + any(100000);
 		got = between_reads(fd, rounds);
 		if (exact() && got - bare != 4 * (rounds - 1))
 			wrong("%llu rounds of own work counted as %lld instructions",
@@ -93,6 +93,7 @@ static void witness_self(void)
 		did(A_exact_self);
 		if (!any(4))
 			pin_to(any(nr_cpus()));
+		usleep(any(10000));	/* the others want to run too */
 		if (!any(8)) {
 			close(fd);
 			fd = -1;
@@ -116,7 +117,7 @@ static void witness_other(int slot)
 			one = must_have_run(fd);
 			worker_run(&w, 1);
 			bare = must_have_run(fd) - one;
-			rounds = 1 + any(500000);
+			rounds = 1 + any(200000);
 			one = must_have_run(fd);
 			worker_go(&w, rounds);
 			for (int k = any(20); k; k--) {
@@ -131,6 +132,7 @@ static void witness_other(int slot)
 				wrong("%llu rounds of another's work counted as %lld instructions",
 				      (unsigned long long)rounds, (long long)one);
 			did(A_exact_other);
+			usleep(any(10000));
 		}
 		close(fd);
 		worker_stop(&w);

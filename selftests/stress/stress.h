@@ -14,7 +14,7 @@
 /* X(name) - what is done at random; each is counted */
 #define ACTIONS(X)						\
 	X(opened) X(open_refused) X(closed) X(switched)	\
-	X(was_read) X(passed) X(received) X(migrated) X(forked)	\
+	X(switched_all) X(was_read) X(passed) X(received) X(migrated) X(forked)	\
 	X(execed) X(threads) X(unload_refused) X(native_won)	\
 	X(native_refused) X(native_software) X(hotplugged) X(killed)	\
 	X(exact_self) X(exact_other) X(waited_for_native)

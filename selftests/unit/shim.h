@@ -27,6 +27,40 @@ typedef int64_t s64;
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #endif
 
+/* One CPU, whose contexts the tests play by calling each other */
+typedef struct { u64 v; } local64_t;
+
+#define local64_read(l)		((l)->v)
+#define local64_add(n, l)	((l)->v += (n))
+#define READ_ONCE(x)		(*(const volatile __typeof__(x) *)&(x))
+#define WRITE_ONCE(x, val)	(*(volatile __typeof__(x) *)&(x) = (val))
+#define smp_store_release(p, val) __atomic_store_n(p, val, __ATOMIC_RELEASE)
+#define unlikely(x)		__builtin_expect(!!(x), 0)
+
+static inline u64 local64_xchg(local64_t *l, u64 val)
+{
+	u64 old = l->v;
+
+	l->v = val;
+	return old;
+}
+
+static inline u64 local64_cmpxchg(local64_t *l, u64 old, u64 val)
+{
+	u64 now = l->v;
+
+	if (now == old)
+		l->v = val;
+	return now;
+}
+
+/* Called where a writer of the ring may be interrupted, if a test wants it */
+extern void (*unit_ring_point)(void) __attribute__((weak));
+#define RING_POINT() do {						\
+	if (&unit_ring_point && unit_ring_point)			\
+		unit_ring_point();					\
+} while (0)
+
 /* A small generator, the same numbers on every machine */
 static inline u64 unit_random(u64 *state)
 {

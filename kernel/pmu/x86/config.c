@@ -203,6 +203,7 @@ int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		return -EOPNOTSUPP;
 	}
 	hw->sel = c.sel;
+	hw->rdpmc = kpmu_rdpmc_get();
 	err = extra_reg(hw, c.extra, why);
 	if (err)
 		return err;

@@ -32,6 +32,8 @@ static void wrapped(struct x86_cpu *c, int idx)
 	raw = x86_counter_read(idx);
 	local64_add((raw - prev) & x86_pmu.value, &hw->count);
 	local64_set(&hw->prev, x86_pmu.start);
+	if (hw->page)
+		x86_user_jump(hw, raw, x86_pmu.start);
 	x86_counter_write(idx, x86_pmu.start);
 }
 

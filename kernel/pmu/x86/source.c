@@ -32,6 +32,7 @@ const struct kpmu_source x86_source = {
 	.get = x86_get,
 	.put = x86_put,
 	.read = x86_read,
+	.user_view = x86_user_view,
 };
 
 const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr)
@@ -44,6 +45,12 @@ const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr)
 	default:
 		return NULL;
 	}
+}
+
+/* See source.h */
+int kpmu_counters_type(void)
+{
+	return x86_pmu.version ? KPMU_TYPE_RAW : -ENODEV;
 }
 
 int __init kpmu_sources_init(void)
@@ -62,6 +69,7 @@ int __init kpmu_sources_init(void)
 
 void kpmu_sources_exit(void)
 {
+	x86_rdpmc_exit();
 	if (!x86_pmu.version)
 		return;
 	x86_rivals_exit();

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A ring's life, its readers, and the writer's door for the kernel. */
+#include <linux/mm.h>
+#include <linux/poll.h>
+#include <linux/preempt.h>
+#include <linux/rculist.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "ring.h"
+
+static void tell_readers(struct irq_work *work)
+{
+	struct kpmu_ring *ring = container_of(work, struct kpmu_ring, wake);
+	struct kpmu_ring_reader *r;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(r, &ring->readers, node)
+		wake_up_all(&r->wait);
+	rcu_read_unlock();
+	kpmu_ring_put_ref(ring);
+}
+
+static void fill_page(struct kpmu_ring *ring)
+{
+	struct perf_event_mmap_page *p = ring->page;
+
+	p->cap_bit0_is_deprecated = 1;
+	p->size = offsetof(struct perf_event_mmap_page, __reserved);
+	p->data_offset = PAGE_SIZE;
+	p->data_size = ring->core.size;
+}
+
+static void ring_free(struct kpmu_ring *ring)
+{
+	vfree(ring->core.data);
+	free_page((unsigned long)ring->page);
+	kfree(ring);
+}
+
+/* See ring.h */
+struct kpmu_ring *kpmu_ring_alloc(unsigned long nr_pages, int node,
+				  unsigned int flags, u64 watermark)
+{
+	struct kpmu_ring *ring = kzalloc_node(sizeof(*ring), GFP_KERNEL, node);
+	struct page *page;
+	void *data = NULL;
+
+	if (!ring)
+		return NULL;
+	page = alloc_pages_node(node, GFP_KERNEL | __GFP_ZERO, 0);
+	if (nr_pages)
+		data = vzalloc_node(nr_pages << PAGE_SHIFT, node);
+	if (!page || (nr_pages && !data)) {
+		if (page)
+			__free_page(page);
+		vfree(data);
+		kfree(ring);
+		return NULL;
+	}
+	ring->page = page_address(page);
+	ring->nr_pages = nr_pages;
+	kpmu_core_init(&ring->core, data, (u64)nr_pages << PAGE_SHIFT,
+		       &ring->page->data_head, &ring->page->data_tail);
+	ring->core.overwrite = flags & KPMU_RING_OVERWRITE;
+	ring->core.backward = flags & KPMU_RING_BACKWARD;
+	ring->core.paused = !nr_pages;
+	if (watermark)
+		ring->core.watermark = min(watermark, ring->core.size);
+	fill_page(ring);
+	refcount_set(&ring->ref, 1);
+	init_irq_work(&ring->wake, tell_readers);
+	spin_lock_init(&ring->lock);
+	INIT_LIST_HEAD(&ring->readers);
+	return ring;
+}
+
+void kpmu_ring_get(struct kpmu_ring *ring)
+{
+	refcount_inc(&ring->ref);
+}
+
+/* For whoever found it under RCU */
+bool kpmu_ring_tryget(struct kpmu_ring *ring)
+{
+	return refcount_inc_not_zero(&ring->ref);
+}
+
+static void free_rcu(struct rcu_head *rcu)
+{
+	ring_free(container_of(rcu, struct kpmu_ring, rcu));
+}
+
+/**
+ * kpmu_ring_put_ref() - give a reference back
+ * @ring: the ring
+ *
+ * Context: any but NMI.
+ */
+void kpmu_ring_put_ref(struct kpmu_ring *ring)
+{
+	if (refcount_dec_and_test(&ring->ref))
+		call_rcu(&ring->rcu, free_rcu);
+}
+
+/* See ring.h */
+bool kpmu_ring_begin(struct kpmu_ring *ring, struct kpmu_ring_handle *h,
+		     u64 size, u64 lost_size)
+{
+	preempt_disable_notrace();
+	if (likely(kpmu_core_begin(&ring->core, h, size, lost_size)))
+		return true;
+	preempt_enable_notrace();
+	return false;
+}
+
+/* See ring.h */
+void kpmu_ring_commit(struct kpmu_ring *ring, struct kpmu_ring_handle *h)
+{
+	if (kpmu_core_commit(h))
+		kpmu_ring_wake(ring);
+	preempt_enable_notrace();
+}
+
+/* See ring.h */
+void kpmu_ring_wake(struct kpmu_ring *ring)
+{
+	atomic_set(&ring->polled, (__force int)(EPOLLIN | EPOLLRDNORM));
+	/* Held until the work ran; gone already means nobody waits */
+	if (!refcount_inc_not_zero(&ring->ref))
+		return;
+	if (!irq_work_queue(&ring->wake))
+		refcount_dec(&ring->ref);	/* queued already, with its own */
+}
+
+/* See ring.h */
+void kpmu_ring_pause(struct kpmu_ring *ring, bool pause)
+{
+	WRITE_ONCE(ring->core.paused, pause || !ring->nr_pages);
+}
+
+/* See ring.h */
+__poll_t kpmu_ring_poll(struct kpmu_ring *ring)
+{
+	return (__force __poll_t)atomic_xchg(&ring->polled, 0);
+}
+
+/* See ring.h */
+void kpmu_ring_join(struct kpmu_ring *ring, struct kpmu_ring_reader *reader)
+{
+	spin_lock(&ring->lock);
+	list_add_rcu(&reader->node, &ring->readers);
+	spin_unlock(&ring->lock);
+}
+
+/* See ring.h */
+void kpmu_ring_leave(struct kpmu_ring *ring, struct kpmu_ring_reader *reader)
+{
+	spin_lock(&ring->lock);
+	list_del_rcu(&reader->node);
+	spin_unlock(&ring->lock);
+}
+
+/* No event is left, but rings may be on their way to be freed */
+void kpmu_rings_exit(void)
+{
+	rcu_barrier();
+}

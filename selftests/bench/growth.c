@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How costs grow with what is not running: lines "curve | number | instructions".
+ * The curves must be flat.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "cost.h"
+#include "event.h"
+
+#define MAX	10000
+#define NATIVE_INTERVAL "/sys/bus/event_source/devices/cpu/perf_event_mux_interval_ms"
+#define KPMU_INTERVAL "/proc/sys/kernel/kpmu/perf_event_mux_interval_ms"
+
+static int fds[MAX], nr_fds;
+
+static void point(const char *curve, int n, double insns)
+{
+	printf("%s | %d | %.0f\n", curve, n, insns);
+}
+
+static void interval(int ms)
+{
+	write_long(route_is_native() ? NATIVE_INTERVAL : KPMU_INTERVAL, ms);
+}
+
+static struct perf_event_attr branches(int enabled)
+{
+	struct perf_event_attr attr = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+
+	attr.exclude_kernel = 0;
+	attr.disabled = !enabled;
+	return attr;
+}
+
+static void add(pid_t pid, int enabled)
+{
+	struct perf_event_attr attr = branches(enabled);
+
+	fds[nr_fds++] = ev_must(&attr, pid, -1, -1, 0);
+}
+
+static void close_all(void)
+{
+	while (nr_fds)
+		close(fds[--nr_fds]);
+}
+
+/* Threads that do nothing */
+static pthread_barrier_t ready;
+static pid_t tid;
+
+static void *idle_thread(void *unused)
+{
+	tid = syscall(SYS_gettid);
+	pthread_barrier_wait(&ready);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static pid_t idle_task(void)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 16384);
+	pthread_barrier_init(&ready, NULL, 2);
+	if (pthread_create(&t, &attr, idle_thread, NULL))
+		exit(1);
+	pthread_barrier_wait(&ready);
+	return tid;
+}
+
+/* A switch between two tasks with an event each, beside events of others */
+static void grow_switch(void)
+{
+	pid_t pid = partner_start();
+	struct cost none = measure(op_pingpong), c;
+	int n, last = 0;
+
+	add(0, 1);
+	add(pid, 1);
+	for (n = 1; n <= 1000; n *= 10) {
+		for (; last < n; last++)
+			add(idle_task(), 1);
+		c = minus(measure(op_pingpong), none);
+		point("task switch, by events of other tasks", n, c.insns / 2);
+	}
+	close_all();
+	partner_end(pid);
+}
+
+/* The same with many events of the two tasks that find no counter */
+static void grow_switch_own(void)
+{
+	pid_t pid = partner_start();
+	struct cost none = measure(op_pingpong), c;
+	int n;
+
+	interval(1000);
+	for (n = 10; n <= 1000; n *= 10) {
+		while (nr_fds < 2 * n) {
+			add(0, 1);
+			add(pid, 1);
+		}
+		c = minus(measure(op_pingpong), none);
+		point("task switch, by its waiting events", n, c.insns / 2);
+	}
+	interval(4);
+	close_all();
+	partner_end(pid);
+}
+
+/* Two tasks in two watched cgroups, beside many more that are watched too */
+static void grow_cgroups(void)
+{
+	struct perf_event_attr attr = branches(1);
+	static struct cgroup root, here, there, other[200];
+	pid_t pid = partner_start();
+	struct cost none, c;
+	char name[16];
+	int n, last = 0;
+
+	if (!cgroup_v1())
+		return;
+	cgroup_root(&root);
+	cgroup_make(&here, &root, "here");
+	cgroup_make(&there, &root, "there");
+	cgroup_add(&here, getpid());
+	cgroup_add(&there, pid);
+	none = measure(op_pingpong);
+	fds[nr_fds++] = ev_must(&attr, here.fd, 0, -1, PERF_FLAG_PID_CGROUP);
+	fds[nr_fds++] = ev_must(&attr, there.fd, 0, -1, PERF_FLAG_PID_CGROUP);
+	for (n = 2; n <= 200; n *= 10) {
+		for (; last + 2 < n; last++) {
+			sprintf(name, "other%d", last);
+			cgroup_make(&other[last], &root, name);
+			fds[nr_fds++] = ev_must(&attr, other[last].fd, 0, -1,
+						PERF_FLAG_PID_CGROUP);
+		}
+		c = minus(measure(op_pingpong), none);
+		point("cgroup switch, by watched cgroups", n, c.insns / 2);
+	}
+	close_all();
+	cgroup_add(&root, getpid());
+	partner_end(pid);
+	while (last)
+		cgroup_remove(&other[--last]);
+	cgroup_remove(&here);
+	cgroup_remove(&there);
+}
+
+static struct perf_event_attr open_attr;
+
+static void op_open(void)
+{
+	close(ev_must(&open_attr, 0, -1, -1, 0));
+}
+
+/* A file more costs more the more there are; that is not ours */
+static void op_dup(void)
+{
+	close(dup(0));
+}
+
+static void grow_open(const char *curve, int enabled)
+{
+	/* Native perf takes minutes for the last step */
+	int n, max = route_is_native() ? MAX / 10 : MAX;
+	struct cost files;
+
+	interval(1000);
+	files = measure(op_dup);
+	open_attr = branches(1);
+	for (n = enabled ? 10 : 1; n <= max; n *= 10) {
+		while (nr_fds < n)
+			add(0, enabled);
+		point(curve, n, measure(op_open).insns -
+		      (measure(op_dup).insns - files.insns));
+	}
+	interval(4);
+	close_all();
+}
+
+static uint64_t rotations(void)
+{
+	char buf[4096], *p;
+	ssize_t n;
+	int fd;
+
+	if (route_is_native())
+		return now_ns() / 1000000;
+	fd = open("/sys/kernel/debug/kpmu/stats", O_RDONLY);
+	n = read(fd, buf, sizeof(buf) - 1);
+	close(fd);
+	buf[n > 0 ? n : 0] = 0;
+	p = strstr(buf, "rotations");
+	return p ? strtoull(p + strlen("rotations"), NULL, 10) : 0;
+}
+
+struct spell {
+	uint64_t insns, rotations, ms;
+};
+
+/* Kernel instructions in so many ms of a task that makes no system call */
+static struct spell spell(int ms)
+{
+	uint64_t start = now_ns(), end = start + ms * 1000000ULL;
+	struct spell s;
+
+	s.rotations = rotations();
+	s.insns = cost_sample().insns;
+	while (now_ns() < end)
+		work(1000);
+	s.insns = cost_sample().insns - s.insns;
+	s.rotations = rotations() - s.rotations;
+	s.ms = (now_ns() - start) / 1000000;
+	return s;
+}
+
+/* The least per rotation of some tries, less what an idle ms costs */
+static double per_rotation(double idle)
+{
+	double best = 1e18, c;
+	int i;
+
+	for (i = 0; i < 8; i++) {
+		struct spell s = spell(100);
+
+		if (!s.rotations)
+			continue;
+		c = (s.insns - idle * s.ms) / s.rotations;
+		if (c < best)
+			best = c;
+	}
+	return best;
+}
+
+static void grow_rotation(void)
+{
+	double idle = 1e18;
+	int n, i;
+
+	for (i = 0; i < 8; i++) {
+		struct spell s = spell(100);
+
+		if ((double)s.insns / s.ms < idle)
+			idle = (double)s.insns / s.ms;
+	}
+	interval(1);
+	for (n = 1; n <= 1000; n *= 10) {
+		while (nr_fds < n + counters_general())
+			add(0, 1);
+		point("rotation, by waiting groups", n, per_rotation(idle));
+	}
+	interval(4);
+	close_all();
+}
+
+/* With the argument "rotation" that, else the others */
+int main(int argc, char **argv)
+{
+	struct rlimit files = { MAX + 2000, MAX + 2000 };
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	setrlimit(RLIMIT_NOFILE, &files);
+	mlockall(MCL_CURRENT | MCL_FUTURE);
+	pin_to(0);
+	if (argc > 1 && !strcmp(argv[1], "rotation")) {
+		grow_rotation();
+		return 0;
+	}
+	grow_cgroups();
+	grow_switch();
+	grow_switch_own();
+	grow_open("open + close, by events that are off", 0);
+	grow_open("open + close, by waiting events", 1);
+	return 0;
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory runs out, or a page of the user's goes, at every place of an operation
+ * in turn (fault injection, fail-nth; debug kernels have it).  The operation
+ * then fails with ENOMEM or EFAULT or does without; nothing is left behind,
+ * and the next one works.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/ioctl.h>
+
+#include "event.h"
+#include "harness.h"
+
+#define MOST	200	/* more places than any operation has */
+
+static const char *const knobs[] = { "failslab", "fail_page_alloc", "fail_usercopy" };
+
+static void knob(const char *dir, const char *name, const char *val)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/%s/%s", dir, name);
+	fd = open(path, O_WRONLY);
+	if (fd < 0)
+		return;
+	if (write(fd, val, strlen(val)) < 0)
+		perror(path);
+	close(fd);
+}
+
+/* Every allocation may fail, and the log is not filled with it */
+static void set_up(void)
+{
+	if (access("/proc/self/fail-nth", W_OK))
+		SKIP(return, "this kernel injects no faults");
+	for (int i = 0; i < ARRAY_SIZE(knobs); i++) {
+		knob(knobs[i], "verbose", "0");
+		knob(knobs[i], "ignore-gfp-wait", "N");
+		knob(knobs[i], "ignore-gfp-highmem", "N");
+		knob(knobs[i], "min-order", "0");
+	}
+}
+
+static int nth_fd;
+
+static void arm(int n)
+{
+	char buf[16];
+	int len = snprintf(buf, sizeof(buf), "%d", n);
+
+	if (pwrite(nth_fd, buf, len, 0) != len) {
+		perror("fail-nth");
+		exit(1);
+	}
+}
+
+/* Did the fault happen? */
+static bool disarm(void)
+{
+	char buf[16] = "";
+
+	if (pread(nth_fd, buf, sizeof(buf) - 1, 0) < 0)
+		perror("fail-nth");
+	arm(0);
+	return atoi(buf) == 0;
+}
+
+struct op {
+	const char *name;
+	int (*prepare)(void);		/* result for @run */
+	int (*run)(int arg);		/* an fd, or 0; -1 and errno */
+	int pause_ms;			/* before each, so that hooks are let go */
+};
+
+static struct perf_event_attr insns(void)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	return a;
+}
+
+static int nothing(void)
+{
+	return -1;
+}
+
+static int event(void)
+{
+	return ev_self(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1);
+}
+
+static int open_self(int group)
+{
+	struct perf_event_attr a = insns();
+
+	return ev_open(&a, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int open_cpu(int arg)
+{
+	struct perf_event_attr a = insns();
+
+	return ev_open(&a, -1, nr_cpus() - 1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int open_parent(int arg)
+{
+	struct perf_event_attr a = insns();
+
+	return ev_open(&a, getppid(), -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int switch_on(int fd)
+{
+	return ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+static int ask_id(int fd)
+{
+	uint64_t id;
+
+	return ioctl(fd, PERF_EVENT_IOC_ID, &id);
+}
+
+static int read_it(int fd)
+{
+	uint64_t v[8];
+
+	return read(fd, v, sizeof(v)) < 0 ? -1 : 0;
+}
+
+/* In a process of its own: exits 0 without a fault, 2 after one, 1 if wrong */
+static void one(const struct op *op, int n)
+{
+	int arg = op->prepare(), fds, got, err;
+	bool hit;
+
+	nth_fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	fds = open_fds();
+	arm(n);
+	got = op->run(arg);
+	err = errno;
+	hit = disarm();
+	if (got < 0 && (!hit || (err != ENOMEM && err != EFAULT))) {
+		printf("# %s, place %d: %s\n", op->name, n, strerror(err));
+		exit(1);
+	}
+	if (got > 0)
+		close(got);
+	if (open_fds() != fds) {
+		printf("# %s, place %d: %d fds, were %d\n", op->name, n,
+		       open_fds(), fds);
+		exit(1);
+	}
+	/* And now without */
+	got = op->run(arg);
+	if (got < 0) {
+		printf("# %s after a fault at %d: %s\n", op->name, n, strerror(errno));
+		exit(1);
+	}
+	exit(hit ? 2 : 0);
+}
+
+static int count_works(void)
+{
+	int fd = event();
+	uint64_t v;
+
+	work_counted(fd, 1000, 0);
+	v = ev_count(fd);
+	close(fd);
+	return v >= WORK_INSNS(1000) && v <= WORK_INSNS(1000) + SLACK(4000);
+}
+
+static void at_every_place(struct __test *_metadata, const struct op *op)
+{
+	int n, status = -1;
+	pid_t pid;
+
+	set_up();
+	for (n = 1; n < MOST; n++) {
+		usleep(op->pause_ms * 1000);
+		pid = fork();
+		if (!pid)
+			one(op, n);
+		waitpid(pid, &status, 0);
+		if (!WIFEXITED(status) || WEXITSTATUS(status) != 2)
+			break;
+	}
+	printf("# %s: %d places\n", op->name, n - 1);
+	EXPECT_EQ(status, 0);
+	EXPECT_TRUE(count_works());
+}
+
+#define FAULT_TEST(tname, prepare, run, pause)				\
+TEST_TIMEOUT(tname, 150)						\
+{									\
+	static const struct op op = { #tname, prepare, run, pause };	\
+									\
+	at_every_place(_metadata, &op);					\
+}
+
+FAULT_TEST(open_on_self, nothing, open_self, 0)
+/* Everything that lingers is gone by then, so all is taken anew */
+FAULT_TEST(first_open, nothing, open_self, 2500)
+FAULT_TEST(open_member, event, open_self, 0)
+FAULT_TEST(open_on_cpu, nothing, open_cpu, 0)
+FAULT_TEST(open_on_another, nothing, open_parent, 0)
+FAULT_TEST(enable, event, switch_on, 0)
+FAULT_TEST(id, event, ask_id, 0)
+FAULT_TEST(read, event, read_it, 0)
+
+TEST_HARNESS_MAIN

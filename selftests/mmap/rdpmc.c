@@ -1,0 +1,605 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Events read by user space itself: the value is what read(2) says, to the
+ * instruction.
+ *
+ * Between a read(2) and the loop that follows it lies always the same number of
+ * user instructions, if the loop does not go round again; so the two differ by a
+ * constant, whatever has happened to the event meanwhile.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+static __thread unsigned int retries;
+#define KPMU_READ_RETRY() (retries++)
+#include <linux/kpmu-read.h>
+
+#include "event.h"
+#include "harness.h"
+#include "task.h"
+
+#define PAGE	4096
+#define N	1000
+
+struct pair {
+	struct ev_times by_read;
+	struct kpmu_value by_self;
+	struct ev_times after;
+	bool smooth;		/* the loop did not go round again */
+};
+
+static struct perf_event_mmap_page *map(int fd)
+{
+	void *p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED) {
+		printf("# mmap: %s\n", strerror(errno));
+		exit(KSFT_FAIL);
+	}
+	return p;
+}
+
+static int insns(int group_fd)
+{
+	return ev_self_times(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS,
+			     group_fd);
+}
+
+/* Always the same instructions */
+static __attribute__((noinline)) void take(int fd,
+					   const struct perf_event_mmap_page *p,
+					   struct pair *r)
+{
+	retries = 0;
+	if (read(fd, &r->by_read, sizeof(r->by_read)) < 0 ||
+	    kpmu_read_self(p, &r->by_self) ||
+	    read(fd, &r->after, sizeof(r->after)) < 0)
+		exit(KSFT_FAIL);
+	r->smooth = !retries;
+}
+
+/* What lies between the two, of an event that counts */
+static uint64_t distance(int fd, const struct perf_event_mmap_page *p)
+{
+	struct pair r;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		take(fd, p, &r);
+		if (r.smooth && r.by_read.running - r.after.running ==
+				r.by_read.enabled - r.after.enabled)
+			return r.by_self.value - r.by_read.value;
+	}
+	printf("# the event never counts\n");
+	exit(KSFT_FAIL);
+}
+
+static bool between(uint64_t a, uint64_t x, uint64_t b)
+{
+	return a <= x && x <= b;
+}
+
+struct tally {
+	unsigned int counting, waiting, other, wrong;
+};
+
+/* One comparison; what can be said depends on what the event did meanwhile */
+static void compare(int fd, const struct perf_event_mmap_page *p, uint64_t dist,
+		    struct tally *t)
+{
+	uint64_t enabled, running;
+	struct pair r;
+	bool ok;
+
+	take(fd, p, &r);
+	enabled = r.after.enabled - r.by_read.enabled;
+	running = r.after.running - r.by_read.running;
+	ok = between(r.by_read.value, r.by_self.value, r.after.value) &&
+	     between(r.by_read.enabled, r.by_self.enabled, r.after.enabled) &&
+	     between(r.by_read.running, r.by_self.running, r.after.running);
+	if (!running) {
+		t->waiting++;
+		ok = ok && r.by_self.value == r.by_read.value;
+	} else if (running == enabled && r.smooth) {
+		t->counting++;
+		ok = ok && r.by_self.value - r.by_read.value == dist;
+	} else {
+		t->other++;
+	}
+	if (ok)
+		return;
+	t->wrong++;
+	printf("# read %llu/%llu/%llu self %llu/%llu/%llu read %llu/%llu/%llu distance %llu retries %u\n",
+	       (long long)r.by_read.value, (long long)r.by_read.enabled,
+	       (long long)r.by_read.running, (long long)r.by_self.value,
+	       (long long)r.by_self.enabled, (long long)r.by_self.running,
+	       (long long)r.after.value, (long long)r.after.enabled,
+	       (long long)r.after.running, (long long)dist, retries);
+}
+
+static void report(const char *what, const struct tally *t)
+{
+	printf("# %s: %u counting, %u waiting, %u between, %u wrong\n", what,
+	       t->counting, t->waiting, t->other, t->wrong);
+}
+
+TEST(steady)
+{
+	ROWS("P-01 P-02 M-06 M-07 M-12 M-17");
+	int fd = insns(-1), i;
+	struct perf_event_mmap_page *p = map(fd);
+	struct tally t = { 0 };
+	uint64_t dist;
+
+	ev_enable(fd);
+	dist = distance(fd, p);
+	for (i = 0; i < 1000; i++)
+		compare(fd, p, dist, &t);
+	report("steady", &t);
+	EXPECT_EQ(t.wrong, 0);
+	EXPECT_GT(t.counting, 900);
+}
+
+/* Exact work by the loop alone */
+TEST(work_by_itself)
+{
+	ROWS("P-01 P-02");
+	int fd = insns(-1), i;
+	struct perf_event_mmap_page *p = map(fd);
+	struct kpmu_value a, b;
+	uint64_t few = 0, many;
+
+	ev_enable(fd);
+	for (i = 0; i < 50; i++) {
+		retries = 0;
+		kpmu_read_self(p, &a);
+		work(1);
+		kpmu_read_self(p, &b);
+		few = b.value - a.value;
+		kpmu_read_self(p, &a);
+		work(N);
+		kpmu_read_self(p, &b);
+		many = b.value - a.value;
+		if (!retries)
+			EXPECT_EQ(many - few, 4 * (N - 1));
+	}
+}
+
+TEST(fixed_and_general)
+{
+	ROWS("P-01 M-06");
+	struct perf_event_attr raw = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	int fd[2], i, j;
+	struct perf_event_mmap_page *p[2];
+	struct tally t = { 0 };
+	uint64_t dist[2];
+
+	raw.read_format = FORMAT_TIMES;
+	fd[0] = insns(-1);
+	fd[1] = ev_must(&raw, 0, -1, -1, 0);
+	for (i = 0; i < 2; i++) {
+		p[i] = map(fd[i]);
+		ev_enable(fd[i]);
+		dist[i] = distance(fd[i], p[i]);
+	}
+	EXPECT_NE(p[0]->index, p[1]->index);
+	for (j = 0; j < 200; j++)
+		for (i = 0; i < 2; i++)
+			compare(fd[i], p[i], dist[i], &t);
+	report("two events", &t);
+	EXPECT_EQ(t.wrong, 0);
+	EXPECT_GT(t.counting, 300);
+}
+
+TEST(switched_off_and_on)
+{
+	ROWS("P-01 M-05 M-07 M-08");
+	int fd = insns(-1), i;
+	struct perf_event_mmap_page *p = map(fd);
+	struct tally t = { 0 };
+	struct ev_times r;
+	struct kpmu_value v;
+	uint64_t dist;
+
+	ev_enable(fd);
+	dist = distance(fd, p);
+	for (i = 0; i < 300; i++) {
+		ev_disable(fd);
+		/* It stands, and so all three are the same */
+		r = ev_times(fd);
+		EXPECT_EQ(kpmu_read_self(p, &v), 0);
+		EXPECT_EQ(v.value, r.value);
+		EXPECT_EQ(v.enabled, r.enabled);
+		EXPECT_EQ(v.running, r.running);
+		if (i % 3 == 0)
+			ioctl(fd, PERF_EVENT_IOC_RESET, 0);
+		ev_enable(fd);
+		compare(fd, p, dist, &t);
+	}
+	report("off and on", &t);
+	EXPECT_EQ(t.wrong, 0);
+	EXPECT_GT(t.counting, 200);
+}
+
+TEST(migrating)
+{
+	ROWS("P-03 P-09");
+	int fd = insns(-1), i, cpus = nr_cpus();
+	struct perf_event_mmap_page *p = map(fd);
+	struct tally t = { 0 };
+	uint64_t dist;
+
+	if (cpus < 2)
+		SKIP(return, "one CPU");
+	ev_enable(fd);
+	dist = distance(fd, p);
+	for (i = 0; i < 400; i++) {
+		pin_to(i % cpus);
+		compare(fd, p, dist, &t);
+		if (i % 7 == 0)
+			usleep(100);
+	}
+	report("migrating", &t);
+	EXPECT_EQ(t.wrong, 0);
+	EXPECT_GT(t.counting, 300);
+}
+
+/* Somebody else moves us while we read */
+static void *push_around(void *arg)
+{
+	pid_t tid = (intptr_t)arg;
+	int i, cpus = nr_cpus();
+
+	for (i = 0;; i++) {
+		cpu_set_t set;
+
+		CPU_ZERO(&set);
+		CPU_SET(i % cpus, &set);
+		sched_setaffinity(tid, sizeof(set), &set);
+		usleep(300);
+	}
+	return NULL;
+}
+
+TEST(pushed_around)
+{
+	ROWS("P-03 P-09 M-05");
+	int fd = insns(-1);
+	struct perf_event_mmap_page *p = map(fd);
+	struct tally t = { 0 };
+	uint64_t dist, end;
+	pthread_t other;
+
+	if (nr_cpus() < 2)
+		SKIP(return, "one CPU");
+	ev_enable(fd);
+	/* The C library reads in another way when there are threads */
+	pthread_create(&other, NULL, push_around, (void *)(intptr_t)getpid());
+	dist = distance(fd, p);
+	end = now_ns() + 2000000000ULL;
+	while (now_ns() < end)
+		compare(fd, p, dist, &t);
+	report("pushed around", &t);
+	EXPECT_EQ(t.wrong, 0);
+	EXPECT_GT(t.counting, 100);
+}
+
+#define MANY	10
+
+TEST(multiplexed)
+{
+	ROWS("M-17 M-18 P-01 P-03 M-19");
+	struct perf_event_attr raw = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	struct perf_event_mmap_page *p[MANY];
+	struct tally t = { 0 };
+	uint64_t dist, end;
+	int fd[MANY], i;
+
+	raw.read_format = FORMAT_TIMES;
+	for (i = 0; i < MANY; i++) {
+		fd[i] = ev_must(&raw, 0, -1, -1, 0);
+		p[i] = map(fd[i]);
+	}
+	ev_enable(fd[0]);
+	dist = distance(fd[0], p[0]);
+	for (i = 1; i < MANY; i++)
+		ev_enable(fd[i]);
+	end = now_ns() + 2000000000ULL;
+	for (i = 0; now_ns() < end; i = (i + 1) % MANY)
+		compare(fd[i], p[i], dist, &t);
+	report("multiplexed", &t);
+	EXPECT_EQ(t.wrong, 0);
+	EXPECT_GT(t.counting, 50);
+	EXPECT_GT(t.waiting, 50);
+}
+
+/* At the end of their time they stand: then all three are the same again */
+TEST(multiplexed_and_off)
+{
+	ROWS("M-08 M-18");
+	struct perf_event_attr raw = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	struct perf_event_mmap_page *p[MANY];
+	struct kpmu_value v;
+	struct ev_times r;
+	int fd[MANY], i;
+	uint64_t end;
+
+	raw.read_format = FORMAT_TIMES;
+	for (i = 0; i < MANY; i++) {
+		fd[i] = ev_must(&raw, 0, -1, -1, 0);
+		p[i] = map(fd[i]);
+		ev_enable(fd[i]);
+	}
+	end = now_ns() + 200000000ULL;
+	while (now_ns() < end)
+		work(1000);
+	for (i = 0; i < MANY; i++) {
+		ev_disable(fd[i]);
+		r = ev_times(fd[i]);
+		EXPECT_EQ(kpmu_read_self(p[i], &v), 0);
+		EXPECT_EQ(v.value, r.value);
+		EXPECT_EQ(v.enabled, r.enabled);
+		EXPECT_EQ(v.running, r.running);
+	}
+}
+
+/* The clock of the page is the one of the events */
+TEST(time_zero)
+{
+	ROWS("M-13 M-20 M-21");
+	int fd = insns(-1);
+	struct perf_event_mmap_page *p = map(fd);
+	uint64_t cyc, ns, t, back, quot, rem;
+
+	ev_enable(fd);
+	if (!p->cap_user_time_zero)
+		SKIP(return, "this clock is not made of the TSC");
+	cyc = __kpmu_rdtsc();
+	ns = p->time_zero + kpmu_tsc_to_ns(cyc, p->time_mult, p->time_shift);
+	t = ns - p->time_zero;
+	quot = t / p->time_mult;
+	rem = t % p->time_mult;
+	back = (quot << p->time_shift) + (rem << p->time_shift) / p->time_mult;
+	EXPECT_LE(back, cyc);
+	EXPECT_LE(cyc - back, 1 + ((1ULL << p->time_shift) / p->time_mult));
+	/* local_clock() began near boot, as CLOCK_MONOTONIC did */
+	EXPECT_LE(ns, now_ns() + 1000000000ULL);
+	EXPECT_GE(ns + 1000000000ULL, now_ns());
+}
+
+static sigjmp_buf env;
+
+static void caught(int sig)
+{
+	siglongjmp(env, 1);
+}
+
+/* Does RDPMC fault? */
+static bool faults(void)
+{
+	signal(SIGSEGV, caught);
+	if (sigsetjmp(env, 1))
+		return true;
+	__kpmu_rdpmc(0);
+	return false;
+}
+
+static int in_child(bool (*fn)(void))
+{
+	int status;
+
+	fflush(NULL);
+	if (!fork())
+		_exit(fn());
+	wait(&status);
+	return WEXITSTATUS(status);
+}
+
+TEST(only_while_mapped)
+{
+	ROWS("P-04 P-07");
+	int fd, other;
+	void *p, *q;
+
+	EXPECT_TRUE(faults());
+	fd = insns(-1);
+	EXPECT_TRUE(faults());
+	p = map(fd);
+	EXPECT_FALSE(faults());
+	other = insns(-1);
+	q = map(other);
+	munmap(p, PAGE);
+	EXPECT_FALSE(faults());
+	close(other);
+	EXPECT_FALSE(faults());
+	munmap(q, PAGE);
+	EXPECT_TRUE(faults());
+	map(fd);
+	EXPECT_FALSE(faults());
+	/* A child has no mapping; its exit takes nothing from us */
+	in_child(faults);
+	EXPECT_FALSE(faults());
+}
+
+TEST(moved_mapping)
+{
+	ROWS("P-07 P-04");
+	void *p = map(insns(-1)), *q;
+	void *to = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	q = mremap(p, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	ASSERT_TRUE(q == to);
+	EXPECT_FALSE(faults());
+	munmap(q, PAGE);
+	EXPECT_TRUE(faults());
+}
+
+/* Each has its own CR4; both are the same mm */
+struct sync {
+	pthread_barrier_t barrier;
+	bool first, second;
+};
+
+static void *other_thread(void *arg)
+{
+	struct sync *s = arg;
+
+	pin_to(1);
+	s->first = faults();
+	pthread_barrier_wait(&s->barrier);
+	/* mapped meanwhile */
+	pthread_barrier_wait(&s->barrier);
+	__kpmu_rdpmc(0);
+	pthread_barrier_wait(&s->barrier);
+	/* and not any more */
+	pthread_barrier_wait(&s->barrier);
+	s->second = faults();
+	return NULL;
+}
+
+TEST(threads)
+{
+	ROWS("P-09 P-04 P-07");
+	struct sync s = { .first = false };
+	pthread_t t;
+	void *p;
+
+	if (nr_cpus() < 2)
+		SKIP(return, "one CPU");
+	pin_to(0);
+	pthread_barrier_init(&s.barrier, NULL, 2);
+	pthread_create(&t, NULL, other_thread, &s);
+	pthread_barrier_wait(&s.barrier);
+	p = map(insns(-1));
+	pthread_barrier_wait(&s.barrier);
+	pthread_barrier_wait(&s.barrier);
+	munmap(p, PAGE);
+	pthread_barrier_wait(&s.barrier);
+	pthread_join(t, NULL);
+	EXPECT_TRUE(s.first);
+	EXPECT_TRUE(s.second);
+}
+
+/* The new program has not mapped anything: it faults, and is told by its exit */
+TEST(not_over_exec)
+{
+	ROWS("P-04");
+	int status;
+
+	fflush(NULL);
+	if (!fork()) {
+		map(insns(-1));
+		__kpmu_rdpmc(0);
+		setenv("RDPMC_PROBE", "1", 1);
+		execl("/proc/self/exe", "rdpmc", NULL);
+		_exit(99);
+	}
+	wait(&status);
+	EXPECT_EQ(WEXITSTATUS(status), 1);
+}
+
+static void __attribute__((constructor)) probe(void)
+{
+	if (getenv("RDPMC_PROBE"))
+		_exit(faults());
+}
+
+static const char *knob(void)
+{
+	return route_is_native() ? "/sys/bus/event_source/devices/cpu/rdpmc" :
+				   "/sys/bus/kpmu/devices/cpu/rdpmc";
+}
+
+TEST(the_type)
+{
+	ROWS("Y-08 Y-09 Y-18");
+	EXPECT_EQ(read_long(route_is_native() ?
+			    "/sys/bus/event_source/devices/cpu/type" :
+			    "/sys/bus/kpmu/devices/cpu/type"), PERF_TYPE_RAW);
+}
+
+TEST(knob_1)
+{
+	ROWS("Y-10 P-04");
+	EXPECT_EQ(read_long(knob()), 1);
+	EXPECT_EQ(write_long(knob(), 3), -1);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(write_long(knob(), -1), -1);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(read_long(knob()), 1);
+}
+
+TEST(knob_0)
+{
+	ROWS("P-06 Y-10");
+	int before = insns(-1), fd;
+	struct perf_event_mmap_page *p, *old = map(before);
+	bool f;
+
+	EXPECT_FALSE(faults());
+	ASSERT_EQ(write_long(knob(), 0), 0);
+	f = faults();
+	fd = insns(-1);
+	p = map(fd);
+	ev_enable(fd);
+	EXPECT_EQ((int)p->cap_user_rdpmc, 0);
+	EXPECT_EQ(p->index, 0);
+	EXPECT_TRUE(faults());
+	ASSERT_EQ(write_long(knob(), 1), 0);
+	EXPECT_TRUE(f);
+	/* What was mapped before can be read again */
+	EXPECT_FALSE(faults());
+	munmap(old, PAGE);
+	munmap(p, PAGE);
+	EXPECT_TRUE(faults());
+}
+
+TEST(knob_2)
+{
+	ROWS("P-05 Y-10 N-14");
+	bool f;
+	int child;
+
+	ASSERT_EQ(write_long(knob(), 2), 0);
+	f = faults();
+	child = in_child(faults);
+	ASSERT_EQ(write_long(knob(), 1), 0);
+	EXPECT_FALSE(f);
+	EXPECT_EQ(child, 0);
+	EXPECT_TRUE(faults());
+	EXPECT_EQ(in_child(faults), 1);
+}
+
+TEST(of_a_cpu)
+{
+	ROWS("M-27 P-10 P-01");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	struct perf_event_mmap_page *p;
+	struct tally t = { 0 };
+	int fd, i;
+
+	a.read_format = FORMAT_TIMES;
+	pin_to(0);
+	fd = ev_must(&a, -1, 0, -1, 0);
+	p = map(fd);
+	ev_enable(fd);
+	EXPECT_EQ((int)p->cap_user_rdpmc, 1);
+	for (i = 0; i < 200; i++) {
+		struct pair r;
+
+		take(fd, p, &r);
+		if (!between(r.by_read.value, r.by_self.value, r.after.value) ||
+		    !between(r.by_read.enabled, r.by_self.enabled,
+			     r.after.enabled))
+			t.wrong++;
+	}
+	EXPECT_EQ(t.wrong, 0);
+}
+
+TEST_HARNESS_MAIN
