@@ -86,21 +86,19 @@ void cgroup_root(struct cgroup *c)
 	open_dir(c);
 }
 
-/* Who is still in one that ends goes to the root */
+/* Who is still in one that ends goes to the root, or ends just now */
 static void evacuate(const char *path)
 {
-	char procs[192], pid[32];
-	struct cgroup top;
+	char procs[192], top[64], pid[32];
 	FILE *f;
 
 	snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
-	cgroup_root(&top);
+	snprintf(top, sizeof(top), "%s/cgroup.procs", root);
 	f = fopen(procs, "r");
 	while (f && fgets(pid, sizeof(pid), f))
-		cgroup_add(&top, atoi(pid));
+		write_long(top, atoi(pid));
 	if (f)
 		fclose(f);
-	close(top.fd);
 }
 
 static void remove_all(void)
