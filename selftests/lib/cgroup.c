@@ -36,20 +36,21 @@ static int is_mounted(const char *dir)
 
 /*
  * perf_event is there without being asked for, but new groups get it only after
- * somebody has written to the root's subtree_control, as every init does.
+ * somebody has written to the root's subtree_control, as every init does.  Not
+ * cpuset, though: before 6.2 it lets tasks that move to a group forget their CPU.
  */
 static void hand_down_a_controller(void)
 {
-	char name[32];
+	char name[32], chosen[32] = "";
 	FILE *f = fopen(UNIFIED "/cgroup.controllers", "r");
 
-	if (!f || fscanf(f, "%31s", name) != 1) {
-		printf("# no controller to hand down\n");
-		exit(1);
-	}
-	fclose(f);
+	while (f && fscanf(f, "%31s", name) == 1)
+		if (strcmp(name, "cpuset"))
+			strcpy(chosen, name);
+	if (f)
+		fclose(f);
 	f = fopen(UNIFIED "/cgroup.subtree_control", "w");
-	if (!f || fprintf(f, "+%s\n", name) < 0 || fclose(f))
+	if (!f || !chosen[0] || fprintf(f, "+%s\n", chosen) < 0 || fclose(f))
 		die("cgroup.subtree_control");
 }
 
@@ -85,21 +86,19 @@ void cgroup_root(struct cgroup *c)
 	open_dir(c);
 }
 
-/* Who is still in one that ends goes to the root */
+/* Who is still in one that ends goes to the root, or ends just now */
 static void evacuate(const char *path)
 {
-	char procs[192], pid[32];
-	struct cgroup top;
+	char procs[192], top[64], pid[32];
 	FILE *f;
 
 	snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
-	cgroup_root(&top);
+	snprintf(top, sizeof(top), "%s/cgroup.procs", root);
 	f = fopen(procs, "r");
 	while (f && fgets(pid, sizeof(pid), f))
-		cgroup_add(&top, atoi(pid));
+		write_long(top, atoi(pid));
 	if (f)
 		fclose(f);
-	close(top.fd);
 }
 
 static void remove_all(void)

@@ -49,6 +49,17 @@ static inline uint64_t seen(int fd, struct worker *w, uint64_t n)
 	return ev_count(fd) - b - (b - a);
 }
 
+/* Does it count beyond @v, within seconds? */
+static inline bool moves_on(int fd, uint64_t v)
+{
+	uint64_t end = now_ns() + 10000000000;
+
+	while (ev_count(fd) == v)
+		if (now_ns() > end)
+			return false;
+	return true;
+}
+
 #define EXACT(got, want) do {						\
 	uint64_t __g = got, __w = want;					\
 									\

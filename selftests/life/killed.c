@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Observers and observed that are killed at any moment.  What is left behind shows at
+ * the end of the guest, when the module is removed.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+
+#include "cgroup.h"
+#include "clone.h"
+#include "event.h"
+#include "harness.h"
+#include "task.h"
+
+#define ROUNDS	60
+
+static struct perf_event_attr insns(int inherit)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+
+	a.disabled = 0;
+	a.inherit = inherit;
+	a.read_format = FORMAT_TIMES;
+	return a;
+}
+
+/* Everything at once, until killed */
+static void observe(const struct cgroup *c)
+{
+	struct clone_work w = { .clone = CLONE_FORK, .n = 100, .kids = 5 };
+	struct perf_event_attr plain = insns(0), family = insns(1);
+	struct worker top, kid;
+	int i, fd[6];
+
+	worker_start(&top);
+	cgroup_add(c, top.pid);
+	for (;;) {
+		fd[0] = ev_must(&family, top.pid, -1, -1, 0);
+		worker_fork(&top, &kid);
+		fd[1] = ev_must(&plain, kid.pid, -1, -1, 0);
+		fd[2] = ev_must(&plain, kid.pid, -1, fd[1], 0);
+		fd[3] = ev_must(&plain, c->fd, 1, -1, PERF_FLAG_PID_CGROUP);
+		fd[4] = ev_must(&plain, -1, 0, -1, 0);
+		fd[5] = ev_must(&family, 0, -1, -1, 0);
+		worker_go(&kid, 100000);
+		clone_counted(fd[5], &w);
+		for (i = 0; i < 6; i++)
+			ev_count(fd[i]);
+		prctl(PR_TASK_PERF_EVENTS_DISABLE);
+		worker_wait(&kid);
+		worker_stop(&kid);
+		worker_reap(&top);
+		for (i = 0; i < 6; i++)
+			close(fd[i]);
+		close(kid.to);
+		close(kid.from);
+	}
+}
+
+TEST_TIMEOUT(observer, 120)
+{
+	struct cgroup top, a;
+	int i, status;
+	pid_t pid;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	for (i = 0; i < ROUNDS; i++) {
+		pid = fork();
+		if (!pid) {
+			setpgid(0, 0);
+			observe(&a);
+		}
+		usleep(20000 + 1713 * i);
+		ASSERT_EQ(waitpid(pid, &status, WNOHANG), 0);
+		/* It alone, or its whole family with it */
+		kill(i & 1 ? pid : -pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		EXPECT_EQ(status, SIGKILL);
+	}
+}
+
+TEST_HARNESS_MAIN
