@@ -19,6 +19,7 @@
 #include "../event/event.h"
 #include "../event/family.h"
 #include "../hooks/hooks.h"
+#include "../record/sample.h"
 #include "../sched/sched.h"
 #include "../trace/kpmu_trace.h"
 #include "dev.h"
@@ -174,6 +175,11 @@ static int get_hooks(struct request *r)
 	if (r->attr.flags & ON_EXEC && !kpmu_hooks_see_exec()) {
 		r->why = "exec cannot be seen on this kernel";
 		return -EOPNOTSUPP;
+	}
+	if (r->attr.sample_type & KPMU_SAMPLE_CALLCHAIN) {
+		err = kpmu_chains_get();
+		if (err)
+			return err;
 	}
 	if (!r->task && !r->css)
 		return 0;

@@ -115,6 +115,8 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
 		return ERR_PTR(err);
 	}
 	e->id = atomic64_inc_return(&last_id);
+	if (e->sampling)
+		e->sampling->stream_id = e->id;
 	kpmu_stat_inc(opens);
 	return e;
 }
@@ -177,8 +179,10 @@ void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from)
 	memset(e, 0, offsetof(struct kpmu_event, group.class));
 	clone_hw(&e->hw, &from->hw);
 	e->sampling = sampling;
-	if (from->sampling)
+	if (from->sampling) {
 		kpmu_sampling_clone(sampling, from->sampling);
+		sampling->stream_id = atomic64_inc_return(&last_id);
+	}
 	e->state = from->state == KPMU_ON ? KPMU_ON : KPMU_OFF;
 	e->read_format = root->read_format;
 	kpmu_read_layout(e);
