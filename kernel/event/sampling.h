@@ -16,6 +16,8 @@ struct pid_namespace;
 
 /**
  * struct kpmu_sampling - an event that writes records
+ * @event: the event
+ * @side: in its context's list of events with side-band
  * @sample_type: KPMU_SAMPLE_*, the fields of its samples
  * @regs_user: mask of user registers in a sample
  * @regs_intr: mask of registers at the overflow in a sample
@@ -30,6 +32,8 @@ struct pid_namespace;
  * @ns: in whose eyes tasks have ids; held by a root, a child looks there
  */
 struct kpmu_sampling {
+	struct kpmu_event *event;
+	struct hlist_node side;
 	u64 sample_type;
 	u64 regs_user;
 	u64 regs_intr;
@@ -56,17 +60,19 @@ struct kpmu_sampling {
 				 ~(KPMU_SAMPLE_IP | KPMU_SAMPLE_ADDR |	      \
 				   KPMU_SAMPLE_PERIOD))
 
+/* Flags that ask for records of what tasks and the kernel do */
+#define KPMU_ATTR_SIDE	(KPMU_ATTR_MMAP | KPMU_ATTR_COMM |	\
+			 KPMU_ATTR_TASK | KPMU_ATTR_MMAP_DATA |	\
+			 KPMU_ATTR_MMAP2 |			\
+			 KPMU_ATTR_CONTEXT_SWITCH |		\
+			 KPMU_ATTR_NAMESPACES |			\
+			 KPMU_ATTR_KSYMBOL |			\
+			 KPMU_ATTR_BPF_EVENT |			\
+			 KPMU_ATTR_CGROUP |			\
+			 KPMU_ATTR_TEXT_POKE)
+
 /* Flags of events that write records though they do not sample */
-#define KPMU_ATTR_RECORDS	(KPMU_ATTR_MMAP | KPMU_ATTR_COMM |	\
-				 KPMU_ATTR_TASK | KPMU_ATTR_MMAP_DATA |	\
-				 KPMU_ATTR_MMAP2 |			\
-				 KPMU_ATTR_CONTEXT_SWITCH |		\
-				 KPMU_ATTR_NAMESPACES |			\
-				 KPMU_ATTR_KSYMBOL |			\
-				 KPMU_ATTR_BPF_EVENT |			\
-				 KPMU_ATTR_CGROUP |			\
-				 KPMU_ATTR_TEXT_POKE |			\
-				 KPMU_ATTR_INHERIT_STAT)
+#define KPMU_ATTR_RECORDS	(KPMU_ATTR_SIDE | KPMU_ATTR_INHERIT_STAT)
 
 /* Frames of a call chain at most */
 #define KPMU_MAX_STACK	127
@@ -77,6 +83,13 @@ static inline u64 kpmu_event_lost(const struct kpmu_event *e)
 	const struct kpmu_sampling *s = (e->root ?: e)->sampling;
 
 	return s ? atomic64_read(&s->lost) : 0;
+}
+
+/* It has nothing to do with its context's side-band any more */
+static inline void kpmu_side_leave(struct kpmu_event *e)
+{
+	if (e->sampling)
+		hlist_del_init(&e->sampling->side);
 }
 
 /* sampling.c */
