@@ -98,7 +98,8 @@ static int find_task(struct request *r)
 	}
 	rcu_read_lock();
 	r->task = pid_task(find_vpid(r->args->pid), PIDTYPE_PID);
-	if (r->task)
+	/* We stay ourselves, by whatever name we were called */
+	if (r->task && r->task != current)
 		get_task_struct(r->task);
 	rcu_read_unlock();
 	return r->task ? 0 : -ESRCH;
