@@ -42,7 +42,7 @@ static inline void __add_test(struct __test *t)
 	__tests_end = &t->next;
 }
 
-#define TEST(name) TEST_TIMEOUT(name, 60)
+#define TEST(name) TEST_TIMEOUT(name, 120)
 
 /* A test with its own limit in seconds */
 #define TEST_TIMEOUT(tname, seconds)					\
