@@ -9,6 +9,7 @@
 #include "event/event.h"
 #include "hooks/hooks.h"
 #include "pmu/source.h"
+#include "record/sample.h"
 #include "ring/ring.h"
 #include "sched/sched.h"
 
@@ -71,6 +72,7 @@ static void __exit kpmu_exit(void)
 	kpmu_ctxs_exit();
 	kpmu_events_exit();
 	kpmu_rings_exit();
+	kpmu_chains_exit();
 }
 
 module_init(kpmu_init);

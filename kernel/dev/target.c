@@ -15,6 +15,7 @@
 #include "../event/event.h"
 #include "../event/family.h"
 #include "../hooks/hooks.h"
+#include "../record/sample.h"
 #include "../sched/sched.h"
 #include "dev.h"
 #include "request.h"
@@ -109,6 +110,11 @@ static int get_hooks(struct kpmu_request *r)
 	if (r->attr.flags & ON_EXEC && !kpmu_hooks_see_exec()) {
 		r->why = "exec cannot be seen on this kernel";
 		return -EOPNOTSUPP;
+	}
+	if (r->attr.sample_type & KPMU_SAMPLE_CALLCHAIN) {
+		err = kpmu_chains_get();
+		if (err)
+			return err;
 	}
 	if (!r->task && !r->css)
 		return 0;

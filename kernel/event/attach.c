@@ -143,6 +143,8 @@ void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
 	ctx->nr_events++;
 	if (e->family)
 		ctx->nr_inherit++;
+	if (e->sampling)
+		ctx->nr_sampling++;
 	if (leader) {
 		join_group(e, leader);
 		kpmu_plan_remove(live, leader);
@@ -252,6 +254,8 @@ void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e)
 			ctx->emptied = jiffies;
 		if (e->family)
 			ctx->nr_inherit--;
+		if (e->sampling)
+			ctx->nr_sampling--;
 	}
 	e->attached = false;
 	if (e->leader != e) {

@@ -9,6 +9,7 @@
 #include "../trace/stats.h"
 #include "event.h"
 #include "family.h"
+#include "sampling.h"
 
 /* What an event may cost at most; tools open thousands */
 static_assert(sizeof(struct kpmu_event) <= 512);
@@ -95,7 +96,7 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
 	e->group.nr = 1;
 	refcount_set(&e->ref, 1);
 
-	err = source->init(&e->hw, attr, why);
+	err = source->init(&e->hw, attr, why) ?: kpmu_sampling_init(e, attr);
 	if (!err && source->needs && source->needs(&e->hw) & KPMU_NEED_CPU)
 		err = kpmu_permit(KPMU_PERMIT_CPU, attr, NULL, why);
 	if (!err && source->get) {
@@ -109,10 +110,13 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
 			put_hardware(e);
 	}
 	if (err) {
+		kpmu_sampling_free(e->sampling);
 		kmem_cache_free(event_cache, e);
 		return ERR_PTR(err);
 	}
 	e->id = atomic64_inc_return(&last_id);
+	if (e->sampling)
+		e->sampling->stream_id = e->id;
 	kpmu_stat_inc(opens);
 	return e;
 }
@@ -134,13 +138,27 @@ static void clone_hw(struct kpmu_hw *hw, const struct kpmu_hw *from)
 
 /**
  * kpmu_event_blank() - memory for kpmu_event_clone()
+ * @sampling: it may be for an event that writes records
  *
  * Context: any but NMI, with no raw spinlock held.
  * Return: the memory; NULL if there is none.
  */
-struct kpmu_event *kpmu_event_blank(void)
+struct kpmu_event *kpmu_event_blank(bool sampling)
 {
-	return kmem_cache_alloc(event_cache, GFP_ATOMIC | __GFP_NOWARN);
+	struct kpmu_event *e = kmem_cache_alloc(event_cache,
+						GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!e)
+		return NULL;
+	e->sampling = NULL;
+	if (sampling) {
+		e->sampling = kpmu_sampling_blank();
+		if (!e->sampling) {
+			kmem_cache_free(event_cache, e);
+			return NULL;
+		}
+	}
+	return e;
 }
 
 /**
@@ -156,9 +174,15 @@ struct kpmu_event *kpmu_event_blank(void)
 void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from)
 {
 	struct kpmu_event *root = from->root ?: from;
+	struct kpmu_sampling *sampling = e->sampling;
 
 	memset(e, 0, offsetof(struct kpmu_event, group.class));
 	clone_hw(&e->hw, &from->hw);
+	e->sampling = sampling;
+	if (from->sampling) {
+		kpmu_sampling_clone(sampling, from->sampling);
+		sampling->stream_id = atomic64_inc_return(&last_id);
+	}
 	e->state = from->state == KPMU_ON ? KPMU_ON : KPMU_OFF;
 	e->read_format = root->read_format;
 	kpmu_read_layout(e);
@@ -182,6 +206,7 @@ void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from)
  */
 void kpmu_event_unclone(struct kpmu_event *e)
 {
+	kpmu_sampling_free(e->sampling);
 	kmem_cache_free(event_cache, e);
 }
 
@@ -210,7 +235,7 @@ struct kpmu_event *kpmu_leader_get(struct kpmu_event *e)
 
 static void free_event(struct rcu_head *rcu)
 {
-	kmem_cache_free(event_cache, container_of(rcu, struct kpmu_event, rcu));
+	kpmu_event_unclone(container_of(rcu, struct kpmu_event, rcu));
 }
 
 /**
@@ -232,7 +257,7 @@ void kpmu_event_put(struct kpmu_event *e)
 	if (e->ctx)
 		kpmu_ctx_put(e->ctx);
 	/* Reading a member looks at its leader without a lock */
-	if (e->group.shared)
+	if (e->group.shared || e->sampling)
 		call_rcu(&e->rcu, free_event);
 	else
 		kmem_cache_free(event_cache, e);
@@ -240,13 +265,21 @@ void kpmu_event_put(struct kpmu_event *e)
 
 int __init kpmu_events_init(void)
 {
+	int err;
+
 	kpmu_owners_init();
 	event_cache = KMEM_CACHE(kpmu_event, 0);
-	return event_cache ? 0 : -ENOMEM;
+	if (!event_cache)
+		return -ENOMEM;
+	err = kpmu_sampling_setup();
+	if (err)
+		kmem_cache_destroy(event_cache);
+	return err;
 }
 
 void kpmu_events_exit(void)
 {
 	rcu_barrier();		/* events on their way to be freed */
 	kmem_cache_destroy(event_cache);
+	kpmu_sampling_end();
 }

@@ -24,6 +24,7 @@ struct kpmu_output;
 struct kpmu_ctx;
 struct kpmu_ring;
 struct kpmu_family;
+struct kpmu_sampling;
 struct poll_table_struct;
 struct task_struct;
 
@@ -130,6 +131,7 @@ struct kpmu_group {
  * @fasync: who wants SIGIO
  * @ring: where its records go; RCU
  * @output: what it has that ever had a ring
+ * @sampling: what it has that writes records; NULL for one that only counts
  * @wakeup_watermark: of the attr, in bytes; 0 if it counts samples
  * @maps: its mappings; with none, @ring is another event's
  * @user_reads: those of them that can read its counter by themselves
@@ -164,6 +166,7 @@ struct kpmu_event {
 	struct fasync_struct *fasync;
 	struct kpmu_ring __rcu *ring;
 	struct kpmu_output *output;
+	struct kpmu_sampling *sampling;
 	u32 wakeup_watermark;
 	u32 maps;
 	u32 user_reads;
@@ -211,7 +214,7 @@ static inline bool kpmu_has_counter(const struct kpmu_event *e)
 /* create.c: the event itself */
 struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
 				    const char **why);
-struct kpmu_event *kpmu_event_blank(void);
+struct kpmu_event *kpmu_event_blank(bool sampling);
 void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from);
 void kpmu_event_unclone(struct kpmu_event *e);
 void kpmu_event_get(struct kpmu_event *e);

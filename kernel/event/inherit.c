@@ -24,12 +24,12 @@ struct fork {
 };
 
 /* As many as may be needed; nothing can be allocated under the locks to come */
-static void get_blanks(struct fork *f, u32 nr)
+static void get_blanks(struct fork *f, u32 nr, bool sampling)
 {
 	struct kpmu_event *e;
 
 	while (f->nr_blanks < nr && !f->no_memory) {
-		e = kpmu_event_blank();
+		e = kpmu_event_blank(sampling);
 		if (!e) {
 			f->no_memory = true;
 			break;
@@ -67,6 +67,10 @@ static struct kpmu_event *copy(struct fork *f, struct kpmu_event *e,
 {
 	struct kpmu_event *child = take_blank(f);
 
+	if (child && e->sampling && !child->sampling) {
+		kpmu_event_unclone(child);
+		child = NULL;
+	}
 	if (!child) {
 		kpmu_stat_inc(not_inherited);
 		return NULL;
@@ -144,7 +148,8 @@ void kpmu_inherit(struct task_struct *task, unsigned long clone_flags)
 			kpmu_stat_inc(not_inherited);
 			break;
 		}
-		get_blanks(&f, READ_ONCE(ctx->nr_inherit));
+		get_blanks(&f, READ_ONCE(ctx->nr_inherit),
+			   READ_ONCE(ctx->nr_sampling));
 		err = kpmu_ctx_call(ctx, fork_owned, &f);
 		kpmu_ctx_put(f.ctx);
 	}

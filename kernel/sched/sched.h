@@ -75,6 +75,7 @@ struct kpmu_plan {
  * @nr_bound: enabled groups bound to one CPU (task context)
  * @nr_events: attached events
  * @nr_inherit: those of them with inherit set
+ * @nr_sampling: those of them that write records
  * @emptied: jiffies when the last event left
  * @min_served: what a group that joins is taken to have been served
  * @rotated: @time of the last rotation
@@ -113,6 +114,7 @@ struct kpmu_ctx {
 	u32 nr_bound;
 	u32 nr_events;
 	u32 nr_inherit;
+	u32 nr_sampling;
 	unsigned long emptied;
 	u64 min_served;
 	u64 rotated;

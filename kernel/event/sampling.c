@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The part of an event that only those have which write records. */
+#include <linux/bitops.h>
+#include <linux/perf_event.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "sampling.h"
+
+static struct kmem_cache *cache;
+
+/* How long records are, as far as that can be known now */
+static void set_layout(struct kpmu_sampling *s, u64 flags)
+{
+	s->fixed = sizeof(struct perf_event_header) +
+		   hweight64(s->sample_type & KPMU_SAMPLE_FIXED) * sizeof(u64);
+	if (flags & KPMU_ATTR_SAMPLE_ID_ALL)
+		s->trailer = hweight64(s->sample_type & KPMU_SAMPLE_WHOSE) *
+			     sizeof(u64);
+}
+
+/**
+ * kpmu_sampling_init() - give a new event what its records need
+ * @e: the event
+ * @attr: its attr, checked
+ *
+ * Context: task, may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
+{
+	struct kpmu_sampling *s;
+
+	if (!attr->sample_period && !(attr->flags & KPMU_ATTR_RECORDS))
+		return 0;
+	s = kmem_cache_zalloc(cache, GFP_KERNEL);
+	if (!s)
+		return -ENOMEM;
+	s->sample_type = attr->sample_type;
+	s->regs_user = attr->sample_regs_user;
+	s->regs_intr = attr->sample_regs_intr;
+	s->sig_data = attr->sig_data;
+	s->stack_user = attr->sample_stack_user;
+	s->max_stack = attr->sample_max_stack ?: KPMU_MAX_STACK;
+	if (!(attr->flags & KPMU_ATTR_WATERMARK))
+		s->wakeup_events = attr->wakeup_events;
+	set_layout(s, attr->flags);
+	s->ns = get_pid_ns(task_active_pid_ns(current));
+	e->sampling = s;
+	return 0;
+}
+
+/**
+ * kpmu_sampling_blank() - memory for kpmu_sampling_clone()
+ *
+ * Context: any but NMI, with no raw spinlock held.
+ * Return: the memory; NULL if there is none.
+ */
+struct kpmu_sampling *kpmu_sampling_blank(void)
+{
+	struct kpmu_sampling *s = kmem_cache_alloc(cache,
+						   GFP_ATOMIC | __GFP_NOWARN);
+
+	if (s)
+		s->ns = NULL;
+	return s;
+}
+
+/**
+ * kpmu_sampling_clone() - what a child's records need is what its parent's do
+ * @s: from kpmu_sampling_blank()
+ * @from: the parent's
+ *
+ * Context: the owner of the parent's context, IRQs off.
+ */
+void kpmu_sampling_clone(struct kpmu_sampling *s,
+			 const struct kpmu_sampling *from)
+{
+	memset(s, 0, sizeof(*s));
+	s->sample_type = from->sample_type;
+	s->regs_user = from->regs_user;
+	s->regs_intr = from->regs_intr;
+	s->sig_data = from->sig_data;
+	s->stack_user = from->stack_user;
+	s->max_stack = from->max_stack;
+	s->wakeup_events = from->wakeup_events;
+	s->fixed = from->fixed;
+	s->trailer = from->trailer;
+}
+
+/**
+ * kpmu_sampling_free() - an event's end
+ * @s: its part, or NULL
+ *
+ * Context: any but NMI.
+ */
+void kpmu_sampling_free(struct kpmu_sampling *s)
+{
+	if (!s)
+		return;
+	if (s->ns)
+		put_pid_ns(s->ns);
+	kmem_cache_free(cache, s);
+}
+
+int __init kpmu_sampling_setup(void)
+{
+	cache = KMEM_CACHE(kpmu_sampling, 0);
+	return cache ? 0 : -ENOMEM;
+}
+
+void kpmu_sampling_end(void)
+{
+	kmem_cache_destroy(cache);
+}
