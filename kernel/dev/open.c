@@ -18,6 +18,8 @@
 #include "../compat/ksym.h"
 #include "../event/event.h"
 #include "../event/family.h"
+#include "../event/rate.h"
+#include "../event/sampling.h"
 #include "../hooks/hooks.h"
 #include "../record/sample.h"
 #include "../record/side.h"
@@ -28,10 +30,6 @@
 #define FLAGS_ALL	(PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT | \
 			 PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC)
 
-static const struct kpmu_attr_limits limits = {
-	.max_stack = 127,
-	.max_rate = 100000,
-};
 
 /* An open on its way */
 struct request {
@@ -51,6 +49,11 @@ struct request {
 
 static int check_rules(struct request *r, enum kpmu_attr_phase phase)
 {
+	const struct kpmu_attr_limits limits = {
+		.max_stack = KPMU_MAX_STACK,
+		.max_rate = READ_ONCE(kpmu_sysctl_max_rate),
+	};
+
 	return r->plain ? 0 : kpmu_attr_check(&r->attr, &limits, phase, &r->why);
 }
 

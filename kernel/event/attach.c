@@ -144,8 +144,10 @@ void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
 	ctx->nr_events++;
 	if (e->family)
 		ctx->nr_inherit++;
-	if (e->sampling)
+	if (e->sampling) {
 		ctx->nr_sampling++;
+		ctx->nr_freq += !!e->sampling->freq;
+	}
 	if (e->flags & KPMU_ATTR_SIDE)
 		hlist_add_head(&e->sampling->side, &ctx->side);
 	if (leader) {
@@ -257,8 +259,10 @@ void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e)
 			ctx->emptied = jiffies;
 		if (e->family)
 			ctx->nr_inherit--;
-		if (e->sampling)
+		if (e->sampling) {
 			ctx->nr_sampling--;
+			ctx->nr_freq -= !!e->sampling->freq;
+		}
 	}
 	e->attached = false;
 	kpmu_side_leave(e);

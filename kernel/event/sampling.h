@@ -9,6 +9,7 @@
 #include <linux/atomic.h>
 #include <linux/irq_work.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 
 #include "event.h"
 
@@ -16,7 +17,6 @@ struct pid_namespace;
 
 /**
  * struct kpmu_sampling - an event that writes records
- * @event: the event
  * @side: in its context's list of events with side-band
  * @sample_type: KPMU_SAMPLE_*, the fields of its samples
  * @regs_user: mask of user registers in a sample
@@ -28,11 +28,25 @@ struct pid_namespace;
  * @fixed: bytes of a sample's header and fields of one size
  * @trailer: bytes that end every other record; 0 without sample_id_all
  * @stream_id: its own id, that of a child too
- * @lost: its records that found no room; a child's go to its root
  * @ns: in whose eyes tasks have ids; held by a root, a child looks there
+ * @freq: overflows a second that are asked for; 0 for a fixed period
+ * @stopped: REFRESH has run out, and it is about to be switched off
+ * @throttled: it has overflowed too often in this tick, or one of its group has
+ * @hits: overflows in this tick
+ * @window: which tick, in jiffies
+ * @seen: the context's time of the last overflow, ns
+ * @looked: the context's time when the tick looked last
+ * @counted: the count then
+ * @limit: overflows until it is switched off; 0 for no limit
+ * @what: what @notify has to do
+ * @signals: how many signals it has to send
+ * @notify: does what an NMI may not; a root's
+ * @stop: switches the event off where @notify cannot; a root's
+ * @event: whose it is
+ * @lost: its records that found no room; a child's go to its root
+ * @end: frees a root when nobody looks at it any more
  */
 struct kpmu_sampling {
-	struct kpmu_event *event;
 	struct hlist_node side;
 	u64 sample_type;
 	u64 regs_user;
@@ -44,8 +58,23 @@ struct kpmu_sampling {
 	u8 fixed;
 	u8 trailer;
 	u64 stream_id;
-	atomic64_t lost;
 	struct pid_namespace *ns;
+	bool stopped;
+	bool throttled;
+	u32 freq;
+	u32 hits;
+	unsigned long window;
+	u64 seen;
+	u64 looked;
+	u64 counted;
+	atomic_t limit;
+	atomic_t what;
+	atomic_t signals;
+	struct irq_work notify;
+	struct work_struct stop;
+	struct kpmu_event *event;
+	atomic64_t lost;
+	struct rcu_work end;
 };
 
 /* Fields that are one word whatever happens, in the order of a sample */
@@ -92,12 +121,33 @@ static inline void kpmu_side_leave(struct kpmu_event *e)
 		hlist_del_init(&e->sampling->side);
 }
 
+/**
+ * struct kpmu_recorder - who writes records for events
+ * @sample: write a sample, if there is a ring with room
+ * @throttle: it does not count for a while, or does so again
+ *
+ * Context: as the overflow, NMI too.
+ */
+struct kpmu_recorder {
+	bool (*sample)(struct kpmu_event *e, const struct kpmu_hit *hit);
+	void (*throttle)(struct kpmu_event *e, bool on);
+};
+
+/* overflow.c */
+void kpmu_recorder_set(const struct kpmu_recorder *r);
+const struct kpmu_recorder *kpmu_recorder(void);
+void kpmu_notify(struct kpmu_event *e);
+void kpmu_overflow_setup(struct kpmu_event *e);
+bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit);
+int kpmu_event_refresh(struct kpmu_event *e, int n);
+
 /* sampling.c */
 int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr);
 struct kpmu_sampling *kpmu_sampling_blank(void);
 void kpmu_sampling_clone(struct kpmu_sampling *s,
 			 const struct kpmu_sampling *from);
 void kpmu_sampling_free(struct kpmu_sampling *s);
+void kpmu_sampling_retire(struct kpmu_event *e);
 int kpmu_sampling_setup(void);
 void kpmu_sampling_end(void);
 

@@ -21,16 +21,16 @@ void pair_open(struct pair *p, const struct perf_event_attr *attr, pid_t pid,
 {
 	p->fd = ev_must(attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	p->native_fd = native_dummy(attr, pid, cpu);
-	ring_map(&p->ours, p->fd, attr, pages);
-	ring_map(&p->native, p->native_fd, attr, pages);
+	reader_map(&p->ours, p->fd, attr, pages);
+	reader_map(&p->native, p->native_fd, attr, pages);
 	p->id = ev_id(p->fd);
 	p->native_id = ev_id(p->native_fd);
 }
 
 void pair_close(struct pair *p)
 {
-	ring_unmap(&p->ours);
-	ring_unmap(&p->native);
+	reader_unmap(&p->ours);
+	reader_unmap(&p->native);
 	close(p->fd);
 	close(p->native_fd);
 }
@@ -53,9 +53,9 @@ void pair_rewind(struct pair *p)
 	p->native.pos = p->native.page->data_tail;
 }
 
-static bool next_of(struct ring *r, struct record *rec, uint64_t types)
+static bool next_of(struct reader *r, struct record *rec, uint64_t types)
 {
-	while (ring_next(r, rec))
+	while (reader_next(r, rec))
 		if (types >> rec->head.type & 1)
 			return true;
 	return false;

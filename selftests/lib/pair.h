@@ -8,10 +8,10 @@
 
 #include <sys/types.h>
 
-#include "ring.h"
+#include "records.h"
 
 struct pair {
-	struct ring ours, native;
+	struct reader ours, native;
 	int fd, native_fd;
 	uint64_t id, native_id;
 };

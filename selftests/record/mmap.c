@@ -66,7 +66,7 @@ TEST(layout)
 	/* One record: what is not code is not told of */
 	EXPECT_EQ(pair_compare(&p, -1), 1);
 	pair_rewind(&p);
-	ASSERT_TRUE(ring_next(&p.ours, &rec));
+	ASSERT_TRUE(reader_next(&p.ours, &rec));
 	EXPECT_EQ(rec.head.type, 1);
 	EXPECT_EQ(rec.head.misc, PERF_RECORD_MISC_USER);
 	EXPECT_EQ(record_u32(&rec, 0), getpid());
@@ -114,12 +114,12 @@ TEST(names)
 	EXPECT_EQ(pair_compare(&p, -1), 11);
 	pair_rewind(&p);
 	for (i = 0; i < 9; i++) {
-		ASSERT_TRUE(ring_next(&p.ours, &rec));
+		ASSERT_TRUE(reader_next(&p.ours, &rec));
 		EXPECT_EQ(strlen(record_str(&rec, 32)), 6 + i);
 	}
-	ASSERT_TRUE(ring_next(&p.ours, &rec));
+	ASSERT_TRUE(reader_next(&p.ours, &rec));
 	EXPECT_FALSE(strcmp(record_str(&rec, 32), "//anon"));
-	ASSERT_TRUE(ring_next(&p.ours, &rec));
+	ASSERT_TRUE(reader_next(&p.ours, &rec));
 	EXPECT_EQ(strlen(record_str(&rec, 32)), strlen(path) + strlen(" (deleted)"));
 }
 
@@ -145,7 +145,7 @@ TEST(data)
 	pair_disable(&p);
 	EXPECT_EQ(pair_compare(&p, -1), shm < 0 ? 3 : 4);
 	pair_rewind(&p);
-	while (ring_next(&p.ours, &rec))
+	while (reader_next(&p.ours, &rec))
 		EXPECT_EQ(rec.head.misc, 0x2002);
 }
 
@@ -182,7 +182,7 @@ TEST(mmap2)
 	pair_disable(&p);
 	EXPECT_EQ(pair_compare(&p, -1), 2);
 	pair_rewind(&p);
-	ASSERT_TRUE(ring_next(&p.ours, &rec));
+	ASSERT_TRUE(reader_next(&p.ours, &rec));
 	EXPECT_EQ(rec.head.type, 10);
 	EXPECT_EQ(rec.head.misc, PERF_RECORD_MISC_USER);
 	EXPECT_EQ(record_u64(&rec, 8), (uintptr_t)at);
@@ -194,7 +194,7 @@ TEST(mmap2)
 	EXPECT_EQ(record_u32(&rec, 56), PROT_READ | PROT_WRITE | PROT_EXEC);
 	EXPECT_EQ(record_u32(&rec, 60), MAP_SHARED);
 	EXPECT_FALSE(strcmp(record_str(&rec, 64), FILE_));
-	ASSERT_TRUE(ring_next(&p.ours, &rec));
+	ASSERT_TRUE(reader_next(&p.ours, &rec));
 	EXPECT_EQ(record_u32(&rec, 56), PROT_EXEC);
 	EXPECT_EQ(record_u32(&rec, 60), MAP_PRIVATE | MAP_LOCKED);
 	EXPECT_EQ(record_u64(&rec, 40), 0);
@@ -274,7 +274,7 @@ TEST(build_id)
 	pair_disable(&p);
 	EXPECT_EQ(pair_compare(&p, -1), 3);
 	pair_rewind(&p);
-	ASSERT_TRUE(ring_next(&p.ours, &rec));
+	ASSERT_TRUE(reader_next(&p.ours, &rec));
 	EXPECT_EQ(rec.head.misc, 0x4002);
 	EXPECT_EQ(rec.body[32], 20);
 	for (i = 0; i < 3; i++)
@@ -282,9 +282,9 @@ TEST(build_id)
 	for (i = 0; i < 20; i++)
 		EXPECT_EQ(rec.body[36 + i], 0xa0 + i);
 	EXPECT_EQ(record_u32(&rec, 56), PROT_READ | PROT_EXEC);
-	ASSERT_TRUE(ring_next(&p.ours, &rec));
+	ASSERT_TRUE(reader_next(&p.ours, &rec));
 	EXPECT_EQ(rec.head.misc, 0x0002);
-	ASSERT_TRUE(ring_next(&p.ours, &rec));
+	ASSERT_TRUE(reader_next(&p.ours, &rec));
 	EXPECT_EQ(rec.head.misc, 0x0002);
 }
 
@@ -307,7 +307,7 @@ TEST(exec)
 	waitpid(w.pid, NULL, 0);
 	EXPECT_GE(pair_compare(&p, -1), 3);
 	pair_rewind(&p);
-	while (ring_find(&p.ours, &rec, PERF_RECORD_MMAP2)) {
+	while (reader_find(&p.ours, &rec, PERF_RECORD_MMAP2)) {
 		EXPECT_EQ(record_u32(&rec, 0), w.pid);
 		image |= !strcmp(record_str(&rec, 64), "/tmp/tiny");
 		vdso |= !strcmp(record_str(&rec, 64), "[vdso]");

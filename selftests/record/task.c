@@ -65,7 +65,7 @@ TEST(comm)
 	for (i = 0; i <= ARRAY_SIZE(names); i++) {
 		const char *name = i < ARRAY_SIZE(names) ? names[i] : "by proc";
 
-		ASSERT_TRUE(ring_next(&p.ours, &rec));
+		ASSERT_TRUE(reader_next(&p.ours, &rec));
 		EXPECT_EQ(rec.head.type, 3);
 		EXPECT_EQ(rec.head.misc, 0);
 		EXPECT_EQ(record_u32(&rec, 0), getpid());
@@ -96,7 +96,7 @@ TEST(comm_of_another_thread)
 	pair_disable(&p);
 	EXPECT_EQ(pair_compare(&p, -1), 1);
 	pair_rewind(&p);
-	ASSERT_TRUE(ring_next(&p.ours, &rec));
+	ASSERT_TRUE(reader_next(&p.ours, &rec));
 	/* The record is about the thread; who wrote it is in the trailer */
 	EXPECT_EQ(record_u32(&rec, 4), w.pid);
 	EXPECT_EQ(record_whose(&p.ours, &rec).tid, gettid_());
@@ -118,7 +118,7 @@ TEST(trailer)
 	struct perf_event_attr a = comm_attr();
 	int i, fd, all;
 	struct whose w;
-	struct ring r;
+	struct reader r;
 
 	pin_to(0);
 	for (i = 0; i < 2 * ARRAY_SIZE(types); i++) {
@@ -126,11 +126,11 @@ TEST(trailer)
 		a.sample_type = types[i / 2];
 		a.sample_id_all = all;
 		fd = ev_must(&a, 0, -1, -1, 0);
-		ring_map(&r, fd, &a, 1);
+		reader_map(&r, fd, &a, 1);
 		ev_enable(fd);
 		prctl(PR_SET_NAME, "x");
 		ev_disable(fd);
-		ASSERT_TRUE(ring_next(&r, &rec));
+		ASSERT_TRUE(reader_next(&r, &rec));
 		EXPECT_EQ(rec.head.size, 8 + 16 + all * 8 *
 			  __builtin_popcountll(types[i / 2] & WHOSE));
 		w = record_whose(&r, &rec);
@@ -146,7 +146,7 @@ TEST(trailer)
 			EXPECT_EQ(w.identifier, ev_id(fd));
 		EXPECT_EQ(w.cpu, 0);
 		EXPECT_EQ(w.cpu_pad, 0);
-		EXPECT_FALSE(ring_next(&r, &rec));
+		EXPECT_FALSE(reader_next(&r, &rec));
 		close(fd);
 	}
 }
@@ -178,23 +178,23 @@ TEST(member)
 	ROWS("D-45");
 	struct perf_event_attr a = comm_attr();
 	int leader = ev_self(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1);
-	struct ring r;
+	struct reader r;
 	int fd;
 
 	fd = ev_must(&a, 0, -1, leader, 0);
-	ring_map(&r, fd, &a, 1);
+	reader_map(&r, fd, &a, 1);
 	ev_enable(leader);
 	prctl(PR_SET_NAME, "off");
-	EXPECT_FALSE(ring_next(&r, &rec));
+	EXPECT_FALSE(reader_next(&r, &rec));
 	ev_enable(fd);
 	prctl(PR_SET_NAME, "on");
-	EXPECT_EQ(ring_count(&r, PERF_RECORD_COMM), 1);
+	EXPECT_EQ(reader_count(&r, PERF_RECORD_COMM), 1);
 	ev_disable(leader);
 	prctl(PR_SET_NAME, "leader off");
-	EXPECT_EQ(ring_count(&r, PERF_RECORD_COMM), 1);
+	EXPECT_EQ(reader_count(&r, PERF_RECORD_COMM), 1);
 	ev_disable(fd);
 	prctl(PR_SET_NAME, "both");
-	EXPECT_EQ(ring_count(&r, PERF_RECORD_COMM), 0);
+	EXPECT_EQ(reader_count(&r, PERF_RECORD_COMM), 0);
 }
 
 static void *nothing(void *arg)
@@ -222,7 +222,7 @@ TEST(fork_and_exit)
 	/* What children do is not for an event that is not inherited */
 	EXPECT_EQ(pair_compare(&p, -1), 2);
 	pair_rewind(&p);
-	ASSERT_TRUE(ring_next(&p.ours, &rec));
+	ASSERT_TRUE(reader_next(&p.ours, &rec));
 	EXPECT_EQ(rec.head.type, 7);
 	EXPECT_EQ(rec.head.misc, 0);
 	EXPECT_EQ(record_size(&p.ours, &rec), 24);
@@ -231,7 +231,7 @@ TEST(fork_and_exit)
 	EXPECT_EQ(record_u32(&rec, 8), pid);
 	EXPECT_EQ(record_u32(&rec, 12), gettid_());
 	EXPECT_LE(record_u64(&rec, 16), record_whose(&p.ours, &rec).time + 1000000);
-	ASSERT_TRUE(ring_next(&p.ours, &rec));
+	ASSERT_TRUE(reader_next(&p.ours, &rec));
 	EXPECT_EQ(rec.head.type, 7);
 	EXPECT_EQ(record_u32(&rec, 0), getpid());
 	EXPECT_EQ(record_u32(&rec, 4), getpid());
@@ -252,7 +252,7 @@ TEST(exit_of_the_task)
 	worker_stop(&w);
 	EXPECT_EQ(pair_compare(&p, -1), 1);
 	pair_rewind(&p);
-	ASSERT_TRUE(ring_next(&p.ours, &rec));
+	ASSERT_TRUE(reader_next(&p.ours, &rec));
 	EXPECT_EQ(rec.head.type, 4);
 	EXPECT_EQ(record_u32(&rec, 0), w.pid);
 	EXPECT_EQ(record_u32(&rec, 4), getpid());
@@ -305,7 +305,7 @@ TEST(exec)
 	waitpid(w.pid, NULL, 0);
 	EXPECT_EQ(pair_compare(&p, -1), 2);	/* and its exit */
 	pair_rewind(&p);
-	ASSERT_TRUE(ring_next(&p.ours, &rec));
+	ASSERT_TRUE(reader_next(&p.ours, &rec));
 	EXPECT_EQ(rec.head.type, PERF_RECORD_COMM);
 	EXPECT_EQ(rec.head.misc, 0x2000);
 	EXPECT_FALSE(strcmp(record_str(&rec, 8), "tiny"));
@@ -333,13 +333,13 @@ TEST(inherited)
 	worker_stop(&w);
 	EXPECT_GE(pair_compare(&p, -1), 3);
 	pair_rewind(&p);
-	ASSERT_TRUE(ring_find(&p.ours, &rec, PERF_RECORD_EXIT));
+	ASSERT_TRUE(reader_find(&p.ours, &rec, PERF_RECORD_EXIT));
 	who = record_whose(&p.ours, &rec);
 	EXPECT_EQ(who.tid, kid.pid);
 	EXPECT_EQ(who.id, p.id);
 	EXPECT_EQ(who.identifier, p.id);
 	EXPECT_NE(who.stream_id, p.id);
-	ASSERT_TRUE(ring_find(&p.ours, &rec, PERF_RECORD_EXIT));
+	ASSERT_TRUE(reader_find(&p.ours, &rec, PERF_RECORD_EXIT));
 	EXPECT_EQ(record_whose(&p.ours, &rec).stream_id, p.id);
 }
 
@@ -367,18 +367,18 @@ TEST(of_a_cpu)
 	pair_disable(&p);
 	EXPECT_GE(pair_compare(&p, -1), 3);
 	pair_rewind(&p);
-	while (ring_find(&p.ours, &rec, PERF_RECORD_COMM))
+	while (reader_find(&p.ours, &rec, PERF_RECORD_COMM))
 		if (!strcmp(record_str(&rec, 8), "of a CPU"))
 			break;
 	EXPECT_EQ(record_u32(&rec, 0), pid);
-	while (ring_find(&p.ours, &rec, PERF_RECORD_EXIT))
+	while (reader_find(&p.ours, &rec, PERF_RECORD_EXIT))
 		if (record_u32(&rec, 0) == pid)
 			break;
 	EXPECT_EQ(record_u32(&rec, 0), pid);
 	EXPECT_EQ(record_u32(&rec, 4), getpid());
 	if (nr_cpus() > 1) {
 		pair_disable(&other);
-		while (ring_next(&other.ours, &rec))
+		while (reader_next(&other.ours, &rec))
 			EXPECT_EQ(record_whose(&other.ours, &rec).cpu, 1);
 	}
 }
@@ -407,7 +407,7 @@ TEST(pid_namespace)
 		if (pair_compare(&p, -1) != 2)
 			_exit(1);
 		pair_rewind(&p);
-		if (!ring_find(&p.ours, &rec, PERF_RECORD_FORK) ||
+		if (!reader_find(&p.ours, &rec, PERF_RECORD_FORK) ||
 		    record_u32(&rec, 0) != 2 || record_u32(&rec, 4) != 1 ||
 		    record_whose(&p.ours, &rec).pid != 1)
 			_exit(2);
