@@ -17,6 +17,7 @@ struct pid_namespace;
 
 /**
  * struct kpmu_sampling - an event that writes records
+ * @event: the event
  * @side: in its context's list of events with side-band
  * @sample_type: KPMU_SAMPLE_*, the fields of its samples
  * @regs_user: mask of user registers in a sample
@@ -42,11 +43,11 @@ struct pid_namespace;
  * @signals: how many signals it has to send
  * @notify: does what an NMI may not; a root's
  * @stop: switches the event off where @notify cannot; a root's
- * @event: whose it is
  * @lost: its records that found no room; a child's go to its root
  * @end: frees a root when nobody looks at it any more
  */
 struct kpmu_sampling {
+	struct kpmu_event *event;
 	struct hlist_node side;
 	u64 sample_type;
 	u64 regs_user;
@@ -72,7 +73,6 @@ struct kpmu_sampling {
 	atomic_t signals;
 	struct irq_work notify;
 	struct work_struct stop;
-	struct kpmu_event *event;
 	atomic64_t lost;
 	struct rcu_work end;
 };
@@ -114,13 +114,6 @@ static inline u64 kpmu_event_lost(const struct kpmu_event *e)
 	return s ? atomic64_read(&s->lost) : 0;
 }
 
-/* It has nothing to do with its context's side-band any more */
-static inline void kpmu_side_leave(struct kpmu_event *e)
-{
-	if (e->sampling)
-		hlist_del_init(&e->sampling->side);
-}
-
 /**
  * struct kpmu_recorder - who writes records for events
  * @sample: write a sample, if there is a ring with room
@@ -140,6 +133,13 @@ void kpmu_notify(struct kpmu_event *e);
 void kpmu_overflow_setup(struct kpmu_event *e);
 bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit);
 int kpmu_event_refresh(struct kpmu_event *e, int n);
+
+/* It has nothing to do with its context's side-band any more */
+static inline void kpmu_side_leave(struct kpmu_event *e)
+{
+	if (e->sampling)
+		hlist_del_init(&e->sampling->side);
+}
 
 /* sampling.c */
 int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr);
