@@ -204,7 +204,7 @@ static int read_words(const struct perf_event_attr *a, const uint64_t *p)
 	return f & PERF_FORMAT_GROUP ? 1 + times + *p * each : times + each;
 }
 
-static const uint64_t *take_front(struct sample *s, uint64_t type,
+static const uint64_t *take_front(struct parts *s, uint64_t type,
 				  const uint64_t *p)
 {
 	if (type & PERF_SAMPLE_IDENTIFIER)
@@ -232,7 +232,7 @@ static const uint64_t *take_front(struct sample *s, uint64_t type,
 	return p;
 }
 
-static const uint64_t *take_stack(struct sample *s, const uint64_t *p)
+static const uint64_t *take_stack(struct parts *s, const uint64_t *p)
 {
 	s->stack_size = *p++;
 	if (!s->stack_size)
@@ -243,7 +243,7 @@ static const uint64_t *take_stack(struct sample *s, const uint64_t *p)
 	return p;
 }
 
-static const uint64_t *take_variable(struct sample *s,
+static const uint64_t *take_variable(struct parts *s,
 				     const struct perf_event_attr *a,
 				     const uint64_t *p)
 {
@@ -275,7 +275,7 @@ static const uint64_t *take_variable(struct sample *s,
 	return p;
 }
 
-static const uint64_t *take_rest(struct sample *s,
+static const uint64_t *take_rest(struct parts *s,
 				 const struct perf_event_attr *a,
 				 const uint64_t *p)
 {
@@ -308,11 +308,11 @@ static const uint64_t *take_rest(struct sample *s,
 	return p;
 }
 
-struct sample record_sample(const struct ring *r, const struct record *rec)
+struct parts record_sample(const struct ring *r, const struct record *rec)
 {
 	const uint64_t *p = (const void *)rec->body;
 	const uint8_t *end = (const uint8_t *)rec + rec->head.size;
-	struct sample s = { 0 };
+	struct parts s = { 0 };
 
 	if (rec->head.type != PERF_RECORD_SAMPLE)
 		fail("not a sample", rec->head.type, rec->head.size);

@@ -54,8 +54,8 @@ void ring_consume(struct ring *r);
 /* Skip what is there */
 void ring_skip(struct ring *r);
 
-/* A sample in its parts; what was not asked for is 0 */
-struct sample {
+/* The parts of a sample; what was not asked for is 0 */
+struct parts {
 	uint64_t identifier, ip;
 	uint32_t pid, tid;
 	uint64_t time, addr, id, stream_id;
@@ -78,7 +78,7 @@ struct sample {
 };
 
 /* Take it apart; ends the test if the parts are not as long as the whole */
-struct sample record_sample(const struct ring *r, const struct record *rec);
+struct parts record_sample(const struct ring *r, const struct record *rec);
 
 /* Bytes between header and trailer; the trailer itself */
 int record_size(const struct ring *r, const struct record *rec);

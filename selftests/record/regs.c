@@ -38,7 +38,7 @@ TEST(of_user_mode)
 
 	fd = sampled(&r, &a);
 	for (n = 1; ring_next(&r, &rec); n++) {
-		struct sample s = record_sample(&r, &rec);
+		struct parts s = record_sample(&r, &rec);
 
 		EXPECT_EQ(rec.head.size, 16 + 2 * (8 + 20 * 8));
 		EXPECT_EQ(s.user_abi, 2);
@@ -66,7 +66,7 @@ TEST(of_the_kernel)
 
 	sampled_kernel(&r, &a, 100);
 	while (ring_next(&r, &rec)) {
-		struct sample s = record_sample(&r, &rec);
+		struct parts s = record_sample(&r, &rec);
 
 		if (rec.head.misc == PERF_RECORD_MISC_USER)
 			continue;	/* on the very way out */
@@ -112,7 +112,7 @@ TEST(of_nobody)
 		usleep(1000);
 	ev_disable(fd);
 	while (ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
-		struct sample s = record_sample(&r, &rec);
+		struct parts s = record_sample(&r, &rec);
 
 		if (s.pid)
 			continue;
@@ -151,16 +151,16 @@ static void check_stack(struct __test *_metadata, int size)
 	ring_map(&r, fd, &a, 64);
 	stack_work(fd, pattern);
 	for (n = 0; ring_find(&r, &rec, PERF_RECORD_SAMPLE); n++) {
-		struct sample s = record_sample(&r, &rec);
+		struct parts s = record_sample(&r, &rec);
 
 		ASSERT_EQ(s.stack_size, size);
 		sp = s.user_regs[0];
 		EXPECT_LT(sp, (uintptr_t)pattern);
 		if (size <= 1024)
 			EXPECT_EQ(s.stack_dyn, size);
-		if (size < 1024)
+		if (size <= 1024)
 			continue;
-		EXPECT_GE(s.stack_dyn, 1024);
+		ASSERT_GE(s.stack_dyn, (uintptr_t)(pattern + 64) - sp);
 		EXPECT_FALSE(memcmp(s.stack + ((uintptr_t)pattern - sp), pattern,
 				    sizeof(pattern)));
 	}
@@ -178,6 +178,29 @@ TEST(stack)
 	check_stack(_metadata, 1024);
 	/* More than there is: the rest is said not to be there */
 	check_stack(_metadata, 32768);
+}
+
+/* What follows an empty stack is where it belongs */
+TEST(no_stack)
+{
+	ROWS("S-23");
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_STACK_USER |
+						PERF_SAMPLE_REGS_INTR |
+						PERF_SAMPLE_CODE_PAGE_SIZE);
+	struct ring r;
+	int n;
+
+	a.sample_regs_intr = 1 << PERF_REG_X86_IP;
+	sampled(&r, &a);
+	for (n = 0; ring_next(&r, &rec); n++) {
+		struct parts s = record_sample(&r, &rec);
+
+		EXPECT_EQ(rec.head.size, 8 + 8 + 16 + 8);
+		EXPECT_EQ(s.intr_abi, 2);
+		EXPECT_TRUE(in_work(s.intr_regs[0]));
+		EXPECT_EQ(s.code_page, 4096);
+	}
+	EXPECT_EQ(n, 10);
 }
 
 /* As much of the stack as a record can have */
@@ -201,7 +224,7 @@ TEST(too_much_stack)
 	ring_map(&r, fd, &a, 256);
 	work_counted(fd, ROUNDS, 0);
 	for (n = 0; ring_next(&r, &rec); n++) {
-		struct sample s = record_sample(&r, &rec);
+		struct parts s = record_sample(&r, &rec);
 
 		EXPECT_EQ(rec.head.size, 65528);
 		EXPECT_EQ(s.stack_size,

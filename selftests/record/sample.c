@@ -26,7 +26,7 @@ TEST(fixed_fields)
 	before = now_ns();
 	fd = sampled(&r, &a);
 	while (ring_next(&r, &rec)) {
-		struct sample s = record_sample(&r, &rec);
+		struct parts s = record_sample(&r, &rec);
 
 		EXPECT_EQ(rec.head.size, 8 + 9 * 8);
 		EXPECT_EQ(rec.head.misc, PERF_RECORD_MISC_USER);
@@ -59,7 +59,7 @@ static const struct {
 	{ PERF_SAMPLE_READ, 8 }, { PERF_SAMPLE_ID, 8 },
 	{ PERF_SAMPLE_CPU, 8 }, { PERF_SAMPLE_PERIOD, 8 },
 	{ PERF_SAMPLE_STREAM_ID, 8 }, { PERF_SAMPLE_RAW, 8 },
-	{ PERF_SAMPLE_REGS_USER, 8 + 16 }, { PERF_SAMPLE_STACK_USER, 8 },
+	{ PERF_SAMPLE_REGS_USER, 8 + 16 }, { PERF_SAMPLE_STACK_USER, 24 },
 	{ PERF_SAMPLE_WEIGHT, 8 }, { PERF_SAMPLE_DATA_SRC, 8 },
 	{ PERF_SAMPLE_IDENTIFIER, 8 }, { PERF_SAMPLE_TRANSACTION, 8 },
 	{ PERF_SAMPLE_REGS_INTR, 8 + 8 }, { PERF_SAMPLE_PHYS_ADDR, 8 },
@@ -75,10 +75,11 @@ static void check_size(struct __test *_metadata, uint64_t bits, int size)
 	int fd, n;
 
 	a.sample_regs_user = 3;
+	a.sample_stack_user = 8;
 	a.sample_regs_intr = 1 << PERF_REG_X86_IP;
 	fd = sampled(&r, &a);
 	for (n = 0; ring_next(&r, &rec); n++) {
-		struct sample s = record_sample(&r, &rec);
+		struct parts s = record_sample(&r, &rec);
 
 		EXPECT_EQ(rec.head.size, 8 + size);
 		EXPECT_EQ(s.weight, 0);
@@ -122,7 +123,7 @@ TEST(read_values)
 	a.read_format = FORMAT_TIMES | PERF_FORMAT_ID | PERF_FORMAT_LOST;
 	fd = sampled(&r, &a);
 	for (n = 1; ring_next(&r, &rec); n++) {
-		struct sample s = record_sample(&r, &rec);
+		struct parts s = record_sample(&r, &rec);
 
 		EXPECT_EQ(rec.head.size, 8 + 40);
 		EXPECT_EQ(s.read[0], n * PERIOD);
@@ -152,7 +153,7 @@ TEST(read_group)
 	branches = ev_must(&m, 0, -1, fd, 0);
 	work_counted(fd, ROUNDS, PERF_IOC_FLAG_GROUP);
 	for (n = 1; ring_next(&r, &rec); n++) {
-		struct sample s = record_sample(&r, &rec);
+		struct parts s = record_sample(&r, &rec);
 
 		ASSERT_EQ(s.read_words, 1 + 2 + 3 * 2);
 		EXPECT_EQ(s.read[0], 3);
@@ -182,7 +183,7 @@ TEST(read_in_a_member)
 	ring_map(&r, fd, &a, 8);
 	work_counted(leader, ROUNDS, 0);
 	for (n = 1; ring_next(&r, &rec); n++) {
-		struct sample s = record_sample(&r, &rec);
+		struct parts s = record_sample(&r, &rec);
 
 		EXPECT_EQ(s.id, ev_id(fd));
 		EXPECT_EQ(s.stream_id, ev_id(fd));
@@ -207,7 +208,7 @@ TEST(addresses)
 
 	sampled(&r, &a);
 	for (n = 0; ring_next(&r, &rec); n++) {
-		struct sample s = record_sample(&r, &rec);
+		struct parts s = record_sample(&r, &rec);
 
 		/* This event has no address */
 		EXPECT_EQ(s.phys_addr, 0);
@@ -228,7 +229,7 @@ TEST(kernel_pages)
 
 	sampled_kernel(&r, &a, 200);
 	while (ring_next(&r, &rec)) {
-		struct sample s = record_sample(&r, &rec);
+		struct parts s = record_sample(&r, &rec);
 
 		EXPECT_TRUE(s.code_page == 4096 || s.code_page == 2 << 20);
 		large += s.code_page == 2 << 20;
@@ -304,7 +305,7 @@ TEST(inherited)
 	worker_reap(&w);
 	ev_disable(fd);
 	while (ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
-		struct sample s = record_sample(&r, &rec);
+		struct parts s = record_sample(&r, &rec);
 		int i = s.pid != w.pid;
 
 		EXPECT_EQ(s.id, ev_id(fd));
