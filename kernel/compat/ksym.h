@@ -7,6 +7,7 @@
 
 struct cgroup_subsys_state;
 struct task_struct;
+struct vm_area_struct;
 
 /* One row a symbol, function or variable */
 #define KPMU_KSYMS(X)				\
@@ -27,7 +28,9 @@ struct task_struct;
 	X(cyc2ns_read_end)			\
 	X(__sched_clock_offset)			\
 	X(css_tryget_online_from_dir)		\
-	X(perf_event_cgrp_subsys)
+	X(perf_event_cgrp_subsys)		\
+	X(build_id_parse)			\
+	X(build_id_parse_nofault)
 
 #define KPMU_KSYM_ENUM(name) KSYM_##name,
 enum kpmu_ksym { KPMU_KSYMS(KPMU_KSYM_ENUM) KSYM_NR };
@@ -49,6 +52,7 @@ int kpmu_lsm_open(int class, u32 type, u64 config);
 int kpmu_native_paranoid(int dflt);
 bool kpmu_cr4_update_pce(void);
 struct cgroup_subsys_state *kpmu_css_of_fd(int fd);
+u32 kpmu_build_id(struct vm_area_struct *vma, u8 *id);
 int kpmu_native_reserve(void);
 int kpmu_native_create_vpmu(void);
 

@@ -11,6 +11,8 @@
 #include <uapi/linux/kpmu.h>
 
 #include "../event/event.h"
+#include "../event/rate.h"
+#include "../record/sample.h"
 #include "../trace/kpmu_trace.h"
 #include "dev.h"
 #include "request.h"
@@ -18,13 +20,13 @@
 #define FLAGS_ALL	(PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT | \
 			 PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC)
 
-static const struct kpmu_attr_limits limits = {
-	.max_stack = 127,
-	.max_rate = 100000,
-};
-
 static int check_rules(struct kpmu_request *r, enum kpmu_attr_phase phase)
 {
+	const struct kpmu_attr_limits limits = {
+		.max_stack = KPMU_MAX_STACK,
+		.max_rate = READ_ONCE(kpmu_sysctl_max_rate),
+	};
+
 	return r->plain ? 0 : kpmu_attr_check(&r->attr, &limits, phase, &r->why);
 }
 

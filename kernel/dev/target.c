@@ -16,6 +16,7 @@
 #include "../event/family.h"
 #include "../hooks/hooks.h"
 #include "../record/sample.h"
+#include "../record/side.h"
 #include "../sched/sched.h"
 #include "dev.h"
 #include "request.h"
@@ -81,12 +82,22 @@ static int check_group(struct kpmu_request *r, struct kpmu_ctx *ctx)
 	return 0;
 }
 
-static void unhook(struct kpmu_event *e, bool switches)
+/* The hooks that an event needs, a bit each of enum kpmu_lazy */
+static u32 needs(u64 flags, bool of_task, bool of_cgroup)
 {
-	if (switches)
-		kpmu_hooks_put(KPMU_LAZY_SWITCH);
-	if (e->family)
-		kpmu_hooks_put(KPMU_LAZY_FORK);
+	u32 hooks = kpmu_side_needs(flags);
+
+	if (of_task || of_cgroup)
+		hooks |= BIT(KPMU_LAZY_SWITCH);
+	if (of_task && flags & KPMU_ATTR_INHERIT)
+		hooks |= BIT(KPMU_LAZY_FORK);
+	return hooks;
+}
+
+static void unhook(u64 flags, bool of_task, bool of_cgroup)
+{
+	kpmu_hooks_put(needs(flags, of_task, of_cgroup));
+	kpmu_side_count(flags, -1);
 }
 
 /**
@@ -97,17 +108,23 @@ static void unhook(struct kpmu_event *e, bool switches)
  */
 void kpmu_event_unhook(struct kpmu_event *e)
 {
-	unhook(e, e->ctx->task || e->ctx->css);
+	unhook(e->flags, e->ctx->task, e->ctx->css);
+}
+
+/* A CPU's event that joins a cgroup's group counts for the cgroup */
+static bool of_cgroup(const struct kpmu_request *r)
+{
+	return r->css || (!r->task && r->leader && r->leader->ctx->css);
 }
 
 #define ON_EXEC	(KPMU_ATTR_ENABLE_ON_EXEC | KPMU_ATTR_REMOVE_ON_EXEC)
 
 static int get_hooks(struct kpmu_request *r)
 {
-	bool inherit = r->task && r->attr.flags & KPMU_ATTR_INHERIT;
+	u64 flags = r->attr.flags;
 	int err;
 
-	if (r->attr.flags & ON_EXEC && !kpmu_hooks_see_exec()) {
+	if (flags & ON_EXEC && !kpmu_hooks_see_exec()) {
 		r->why = "exec cannot be seen on this kernel";
 		return -EOPNOTSUPP;
 	}
@@ -116,25 +133,19 @@ static int get_hooks(struct kpmu_request *r)
 		if (err)
 			return err;
 	}
-	if (!r->task && !r->css)
-		return 0;
-	err = kpmu_hooks_get(KPMU_LAZY_SWITCH);
+	if (flags & KPMU_ATTR_NAMESPACES)
+		kpmu_side_namespaces_setup();
+	err = kpmu_hooks_get(needs(flags, r->task, of_cgroup(r)));
 	if (err) {
-		r->why = "task switches cannot be seen on this kernel";
+		r->why = "what the event is to see cannot be seen on this kernel";
 		return err;
 	}
-	if (!inherit)
+	kpmu_side_count(flags, 1);
+	if (!r->task || !(flags & KPMU_ATTR_INHERIT))
 		return 0;
-	err = kpmu_hooks_get(KPMU_LAZY_FORK);
-	if (!err) {
-		err = kpmu_family_new(r->event, r->leader);
-		if (err)
-			kpmu_hooks_put(KPMU_LAZY_FORK);
-	} else {
-		r->why = "forks cannot be seen on this kernel";
-	}
+	err = kpmu_family_new(r->event, r->leader);
 	if (err) {
-		kpmu_hooks_put(KPMU_LAZY_SWITCH);
+		unhook(flags, r->task, of_cgroup(r));
 		kpmu_hooks_linger();
 	}
 	return err;
@@ -149,8 +160,7 @@ static struct kpmu_ctx *find_ctx(struct kpmu_request *r)
 		return kpmu_ctx_of_task(r->task);
 	if (r->css)
 		return kpmu_ctx_of_cgroup(r->css, r->args->cpu);
-	/* A CPU's event that joins a cgroup's group counts for the cgroup */
-	ctx = r->leader && r->leader->ctx->css ?
+	ctx = of_cgroup(r) ?
 		r->leader->ctx : &per_cpu(kpmu_cpu, r->args->cpu).ctx;
 	kpmu_ctx_get(ctx);
 	return ctx;
@@ -179,7 +189,7 @@ static int attach(struct kpmu_request *r)
 			cond_resched();
 	} while (err == -EAGAIN);
 	if (err) {
-		unhook(r->event, r->task || r->css);
+		unhook(r->attr.flags, r->task, of_cgroup(r));
 		kpmu_hooks_linger();
 	}
 	return err;

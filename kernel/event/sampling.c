@@ -5,10 +5,13 @@
 #include <linux/pid_namespace.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
+#include "../sched/sched.h"
 #include "sampling.h"
 
 static struct kmem_cache *cache;
+static struct workqueue_struct *ends;
 
 /* How long records are, as far as that can be known now */
 static void set_layout(struct kpmu_sampling *s, u64 flags)
@@ -37,6 +40,7 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 	s = kmem_cache_zalloc(cache, GFP_KERNEL);
 	if (!s)
 		return -ENOMEM;
+	s->event = e;
 	s->sample_type = attr->sample_type;
 	s->regs_user = attr->sample_regs_user;
 	s->regs_intr = attr->sample_regs_intr;
@@ -48,6 +52,13 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 	set_layout(s, attr->flags);
 	s->ns = get_pid_ns(task_active_pid_ns(current));
 	e->sampling = s;
+	kpmu_overflow_setup(e);
+	if (!attr->sample_period)
+		return 0;
+	if (attr->flags & KPMU_ATTR_FREQ)
+		s->freq = attr->sample_freq;
+	e->hw.period = s->freq ? 1 : attr->sample_period;
+	e->hw.next = e->hw.period;
 	return 0;
 }
 
@@ -87,6 +98,7 @@ void kpmu_sampling_clone(struct kpmu_sampling *s,
 	s->wakeup_events = from->wakeup_events;
 	s->fixed = from->fixed;
 	s->trailer = from->trailer;
+	s->freq = from->freq;
 }
 
 /**
@@ -104,13 +116,49 @@ void kpmu_sampling_free(struct kpmu_sampling *s)
 	kmem_cache_free(cache, s);
 }
 
+static void end(struct work_struct *work)
+{
+	struct kpmu_sampling *s = container_of(to_rcu_work(work),
+					       struct kpmu_sampling, end);
+	struct kpmu_event *e = s->event;
+
+	irq_work_sync(&s->notify);
+	cancel_work_sync(&s->stop);
+	if (e->ctx)
+		kpmu_ctx_put(e->ctx);
+	kpmu_event_unclone(e);
+}
+
+/**
+ * kpmu_sampling_retire() - free an event that may have told of an overflow just now
+ * @e: a root, detached, nobody's any more
+ *
+ * Its irq_work may be on its way still, and look at its context.
+ *
+ * Context: task.
+ */
+void kpmu_sampling_retire(struct kpmu_event *e)
+{
+	INIT_RCU_WORK(&e->sampling->end, end);
+	queue_rcu_work(ends, &e->sampling->end);
+}
+
 int __init kpmu_sampling_setup(void)
 {
 	cache = KMEM_CACHE(kpmu_sampling, 0);
-	return cache ? 0 : -ENOMEM;
+	if (!cache)
+		return -ENOMEM;
+	ends = alloc_workqueue("kpmu", WQ_UNBOUND, 0);
+	if (!ends) {
+		kmem_cache_destroy(cache);
+		return -ENOMEM;
+	}
+	return 0;
 }
 
+/* After rcu_barrier(): all that was to end is queued */
 void kpmu_sampling_end(void)
 {
+	destroy_workqueue(ends);
 	kmem_cache_destroy(cache);
 }

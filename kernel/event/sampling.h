@@ -9,6 +9,7 @@
 #include <linux/atomic.h>
 #include <linux/irq_work.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 
 #include "event.h"
 
@@ -16,6 +17,8 @@ struct pid_namespace;
 
 /**
  * struct kpmu_sampling - an event that writes records
+ * @event: the event
+ * @side: in its context's list of events with side-band
  * @sample_type: KPMU_SAMPLE_*, the fields of its samples
  * @regs_user: mask of user registers in a sample
  * @regs_intr: mask of registers at the overflow in a sample
@@ -26,10 +29,26 @@ struct pid_namespace;
  * @fixed: bytes of a sample's header and fields of one size
  * @trailer: bytes that end every other record; 0 without sample_id_all
  * @stream_id: its own id, that of a child too
- * @lost: its records that found no room; a child's go to its root
  * @ns: in whose eyes tasks have ids; held by a root, a child looks there
+ * @freq: overflows a second that are asked for; 0 for a fixed period
+ * @stopped: REFRESH has run out, and it is about to be switched off
+ * @throttled: it has overflowed too often in this tick, or one of its group has
+ * @hits: overflows in this tick
+ * @window: which tick, in jiffies
+ * @seen: the context's time of the last overflow, ns
+ * @looked: the context's time when the tick looked last
+ * @counted: the count then
+ * @limit: overflows until it is switched off; 0 for no limit
+ * @what: what @notify has to do
+ * @signals: how many signals it has to send
+ * @notify: does what an NMI may not; a root's
+ * @stop: switches the event off where @notify cannot; a root's
+ * @lost: its records that found no room; a child's go to its root
+ * @end: frees a root when nobody looks at it any more
  */
 struct kpmu_sampling {
+	struct kpmu_event *event;
+	struct hlist_node side;
 	u64 sample_type;
 	u64 regs_user;
 	u64 regs_intr;
@@ -40,8 +59,22 @@ struct kpmu_sampling {
 	u8 fixed;
 	u8 trailer;
 	u64 stream_id;
-	atomic64_t lost;
 	struct pid_namespace *ns;
+	bool stopped;
+	bool throttled;
+	u32 freq;
+	u32 hits;
+	unsigned long window;
+	u64 seen;
+	u64 looked;
+	u64 counted;
+	atomic_t limit;
+	atomic_t what;
+	atomic_t signals;
+	struct irq_work notify;
+	struct work_struct stop;
+	atomic64_t lost;
+	struct rcu_work end;
 };
 
 /* Fields that are one word whatever happens, in the order of a sample */
@@ -56,17 +89,19 @@ struct kpmu_sampling {
 				 ~(KPMU_SAMPLE_IP | KPMU_SAMPLE_ADDR |	      \
 				   KPMU_SAMPLE_PERIOD))
 
+/* Flags that ask for records of what tasks and the kernel do */
+#define KPMU_ATTR_SIDE	(KPMU_ATTR_MMAP | KPMU_ATTR_COMM |	\
+			 KPMU_ATTR_TASK | KPMU_ATTR_MMAP_DATA |	\
+			 KPMU_ATTR_MMAP2 |			\
+			 KPMU_ATTR_CONTEXT_SWITCH |		\
+			 KPMU_ATTR_NAMESPACES |			\
+			 KPMU_ATTR_KSYMBOL |			\
+			 KPMU_ATTR_BPF_EVENT |			\
+			 KPMU_ATTR_CGROUP |			\
+			 KPMU_ATTR_TEXT_POKE)
+
 /* Flags of events that write records though they do not sample */
-#define KPMU_ATTR_RECORDS	(KPMU_ATTR_MMAP | KPMU_ATTR_COMM |	\
-				 KPMU_ATTR_TASK | KPMU_ATTR_MMAP_DATA |	\
-				 KPMU_ATTR_MMAP2 |			\
-				 KPMU_ATTR_CONTEXT_SWITCH |		\
-				 KPMU_ATTR_NAMESPACES |			\
-				 KPMU_ATTR_KSYMBOL |			\
-				 KPMU_ATTR_BPF_EVENT |			\
-				 KPMU_ATTR_CGROUP |			\
-				 KPMU_ATTR_TEXT_POKE |			\
-				 KPMU_ATTR_INHERIT_STAT)
+#define KPMU_ATTR_RECORDS	(KPMU_ATTR_SIDE | KPMU_ATTR_INHERIT_STAT)
 
 /* Frames of a call chain at most */
 #define KPMU_MAX_STACK	127
@@ -79,12 +114,40 @@ static inline u64 kpmu_event_lost(const struct kpmu_event *e)
 	return s ? atomic64_read(&s->lost) : 0;
 }
 
+/**
+ * struct kpmu_recorder - who writes records for events
+ * @sample: write a sample, if there is a ring with room
+ * @throttle: it does not count for a while, or does so again
+ *
+ * Context: as the overflow, NMI too.
+ */
+struct kpmu_recorder {
+	bool (*sample)(struct kpmu_event *e, const struct kpmu_hit *hit);
+	void (*throttle)(struct kpmu_event *e, bool on);
+};
+
+/* overflow.c */
+void kpmu_recorder_set(const struct kpmu_recorder *r);
+const struct kpmu_recorder *kpmu_recorder(void);
+void kpmu_notify(struct kpmu_event *e);
+void kpmu_overflow_setup(struct kpmu_event *e);
+bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit);
+int kpmu_event_refresh(struct kpmu_event *e, int n);
+
+/* It has nothing to do with its context's side-band any more */
+static inline void kpmu_side_leave(struct kpmu_event *e)
+{
+	if (e->sampling)
+		hlist_del_init(&e->sampling->side);
+}
+
 /* sampling.c */
 int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr);
 struct kpmu_sampling *kpmu_sampling_blank(void);
 void kpmu_sampling_clone(struct kpmu_sampling *s,
 			 const struct kpmu_sampling *from);
 void kpmu_sampling_free(struct kpmu_sampling *s);
+void kpmu_sampling_retire(struct kpmu_event *e);
 int kpmu_sampling_setup(void);
 void kpmu_sampling_end(void);
 

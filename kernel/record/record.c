@@ -144,11 +144,14 @@ none:
  * @r: from kpmu_record_room()
  *
  * Context: as kpmu_record_room().
+ * Return: whether it passed the ring's mark.
  */
-void kpmu_record_done(struct kpmu_record *r)
+bool kpmu_record_done(struct kpmu_record *r)
 {
-	kpmu_ring_commit(r->ring, &r->h);
+	bool wake = kpmu_ring_commit(r->ring, &r->h);
+
 	rcu_read_unlock();
+	return wake;
 }
 
 /**
@@ -203,9 +206,13 @@ bool kpmu_record_begin(struct kpmu_record *r, struct kpmu_event *e, u32 type,
  */
 void kpmu_record_end(struct kpmu_record *r)
 {
+	struct kpmu_event *root;
+
 	if (r->event->sampling->trailer)
 		put_trailer(r, r->event);
-	kpmu_record_done(r);
+	root = r->event->root ?: r->event;
+	if (kpmu_record_done(r) && root->fasync)
+		kpmu_notify(root);
 }
 
 /**

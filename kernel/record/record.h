@@ -41,7 +41,7 @@ struct kpmu_record {
 };
 
 bool kpmu_record_room(struct kpmu_record *r, struct kpmu_event *e, u32 size);
-void kpmu_record_done(struct kpmu_record *r);
+bool kpmu_record_done(struct kpmu_record *r);
 bool kpmu_record_begin(struct kpmu_record *r, struct kpmu_event *e, u32 type,
 		       u16 misc, u32 size);
 bool kpmu_record_begin_of(struct kpmu_record *r, struct kpmu_event *e, u32 type,

@@ -43,7 +43,7 @@ static void put_chain(struct kpmu_filling *f)
 		kpmu_fill_word(f, 0);
 }
 
-static u32 raw_bytes(const struct kpmu_sample *s)
+static u32 raw_bytes(const struct kpmu_hit *s)
 {
 	return s->raw ? s->raw_size : 0;
 }
@@ -202,7 +202,7 @@ static const struct field fields[] = {
 
 /* The fixed fields, in the order of the table */
 static __always_inline u64 *put_fixed(u64 *p, const struct kpmu_event *e,
-				      const struct kpmu_sample *s)
+				      const struct kpmu_hit *s)
 {
 	u64 type = e->sampling->sample_type;
 
@@ -298,7 +298,7 @@ static __always_inline void put_front(struct kpmu_filling *f, u32 size)
  * Context: any, NMI too, preemption off; on the CPU where the event counts.
  * Return: whether it was written.
  */
-bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_sample *s)
+bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s)
 {
 	const struct kpmu_sampling *sampling = e->sampling;
 	bool variable = sampling->sample_type & ~KPMU_SAMPLE_FIXED;
@@ -324,4 +324,14 @@ bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_sample *s)
 	kpmu_ring_sample(&f.r.h, sampling->wakeup_events);
 	kpmu_record_done(&f.r);
 	return true;
+}
+
+static const struct kpmu_recorder recorder = {
+	.sample = kpmu_sample_write,
+	.throttle = kpmu_record_throttle,
+};
+
+void __init kpmu_records_init(void)
+{
+	kpmu_recorder_set(&recorder);
 }

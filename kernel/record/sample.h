@@ -7,23 +7,8 @@
 
 #include "record.h"
 
-/**
- * struct kpmu_sample - what the source of an event knows of an overflow
- * @regs: registers at the overflow
- * @addr: the address it is about, 0 if it has none
- * @period: of the events counted since the last sample
- * @raw: the source's own data, NULL if it has none
- * @raw_size: bytes of them
- */
-struct kpmu_sample {
-	struct pt_regs *regs;
-	u64 addr;
-	u64 period;
-	const void *raw;
-	u32 raw_size;
-};
-
-bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_sample *s);
+void kpmu_records_init(void);
+bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s);
 
 /**
  * struct kpmu_frames - a call chain
@@ -59,7 +44,7 @@ struct kpmu_user_regs {
  */
 struct kpmu_filling {
 	struct kpmu_event *e;
-	const struct kpmu_sample *s;
+	const struct kpmu_hit *s;
 	struct kpmu_record r;
 	u32 room;
 	const struct kpmu_frames *chain;

@@ -111,6 +111,8 @@ void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
 		kpmu_ctx_pages(ctx, true);
 	if (kc->task)
 		kpmu_ctx_pages(kc->task, true);
+	if (unlikely(kc->ctx.nr_freq || (kc->task && kc->task->nr_freq)))
+		kpmu_rate_arm();
 }
 
 /**
