@@ -27,7 +27,12 @@ struct task_struct;
 	X(cyc2ns_read_end)			\
 	X(__sched_clock_offset)			\
 	X(css_tryget_online_from_dir)		\
-	X(perf_event_cgrp_subsys)
+	X(perf_event_cgrp_subsys)		\
+	X(perf_kprobe)				\
+	X(perf_uprobe)				\
+	X(ftrace_profile_set_filter)		\
+	X(ftrace_find_event)			\
+	X(trace_event_sem)
 
 #define KPMU_KSYM_ENUM(name) KSYM_##name,
 enum kpmu_ksym { KPMU_KSYMS(KPMU_KSYM_ENUM) KSYM_NR };
@@ -51,5 +56,9 @@ bool kpmu_cr4_update_pce(void);
 struct cgroup_subsys_state *kpmu_css_of_fd(int fd);
 int kpmu_native_reserve(void);
 int kpmu_native_create_vpmu(void);
+u32 kpmu_native_type(enum kpmu_ksym pmu);
+struct perf_event;
+int kpmu_native_filter(struct perf_event *event, u64 id, char *filter);
+bool kpmu_tracepoint_is_open(u64 id);
 
 #endif

@@ -147,7 +147,7 @@ static int check_group(struct request *r, struct kpmu_ctx *ctx)
 
 static void unhook(struct kpmu_event *e, bool switches)
 {
-	if (switches)
+	if (switches || e->hw.switches)
 		kpmu_hooks_put(KPMU_LAZY_SWITCH);
 	if (e->family)
 		kpmu_hooks_put(KPMU_LAZY_FORK);
@@ -175,7 +175,7 @@ static int get_hooks(struct request *r)
 		r->why = "exec cannot be seen on this kernel";
 		return -EOPNOTSUPP;
 	}
-	if (!r->task && !r->css)
+	if (!r->task && !r->css && !r->event->hw.switches)
 		return 0;
 	err = kpmu_hooks_get(KPMU_LAZY_SWITCH);
 	if (err) {
@@ -278,6 +278,7 @@ static int attach_to_cpu(struct request *r)
 
 static int make_event(struct request *r)
 {
+	struct kpmu_target target = { .attr = &r->attr, .cpu = r->args->cpu };
 	int err;
 
 	err = check_cpu(r);
@@ -286,7 +287,8 @@ static int make_event(struct request *r)
 	err = check_rules(r, KPMU_ATTR_SUPPORT);
 	if (err)
 		return err;
-	r->event = kpmu_event_alloc(&r->attr, r->args->cpu, &r->why);
+	target.task = r->task;
+	r->event = kpmu_event_alloc(&target, &r->why);
 	if (IS_ERR(r->event)) {
 		err = PTR_ERR(r->event);
 		r->event = NULL;

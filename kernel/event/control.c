@@ -13,8 +13,7 @@ struct control {
 /* te and tr go on; only the count starts again */
 static void reset(struct kpmu_event *e)
 {
-	e->hw.source->read(&e->hw);
-	local64_set(&e->hw.count, 0);
+	local64_sub(kpmu_event_count(e, 0), &e->hw.count);
 }
 
 static void reset_owned(struct control *c)

@@ -28,12 +28,12 @@ static void end(struct kpmu_event *e)
 	if (e->state == KPMU_ERROR)
 		e->state = KPMU_OFF;
 	e->attached = false;
+	kpmu_hit_unlink(e);
 }
 
 /* A child's values are final: its family keeps them */
 static void fold(struct kpmu_event *e)
 {
-	e->hw.source->read(&e->hw);
 	if (kpmu_family_fold(e))
 		refcount_dec(&e->ref);	/* the link's; the context's is left */
 }

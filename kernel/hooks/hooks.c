@@ -26,6 +26,8 @@
 static void on_switch(void *data, bool preempt, struct task_struct *prev,
 		      struct task_struct *next, unsigned int prev_state)
 {
+	if (unlikely(atomic_read(&kpmu_software_switches)))
+		kpmu_software_switch(prev, next);
 	kpmu_switch(next);
 }
 
@@ -172,6 +174,7 @@ static int cpu_up(unsigned int cpu)
 	local_irq_save(flags);
 	kpmu_cpu_online();
 	local_irq_restore(flags);
+	kpmu_sources_cpu_up(cpu);
 	return 0;
 }
 

@@ -15,14 +15,17 @@ struct kpmu_hw;
 struct kpmu_grant;
 struct mm_struct;
 struct perf_event_mmap_page;
+struct kpmu_tap;
 struct pt_regs;
 struct seq_file;
+struct task_struct;
 
 #define KPMU_MAX_COUNTERS_SHIFT	5
 #define KPMU_NR_SLOTS		(1 << KPMU_MAX_COUNTERS_SHIFT)
 
 /* What an event may only have with more than the usual permission */
 #define KPMU_NEED_CPU		BIT(0)	/* it sees other tasks (AnyThread) */
+#define KPMU_NEED_RAW		BIT(1)	/* its records tell what the kernel does */
 
 /**
  * struct kpmu_hw - the part of an event that its source works on
@@ -30,6 +33,8 @@ struct seq_file;
  * @count: what was counted up to @prev
  * @prev: the hardware counter's value at the last fold
  * @sel: the selector, ready to be written
+ * @tap: instead of @sel, for a source without counters: where its hits come from,
+ *	NULL if it has none; see struct kpmu_hit
  * @extra: value for the extra register, when @extra_reg is not 0
  * @allowed: counters it may use, a bit each; 0 for a source without counters
  * @hint: counter it used last, -1 if none: taken again when free
@@ -39,6 +44,7 @@ struct seq_file;
  * @extra_reg: the extra register it needs, from 1; 0 for none
  * @extra_alt: registers 1 and 2 do the same, and the other one will do as well
  * @rdpmc: user space may read its counter, as the knob was when it was opened
+ * @switches: task switches must be seen for it, whatever it is bound to
  * @jumps: how often the overflow handler set its counter to another value
  * @page: its user page, NULL when it is not mapped; set by the context's owner
  */
@@ -46,7 +52,10 @@ struct kpmu_hw {
 	const struct kpmu_source *source;
 	local64_t count;
 	local64_t prev;
-	u64 sel;
+	union {
+		u64 sel;
+		const void *tap;
+	};
 	u64 extra;
 	u32 allowed;
 	s8 hint;
@@ -56,6 +65,7 @@ struct kpmu_hw {
 	u8 extra_reg;
 	bool extra_alt;
 	bool rdpmc;
+	bool switches;
 	u32 jumps;
 	struct perf_event_mmap_page *page;
 };
@@ -73,17 +83,50 @@ struct kpmu_slots {
 };
 
 /**
+ * struct kpmu_hit - something that events count has happened on this CPU
+ * @tap: where; events with the same hw.tap count it, if they are active
+ * @nr: how often at once
+ * @regs: of the moment; NULL if there are none
+ * @addr: the address it was about, 0 for none
+ * @raw: what the kernel says of it, for SAMPLE_RAW
+ * @raw_size: bytes of @raw
+ */
+struct kpmu_hit {
+	const void *tap;
+	u64 nr;
+	struct pt_regs *regs;
+	u64 addr;
+	const void *raw;
+	u32 raw_size;
+};
+
+/**
+ * struct kpmu_target - what an event is about to count
+ * @attr: its attr, checked
+ * @task: whom, NULL for all of a CPU
+ * @cpu: where, -1 for any CPU
+ */
+struct kpmu_target {
+	const struct kpmu_attr *attr;
+	struct task_struct *task;
+	int cpu;
+};
+
+/**
  * struct kpmu_source - a source of events
  * @name: its name, as in sysfs
  * @nmi: its overflows are NMIs
  * @init: check type and config of an attr, fill in an event's hw part.
  *	Task context.  0, -ENOENT (not mine, or no such event here), -EINVAL,
  *	-EOPNOTSUPP, -ENXIO; *@why then says more
- * @needs: what more permission (KPMU_NEED_*) an initialised event asks for
- * @get: take the hardware for one more event.  Task context, may sleep.
- *	-EBUSY when somebody else holds it
+ * @needs: what more permission (KPMU_NEED_*) an initialised event asks for,
+ *	for what it is to count
+ * @get: take the hardware for one more event, or what else gives its hits.  Task
+ *	context, may sleep.  -EBUSY when somebody else holds it; *@why says more
  * @put: give it back.  Task context, may sleep
- * @read: bring hw->count up to date.  IRQs off, on the CPU where hw->idx is
+ * @read: bring hw->count up to date.  IRQs off, on the CPU where hw->idx is.
+ *	NULL for a clock: the event counts the time it ran, and hw->count is
+ *	what to add
  * @user_view: how user space reads the counter that the event is on: its number
  *	for RDPMC plus 1, its width, and what to add to its sign-extended
  *	value.  Owner of the context
@@ -93,9 +136,11 @@ struct kpmu_source {
 	bool nmi;
 	int (*init)(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		    const char **why);
-	u32 (*needs)(const struct kpmu_hw *hw);
-	int (*get)(void);
-	void (*put)(void);
+	u32 (*needs)(const struct kpmu_hw *hw,
+		     const struct kpmu_target *target);
+	int (*get)(struct kpmu_hw *hw, const struct kpmu_target *target,
+		   const char **why);
+	void (*put)(struct kpmu_hw *hw);
 	u64 (*read)(struct kpmu_hw *hw);
 	u32 (*user_view)(const struct kpmu_hw *hw, u16 *width, s64 *offset);
 };
@@ -173,7 +218,31 @@ int kpmu_rdpmc_get(void);
  */
 void kpmu_counters_show(struct seq_file *m, int cpu);
 
-int kpmu_sources_init(void);
+/**
+ * kpmu_software_switch() - a task switch, for events that count them
+ * @prev: the task that leaves this CPU, whose events are still active
+ * @next: the task that comes
+ *
+ * Context: under the run-queue lock, IRQs off.
+ */
+void kpmu_software_switch(struct task_struct *prev, struct task_struct *next);
+extern atomic_t kpmu_software_switches;
+
+/**
+ * kpmu_source_read() - hw->count, for sources whose hits are counted by kpmu_hit()
+ * @hw: the event
+ */
+u64 kpmu_source_read(struct kpmu_hw *hw);
+
+/**
+ * kpmu_sources_cpu_up() - a CPU has come; what events tap there is to follow
+ * @cpu: the CPU
+ *
+ * Context: any.
+ */
+void kpmu_sources_cpu_up(int cpu);
+
+int kpmu_sources_init(void (*hit)(const struct kpmu_hit *hit));
 void kpmu_sources_exit(void);
 
 #endif

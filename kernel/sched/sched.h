@@ -54,6 +54,7 @@ struct kpmu_plan {
  *	run-queue lock
  * @cpu: where it is active, -1 if nowhere; changes under @lock
  * @home: context of a CPU or of a cgroup: its CPU; of a task: -1
+ * @last_cpu: where it is or was active, -1 if it never was
  * @retired: it does not run again: its task is gone, or it was empty for long
  * @task: task context: the task, held; else NULL
  * @css: cgroup context: the cgroup, held; else NULL
@@ -68,6 +69,8 @@ struct kpmu_plan {
  * @leaders: all groups, enabled or not
  * @pinned: enabled pinned groups
  * @classes: enabled flexible groups by what they need
+ * @bound: enabled groups of a task that need no counter, but a certain CPU
+ * @hits: events that count hits
  * @parked: a group that is off, but keeps its place for a moment
  * @mapped: events whose user page is to be kept right
  * @nr_pinned: enabled pinned groups
@@ -93,6 +96,7 @@ struct kpmu_ctx {
 	raw_spinlock_t lock;
 	int cpu;
 	int home;
+	int last_cpu;
 	bool retired;
 	bool wanted;
 	struct task_struct *task;
@@ -107,6 +111,8 @@ struct kpmu_ctx {
 	struct list_head leaders;
 	struct list_head pinned;
 	struct list_head classes;
+	struct list_head bound;
+	struct hlist_head hits;
 	struct kpmu_event *parked;
 	struct hlist_head mapped;
 	u32 nr_pinned;
@@ -221,6 +227,19 @@ static inline void kpmu_ctx_tick(struct kpmu_ctx *ctx, u64 clock)
 void kpmu_clock_set(struct kpmu_clock *c, u64 now, bool enabled, bool running);
 void kpmu_group_clocks(struct kpmu_event *leader, u64 now);
 
+u64 kpmu_event_time(const struct kpmu_event *e, u64 now);
+
+/*
+ * An event's count.  @now is the context's time if the caller has asked for it
+ * already, else 0.  The context's owner.
+ */
+static __always_inline u64 kpmu_event_count(struct kpmu_event *e, u64 now)
+{
+	if (unlikely(!e->hw.source->read))
+		return kpmu_event_time(e, now);
+	return e->hw.source->read(&e->hw);
+}
+
 /* ctx.c */
 struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task);
 struct kpmu_ctx *kpmu_ctx_of_newborn(struct task_struct *task);
@@ -248,6 +267,17 @@ struct kpmu_event *kpmu_queue_next(struct kpmu_ctx *ctx,
 u64 kpmu_queue_charge(struct kpmu_ctx *ctx);
 void kpmu_ctx_changed(struct kpmu_ctx *ctx);
 
+/* free.c: groups that need no counter */
+bool kpmu_group_is_free(const struct kpmu_event *leader);
+void kpmu_free_add(struct kpmu_ctx *ctx, struct kpmu_event *leader);
+void kpmu_free_del(struct kpmu_event *leader);
+void kpmu_free_move(struct kpmu_ctx *ctx);
+
+/* hit.c: what is counted where it happens */
+void kpmu_hit_link(struct kpmu_ctx *ctx, struct kpmu_event *e);
+void kpmu_hit_unlink(struct kpmu_event *e);
+void kpmu_hit(const struct kpmu_hit *hit);
+
 /* plan.c */
 void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc);
 bool kpmu_plan_fits(struct kpmu_event *const *events, int n);
@@ -255,6 +285,7 @@ const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_event *leader);
 struct kpmu_cpu *kpmu_plan_live(const struct kpmu_ctx *ctx);
 void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_event *leader);
 void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_event *leader);
+void kpmu_ctx_unplace(struct kpmu_ctx *ctx, struct kpmu_event *leader);
 
 /* switch.c */
 void kpmu_resched(struct kpmu_cpu *kc, u64 clock);

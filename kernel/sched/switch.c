@@ -131,6 +131,10 @@ bool kpmu_ctx_activate(struct kpmu_cpu *kc, struct kpmu_ctx *ctx, u64 clock)
 	if (ok) {
 		ctx->since = clock;
 		WRITE_ONCE(ctx->cpu, kc->ctx.home);
+		if (ctx->last_cpu != kc->ctx.home) {
+			ctx->last_cpu = kc->ctx.home;
+			kpmu_free_move(ctx);
+		}
 	}
 	raw_spin_unlock(&ctx->lock);
 	return ok;

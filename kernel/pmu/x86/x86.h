@@ -167,9 +167,13 @@ DECLARE_PER_CPU(struct x86_cpu, x86_cpu);
 int x86_detect(void);
 int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		   const char **why);
-u32 x86_event_needs(const struct kpmu_hw *hw);
-int x86_get(void);
-void x86_put(void);
+u32 x86_event_needs(const struct kpmu_hw *hw,
+		    const struct kpmu_target *target);
+int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
+	    const char **why);
+void x86_put(struct kpmu_hw *hw);
+int x86_start(void);
+void x86_end(void);
 u64 x86_read(struct kpmu_hw *hw);
 u32 x86_user_view(const struct kpmu_hw *hw, u16 *width, s64 *offset);
 void x86_user_jump(struct kpmu_hw *hw, u64 from, u64 to);

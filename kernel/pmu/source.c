@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Who serves which type of event. */
+#include <linux/errno.h>
+#include <linux/init.h>
+#include <linux/perf_event.h>
+
+#include "../abi/attr.h"
+#include "../compat/ksym.h"
+#include "sources.h"
+#include "tap.h"
+#include "x86/x86.h"
+
+void (*kpmu_source_hit)(const struct kpmu_hit *hit);
+
+static const struct kpmu_source *software(u64 config)
+{
+	switch (config) {
+	case PERF_COUNT_SW_CPU_CLOCK:
+		return &kpmu_cpu_clock;
+	case PERF_COUNT_SW_TASK_CLOCK:
+		return &kpmu_task_clock;
+	default:
+		return &kpmu_software;
+	}
+}
+
+/* Types that the kernel gave numbers to when it started: ours are the same */
+static const struct {
+	enum kpmu_ksym pmu;
+	const struct kpmu_source *source;
+} dynamic[] = {
+	{ KSYM_perf_kprobe, &kpmu_kprobe },
+	{ KSYM_perf_uprobe, &kpmu_uprobe },
+};
+
+/* See source.h */
+const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr)
+{
+	int i;
+
+	switch (attr->type) {
+	case KPMU_TYPE_HARDWARE:
+	case KPMU_TYPE_HW_CACHE:
+	case KPMU_TYPE_RAW:
+		return &x86_source;
+	case KPMU_TYPE_SOFTWARE:
+		return software(attr->config);
+	case KPMU_TYPE_TRACEPOINT:
+		return &kpmu_tracepoint;
+	case KPMU_TYPE_BREAKPOINT:
+		return &kpmu_breakpoint;
+	}
+	for (i = 0; i < ARRAY_SIZE(dynamic); i++)
+		if (attr->type == kpmu_native_type(dynamic[i].pmu))
+			return dynamic[i].source;
+	return NULL;
+}
+
+/* See source.h */
+u64 kpmu_source_read(struct kpmu_hw *hw)
+{
+	return local64_read(&hw->count);
+}
+
+/**
+ * kpmu_source_refuse() - what no source without counters can do
+ * @attr: the attr
+ * @why: set to what it is
+ *
+ * Return: 0 or -EOPNOTSUPP.
+ */
+int kpmu_source_refuse(const struct kpmu_attr *attr, const char **why)
+{
+	if (!(attr->sample_type & KPMU_SAMPLE_BRANCH_STACK))
+		return 0;
+	*why = "no branches are recorded for this type of event";
+	return -EOPNOTSUPP;
+}
+
+/* See source.h */
+void kpmu_sources_cpu_up(int cpu)
+{
+	kpmu_taps_cpu_up(cpu);
+}
+
+int __init kpmu_sources_init(void (*hit)(const struct kpmu_hit *hit))
+{
+	kpmu_source_hit = hit;
+	return x86_start();
+}
+
+void kpmu_sources_exit(void)
+{
+	kpmu_taps_exit();
+	x86_end();
+}
