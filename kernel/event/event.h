@@ -259,6 +259,10 @@ void kpmu_events_put_list(struct list_head *gone);
 enum kpmu_op { KPMU_OP_ENABLE, KPMU_OP_DISABLE, KPMU_OP_RESET };
 void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group);
 
+/* change.c: filters and places */
+int kpmu_event_filter(struct kpmu_event *e, char *filter);
+int kpmu_event_modify(struct kpmu_event *e, const struct kpmu_attr *attr);
+
 /* owner.c: all events that a thread has opened */
 void kpmu_owner_set(struct kpmu_event *e);
 void kpmu_owner_clear(struct kpmu_event *e);

@@ -8,7 +8,11 @@
  * as long as it is open.
  */
 #include <linux/err.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/mutex.h>
 #include <linux/perf_event.h>
+#include <linux/slab.h>
+#include <linux/string.h>
 
 #include "../abi/attr.h"
 #include "sources.h"
@@ -34,9 +38,15 @@ static int breakpoint_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 		.exclude_user = !!(a->flags & KPMU_ATTR_EXCLUDE_USER),
 		.exclude_kernel = !!(a->flags & KPMU_ATTR_EXCLUDE_KERNEL),
 	};
-	struct kpmu_tap *tap = kpmu_tap_own(&attr, target->task, target->cpu);
+	struct kpmu_tap *tap;
 
+	/* What MODIFY_ATTRIBUTES must not change */
+	hw->own = kmemdup(a, sizeof(*a), GFP_KERNEL);
+	if (!hw->own)
+		return -ENOMEM;
+	tap = kpmu_tap_own(&attr, target->task, target->cpu);
 	if (IS_ERR(tap)) {
+		kfree(hw->own);
 		*why = "the kernel does not set such a breakpoint";
 		return PTR_ERR(tap);
 	}
@@ -47,6 +57,55 @@ static int breakpoint_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 static void breakpoint_put(struct kpmu_hw *hw)
 {
 	kpmu_tap_put(kpmu_tap_of(hw));
+	kfree(hw->own);
+}
+
+/* Which of a new attr's fields may differ: they become those of the old one */
+static bool same_but_place(const struct kpmu_attr *old, struct kpmu_attr new)
+{
+	new.bp_addr = old->bp_addr;
+	new.bp_type = old->bp_type;
+	new.bp_len = old->bp_len;
+	new.sig_data = old->sig_data;
+	new.size = old->size;
+	new.flags &= ~KPMU_ATTR_DISABLED;
+	new.flags |= old->flags & KPMU_ATTR_DISABLED;
+	return !memcmp(old, &new, sizeof(new));
+}
+
+/* The kernel's event and what tasks have inherited of it */
+static int move(struct perf_event *event, const struct kpmu_attr *to)
+{
+	struct perf_event_attr attr = event->attr;
+	struct perf_event *child;
+	int err;
+
+	attr.bp_addr = to->bp_addr;
+	attr.bp_type = to->bp_type;
+	attr.bp_len = to->bp_len;
+	mutex_lock(&event->child_mutex);
+	err = modify_user_hw_breakpoint(event, &attr);
+	if (!err)
+		list_for_each_entry(child, &event->child_list, child_list)
+			modify_user_hw_breakpoint(child, &attr);
+	mutex_unlock(&event->child_mutex);
+	return err;
+}
+
+static int breakpoint_modify(struct kpmu_hw *hw, const struct kpmu_attr *attr)
+{
+	struct kpmu_attr *own = hw->own;
+	int err;
+
+	if (!same_but_place(own, *attr))
+		return -EINVAL;
+	err = move(kpmu_tap_event(kpmu_tap_of(hw)), attr);
+	if (err)
+		return err;
+	own->bp_addr = attr->bp_addr;
+	own->bp_type = attr->bp_type;
+	own->bp_len = attr->bp_len;
+	return 0;
 }
 
 const struct kpmu_source kpmu_breakpoint = {
@@ -56,4 +115,5 @@ const struct kpmu_source kpmu_breakpoint = {
 	.get = breakpoint_get,
 	.put = breakpoint_put,
 	.read = kpmu_source_read,
+	.modify = breakpoint_modify,
 };

@@ -10,6 +10,7 @@
 #include <linux/perf_event.h>
 
 #include "../abi/attr.h"
+#include "../compat/ksym.h"
 #include "sources.h"
 #include "tap.h"
 
@@ -45,20 +46,30 @@ static void probe_put(struct kpmu_hw *hw)
 	kpmu_tap_put(kpmu_tap_of(hw));
 }
 
+/* The probe is the event's own, so the filter can be put on it as it is */
+static int probe_filter(struct kpmu_hw *hw, char *filter, const void **tap)
+{
+	return kpmu_native_filter(kpmu_tap_event(kpmu_tap_of(hw)), 0, filter);
+}
+
 const struct kpmu_source kpmu_kprobe = {
 	.name = "kprobe",
 	.nmi = true,
+	.both = true,
 	.init = probe_init,
 	.get = probe_get,
 	.put = probe_put,
 	.read = kpmu_source_read,
+	.filter = probe_filter,
 };
 
 const struct kpmu_source kpmu_uprobe = {
 	.name = "uprobe",
 	.nmi = true,
+	.both = true,
 	.init = probe_init,
 	.get = probe_get,
 	.put = probe_put,
 	.read = kpmu_source_read,
+	.filter = probe_filter,
 };

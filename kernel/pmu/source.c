@@ -56,6 +56,45 @@ const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr)
 	return NULL;
 }
 
+static const struct kpmu_file kprobe_format[] = {
+	{ "retprobe", "config:0" },
+	{ }
+};
+
+static const struct kpmu_file uprobe_format[] = {
+	{ "retprobe", "config:0" },
+	{ "ref_ctr_offset", "config:32-63" },
+	{ }
+};
+
+static bool describe(struct kpmu_pmu *pmu, const char *name, u32 type,
+		     const struct kpmu_file *format)
+{
+	*pmu = (struct kpmu_pmu){ .name = name, .type = type, .format = format };
+	return type != U32_MAX;
+}
+
+/* See source.h */
+bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu)
+{
+	switch (n) {
+	case 0:
+		return x86_describe(pmu);
+	case 1:
+		return describe(pmu, "software", KPMU_TYPE_SOFTWARE, NULL);
+	case 2:
+		return describe(pmu, "tracepoint", KPMU_TYPE_TRACEPOINT, NULL);
+	case 3:
+		return describe(pmu, "breakpoint", KPMU_TYPE_BREAKPOINT, NULL);
+	case 4:
+		return describe(pmu, "kprobe", kpmu_native_type(KSYM_perf_kprobe),
+				kprobe_format);
+	default:
+		return describe(pmu, "uprobe", kpmu_native_type(KSYM_perf_uprobe),
+				uprobe_format);
+	}
+}
+
 /* See source.h */
 u64 kpmu_source_read(struct kpmu_hw *hw)
 {

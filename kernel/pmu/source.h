@@ -36,6 +36,7 @@ struct task_struct;
  * @tap: instead of @sel, for a source without counters: where its hits come from,
  *	NULL if it has none; see struct kpmu_hit
  * @extra: value for the extra register, when @extra_reg is not 0
+ * @own: instead of @extra: what the source keeps for a root event
  * @allowed: counters it may use, a bit each; 0 for a source without counters
  * @hint: counter it used last, -1 if none: taken again when free
  * @idx: counter it is on now, -1 when it does not count
@@ -56,7 +57,10 @@ struct kpmu_hw {
 		u64 sel;
 		const void *tap;
 	};
-	u64 extra;
+	union {
+		u64 extra;
+		void *own;
+	};
 	u32 allowed;
 	s8 hint;
 	s8 idx;
@@ -116,6 +120,8 @@ struct kpmu_target {
  * struct kpmu_source - a source of events
  * @name: its name, as in sysfs
  * @nmi: its overflows are NMIs
+ * @both: exclude_user does not keep its hits out: they are the kernel's, even
+ *	with registers of the user
  * @init: check type and config of an attr, fill in an event's hw part.
  *	Task context.  0, -ENOENT (not mine, or no such event here), -EINVAL,
  *	-EOPNOTSUPP, -ENXIO; *@why then says more
@@ -127,6 +133,13 @@ struct kpmu_target {
  * @read: bring hw->count up to date.  IRQs off, on the CPU where hw->idx is.
  *	NULL for a clock: the event counts the time it ran, and hw->count is
  *	what to add
+ * @filter: SET_FILTER: let only hits that a filter of ftrace's grammar accepts come
+ *	by.  *@tap becomes what hw->tap is to be from now on; what it was before
+ *	goes to @unfilter.  Task context, may sleep.  -EINVAL for a bad filter,
+ *	-EEXIST if there is one.  NULL: there are no filters
+ * @unfilter: nothing looks at a former tap any more
+ * @modify: MODIFY_ATTRIBUTES: count another thing.  Task context, may sleep.
+ *	-EINVAL.  NULL: it cannot
  * @user_view: how user space reads the counter that the event is on: its number
  *	for RDPMC plus 1, its width, and what to add to its sign-extended
  *	value.  Owner of the context
@@ -134,6 +147,7 @@ struct kpmu_target {
 struct kpmu_source {
 	const char *name;
 	bool nmi;
+	bool both;
 	int (*init)(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		    const char **why);
 	u32 (*needs)(const struct kpmu_hw *hw,
@@ -142,6 +156,9 @@ struct kpmu_source {
 		   const char **why);
 	void (*put)(struct kpmu_hw *hw);
 	u64 (*read)(struct kpmu_hw *hw);
+	int (*filter)(struct kpmu_hw *hw, char *filter, const void **tap);
+	void (*unfilter)(const void *tap);
+	int (*modify)(struct kpmu_hw *hw, const struct kpmu_attr *attr);
 	u32 (*user_view)(const struct kpmu_hw *hw, u16 *width, s64 *offset);
 };
 
@@ -241,6 +258,41 @@ u64 kpmu_source_read(struct kpmu_hw *hw);
  * Context: any.
  */
 void kpmu_sources_cpu_up(int cpu);
+
+/* A file of one line */
+struct kpmu_file {
+	const char *name;
+	const char *text;
+};
+
+/**
+ * struct kpmu_pmu - what the folder of a PMU in sysfs says
+ * @name: its name
+ * @type: attr.type of its events
+ * @counters: it has counters that user space may read
+ * @format: which bits of an attr have which name; ended by an entry without one
+ * @events: events by name; likewise
+ * @caps: what it can do; likewise
+ */
+struct kpmu_pmu {
+	const char *name;
+	int type;
+	bool counters;
+	const struct kpmu_file *format;
+	const struct kpmu_file *events;
+	const struct kpmu_file *caps;
+};
+
+#define KPMU_NR_PMUS	6
+
+/**
+ * kpmu_pmu_get() - a PMU of this machine
+ * @n: which, below KPMU_NR_PMUS
+ * @pmu: filled in; all but the struct itself is good until the module goes
+ *
+ * Return: false if this machine does not have it.
+ */
+bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu);
 
 int kpmu_sources_init(void (*hit)(const struct kpmu_hit *hit));
 void kpmu_sources_exit(void);

@@ -198,24 +198,26 @@ struct kpmu_tap *kpmu_tap_share(u32 type, u64 config)
 }
 
 /**
- * kpmu_tap_filtered() - be told of a tracepoint on all CPUs, if a filter says so
- * @config: its id
+ * kpmu_tap_filtered() - be told of the same, if a filter says so
+ * @like: another tap, from kpmu_tap_share()
  * @filter: the filter
  *
  * Context: task, may sleep.
  * Return: as for kpmu_tap_share(); -EINVAL for a bad filter.
  */
-struct kpmu_tap *kpmu_tap_filtered(u64 config, char *filter)
+struct kpmu_tap *kpmu_tap_filtered(const struct kpmu_tap *like, char *filter)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_TRACEPOINT, .config = config,
-	};
 	struct kpmu_tap *tap;
 
 	mutex_lock(&lock);
-	tap = make_on_cpus(&attr, filter);
+	tap = make_on_cpus(&like->attr, filter);
 	mutex_unlock(&lock);
 	return tap;
+}
+
+bool kpmu_tap_has_filter(const struct kpmu_tap *tap)
+{
+	return tap->filter;
 }
 
 /**

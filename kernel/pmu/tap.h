@@ -16,7 +16,8 @@ struct perf_event_attr;
 struct kpmu_tap *kpmu_tap_share(u32 type, u64 config);
 struct kpmu_tap *kpmu_tap_own(const struct perf_event_attr *attr,
 			      struct task_struct *task, int cpu);
-struct kpmu_tap *kpmu_tap_filtered(u64 config, char *filter);
+struct kpmu_tap *kpmu_tap_filtered(const struct kpmu_tap *like, char *filter);
+bool kpmu_tap_has_filter(const struct kpmu_tap *tap);
 struct perf_event *kpmu_tap_event(struct kpmu_tap *tap);
 void kpmu_tap_put(struct kpmu_tap *tap);
 void kpmu_taps_cpu_up(int cpu);

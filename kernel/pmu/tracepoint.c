@@ -54,12 +54,34 @@ static u32 tracepoint_needs(const struct kpmu_hw *hw,
 		0 : KPMU_NEED_RAW;
 }
 
+/* A listener of its own, which lets by what the filter accepts */
+static int tracepoint_filter(struct kpmu_hw *hw, char *filter, const void **tap)
+{
+	struct kpmu_tap *old = kpmu_tap_of(hw), *new;
+
+	if (kpmu_tap_has_filter(old))
+		return -EEXIST;
+	new = kpmu_tap_filtered(old, filter);
+	if (IS_ERR(new))
+		return PTR_ERR(new);
+	*tap = new;
+	return 0;
+}
+
+static void tracepoint_unfilter(const void *tap)
+{
+	kpmu_tap_put((struct kpmu_tap *)tap);
+}
+
 const struct kpmu_source kpmu_tracepoint = {
 	.name = "tracepoint",
 	.nmi = true,
+	.both = true,
 	.init = tracepoint_init,
 	.needs = tracepoint_needs,
 	.get = tracepoint_get,
 	.put = tracepoint_put,
 	.read = kpmu_source_read,
+	.filter = tracepoint_filter,
+	.unfilter = tracepoint_unfilter,
 };

@@ -40,7 +40,7 @@ void kpmu_hit_unlink(struct kpmu_event *e)
 static bool excluded(const struct kpmu_event *e, const struct kpmu_hit *hit)
 {
 	if (hit->regs && user_mode(hit->regs))
-		return e->flags & KPMU_ATTR_EXCLUDE_USER;
+		return e->flags & KPMU_ATTR_EXCLUDE_USER && !e->hw.source->both;
 	return e->flags & KPMU_ATTR_EXCLUDE_KERNEL;
 }
 

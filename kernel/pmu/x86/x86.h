@@ -82,6 +82,7 @@ struct x86_extra_reg {
  * @hw: overrides of the generic hardware events, 0 for none
  * @cache: the generic cache events, or NULL
  * @extra: extra registers, ended by an entry with reg 0, or NULL
+ * @events: events by name beside the generic ones, for sysfs, or NULL
  */
 struct x86_model {
 	const char *name;
@@ -90,6 +91,7 @@ struct x86_model {
 	const u64 *hw;
 	const struct x86_cache_event (*cache)[X86_CACHE_OPS][X86_CACHE_RESULTS];
 	const struct x86_extra_reg *extra;
+	const struct kpmu_file *events;
 };
 
 extern const struct x86_model *const x86_models[];
@@ -172,6 +174,7 @@ u32 x86_event_needs(const struct kpmu_hw *hw,
 int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 	    const char **why);
 void x86_put(struct kpmu_hw *hw);
+bool x86_describe(struct kpmu_pmu *pmu);
 int x86_start(void);
 void x86_end(void);
 u64 x86_read(struct kpmu_hw *hw);
