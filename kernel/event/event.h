@@ -258,6 +258,7 @@ void kpmu_events_put_list(struct list_head *gone);
 /* control.c */
 enum kpmu_op { KPMU_OP_ENABLE, KPMU_OP_DISABLE, KPMU_OP_RESET };
 void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group);
+void kpmu_event_disable_owned(struct kpmu_ctx *ctx, struct kpmu_event *e);
 
 /* change.c: filters and places */
 int kpmu_event_filter(struct kpmu_event *e, char *filter);
@@ -286,10 +287,20 @@ __poll_t kpmu_output_poll(struct kpmu_event *e, struct file *file,
 void kpmu_output_end(struct kpmu_event *e);
 void kpmu_outputs_init(void);
 
+/* rate.c */
+void kpmu_rate_arm(void);
+
 /* page.c: the user page of a mapped event */
 void kpmu_page_set(struct kpmu_event *e, struct perf_event_mmap_page *page,
 		   int reads);
 void kpmu_pages_update(struct kpmu_ctx *ctx, bool active);
+
+/* hit.c, timer.c: events without counters */
+void kpmu_hit_link(struct kpmu_ctx *ctx, struct kpmu_event *e);
+void kpmu_hit_unlink(struct kpmu_event *e);
+bool kpmu_hit_excluded(const struct kpmu_event *e, struct pt_regs *regs);
+void kpmu_hit(const void *tap, u64 nr, struct kpmu_hit *hit);
+void kpmu_followers_update(struct kpmu_ctx *ctx, bool active);
 
 /* read_family.c */
 ssize_t kpmu_read_family(struct kpmu_event *e, char __user *buf, size_t len);

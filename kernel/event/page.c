@@ -112,6 +112,7 @@ static int change_owned(struct kpmu_ctx *ctx, void *data)
 		hlist_add_head(&e->mapped_node, &ctx->mapped);
 	else if (!pc->page && e->hw.page)
 		hlist_del(&e->mapped_node);
+	ctx->follow = true;	/* or finds out that nothing is left */
 	/* In one store: an overflow looks at it */
 	WRITE_ONCE(e->hw.page, pc->page);
 	return 0;

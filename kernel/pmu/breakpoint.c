@@ -115,5 +115,6 @@ const struct kpmu_source kpmu_breakpoint = {
 	.get = breakpoint_get,
 	.put = breakpoint_put,
 	.read = kpmu_source_read,
+	.set_period = kpmu_source_set_period,
 	.modify = breakpoint_modify,
 };

@@ -18,9 +18,11 @@ static int clock_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 const struct kpmu_source kpmu_cpu_clock = {
 	.name = "cpu_clock",
 	.init = clock_init,
+	.set_period = kpmu_source_set_period,
 };
 
 const struct kpmu_source kpmu_task_clock = {
 	.name = "task_clock",
 	.init = clock_init,
+	.set_period = kpmu_source_set_period,
 };

@@ -60,6 +60,7 @@ const struct kpmu_source kpmu_kprobe = {
 	.get = probe_get,
 	.put = probe_put,
 	.read = kpmu_source_read,
+	.set_period = kpmu_source_set_period,
 	.filter = probe_filter,
 };
 
@@ -71,5 +72,6 @@ const struct kpmu_source kpmu_uprobe = {
 	.get = probe_get,
 	.put = probe_put,
 	.read = kpmu_source_read,
+	.set_period = kpmu_source_set_period,
 	.filter = probe_filter,
 };

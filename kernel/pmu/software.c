@@ -83,14 +83,15 @@ static void software_put(struct kpmu_hw *hw)
 /* See source.h */
 void kpmu_software_switch(struct task_struct *prev, struct task_struct *next)
 {
-	struct kpmu_hit hit = { .tap = &switches, .nr = 1 };
+	struct kpmu_hit hit = { };
+	struct pt_regs regs;
 
-	kpmu_source_hit(&hit);
+	perf_fetch_caller_regs(&regs);
+	hit.regs = &regs;
+	kpmu_source_hit(&switches, 1, &hit);
 	rcu_read_lock();
-	if (kpmu_task_css(prev) != kpmu_task_css(next)) {
-		hit.tap = &cgroup_switches;
-		kpmu_source_hit(&hit);
-	}
+	if (kpmu_task_css(prev) != kpmu_task_css(next))
+		kpmu_source_hit(&cgroup_switches, 1, &hit);
 	rcu_read_unlock();
 }
 
@@ -100,4 +101,5 @@ const struct kpmu_source kpmu_software = {
 	.get = software_get,
 	.put = software_put,
 	.read = kpmu_source_read,
+	.set_period = kpmu_source_set_period,
 };

@@ -10,7 +10,7 @@
 #include "tap.h"
 #include "x86/x86.h"
 
-void (*kpmu_source_hit)(const struct kpmu_hit *hit);
+kpmu_hit_fn kpmu_source_hit;
 
 static const struct kpmu_source *software(u64 config)
 {
@@ -101,6 +101,13 @@ u64 kpmu_source_read(struct kpmu_hw *hw)
 	return local64_read(&hw->count);
 }
 
+/* See source.h */
+void kpmu_source_set_period(struct kpmu_hw *hw, u64 period)
+{
+	hw->period = period;
+	hw->next = local64_read(&hw->count) + period;
+}
+
 /**
  * kpmu_source_refuse() - what no source without counters can do
  * @attr: the attr
@@ -122,7 +129,7 @@ void kpmu_sources_cpu_up(int cpu)
 	kpmu_taps_cpu_up(cpu);
 }
 
-int __init kpmu_sources_init(void (*hit)(const struct kpmu_hit *hit))
+int __init kpmu_sources_init(kpmu_hit_fn hit)
 {
 	kpmu_source_hit = hit;
 	return x86_start();

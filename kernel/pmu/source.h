@@ -28,13 +28,31 @@ struct task_struct;
 #define KPMU_NEED_RAW		BIT(1)	/* its records tell what the kernel does */
 
 /**
+ * struct kpmu_hit - what a source knows of an overflow, or of what leads to one
+ * @regs: where it was noticed
+ * @period: events since the one before
+ * @addr: the address it is about, 0 if none
+ * @raw: the raw record, or NULL
+ * @raw_size: its bytes
+ */
+struct kpmu_hit {
+	struct pt_regs *regs;
+	u64 period;
+	u64 addr;
+	const void *raw;
+	u32 raw_size;
+};
+
+/**
  * struct kpmu_hw - the part of an event that its source works on
  * @source: who counts it
  * @count: what was counted up to @prev
  * @prev: the hardware counter's value at the last fold
+ * @next: the value of @count at which the next overflow is due
+ * @period: events from one overflow to the next; 0 for an event without
  * @sel: the selector, ready to be written
  * @tap: instead of @sel, for a source without counters: where its hits come from,
- *	NULL if it has none; see struct kpmu_hit
+ *	NULL if it has none
  * @extra: value for the extra register, when @extra_reg is not 0
  * @own: instead of @extra: what the source keeps for a root event
  * @allowed: counters it may use, a bit each; 0 for a source without counters
@@ -53,6 +71,8 @@ struct kpmu_hw {
 	const struct kpmu_source *source;
 	local64_t count;
 	local64_t prev;
+	u64 next;
+	u64 period;
 	union {
 		u64 sel;
 		const void *tap;
@@ -84,24 +104,6 @@ struct kpmu_slots {
 	u32 mask;
 	u32 alt;
 	struct kpmu_hw *hw[KPMU_NR_SLOTS];
-};
-
-/**
- * struct kpmu_hit - something that events count has happened on this CPU
- * @tap: where; events with the same hw.tap count it, if they are active
- * @nr: how often at once
- * @regs: of the moment; NULL if there are none
- * @addr: the address it was about, 0 for none
- * @raw: what the kernel says of it, for SAMPLE_RAW
- * @raw_size: bytes of @raw
- */
-struct kpmu_hit {
-	const void *tap;
-	u64 nr;
-	struct pt_regs *regs;
-	u64 addr;
-	const void *raw;
-	u32 raw_size;
 };
 
 /**
@@ -140,6 +142,8 @@ struct kpmu_target {
  * @unfilter: nothing looks at a former tap any more
  * @modify: MODIFY_ATTRIBUTES: count another thing.  Task context, may sleep.
  *	-EINVAL.  NULL: it cannot
+ * @set_period: overflow after so many events from now on.  IRQs off, on the CPU
+ *	where hw->idx is
  * @user_view: how user space reads the counter that the event is on: its number
  *	for RDPMC plus 1, its width, and what to add to its sign-extended
  *	value.  Owner of the context
@@ -156,6 +160,7 @@ struct kpmu_source {
 		   const char **why);
 	void (*put)(struct kpmu_hw *hw);
 	u64 (*read)(struct kpmu_hw *hw);
+	void (*set_period)(struct kpmu_hw *hw, u64 period);
 	int (*filter)(struct kpmu_hw *hw, char *filter, const void **tap);
 	void (*unfilter)(const void *tap);
 	int (*modify)(struct kpmu_hw *hw, const struct kpmu_attr *attr);
@@ -181,6 +186,38 @@ const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr);
  * Context: IRQs off; NMIs may come in between.
  */
 void kpmu_commit(const struct kpmu_slots *want);
+
+/**
+ * typedef kpmu_overflow_fn - an event has overflowed
+ * @hw: the event, active on this CPU
+ * @hit: what is known about it
+ *
+ * May change hw->period, which is then used at once.
+ *
+ * Context: whatever the source counts in; NMI for the CPU's counters.
+ * Return: true if the event is to stand still until kpmu_counters_resume(), or until it
+ * gets a counter again.
+ */
+typedef bool (*kpmu_overflow_fn)(struct kpmu_hw *hw, struct kpmu_hit *hit);
+
+/**
+ * kpmu_on_overflow() - who is to be told of overflows
+ * @fn: he; called from now on
+ *
+ * Context: before the first event.
+ */
+void kpmu_on_overflow(kpmu_overflow_fn fn);
+
+/**
+ * kpmu_counters_halt() - let an event's counter stand still
+ * @hw: the event
+ * kpmu_counters_resume() - let it go on, if it has one
+ *
+ * Context: IRQs off, on the CPU where the event is; kpmu_counters_halt() takes effect
+ * at the end of the overflow that calls it.
+ */
+void kpmu_counters_halt(const struct kpmu_hw *hw);
+void kpmu_counters_resume(const struct kpmu_hw *hw);
 
 /**
  * kpmu_counters_yield() - if no event needs the counters, let others have them
@@ -250,6 +287,7 @@ extern atomic_t kpmu_software_switches;
  * @hw: the event
  */
 u64 kpmu_source_read(struct kpmu_hw *hw);
+void kpmu_source_set_period(struct kpmu_hw *hw, u64 period);
 
 /**
  * kpmu_sources_cpu_up() - a CPU has come; what events tap there is to follow
@@ -294,7 +332,14 @@ struct kpmu_pmu {
  */
 bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu);
 
-int kpmu_sources_init(void (*hit)(const struct kpmu_hit *hit));
+/*
+ * Who counts hits, for sources without counters: something that happened on this
+ * CPU, so many times at once.  Events with the same hw.tap count it, if they are
+ * active.  Any context, NMI too.
+ */
+typedef void (*kpmu_hit_fn)(const void *tap, u64 nr, struct kpmu_hit *hit);
+
+int kpmu_sources_init(kpmu_hit_fn hit);
 void kpmu_sources_exit(void);
 
 #endif

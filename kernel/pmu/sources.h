@@ -14,7 +14,7 @@ extern const struct kpmu_source kpmu_uprobe;
 extern const struct kpmu_source kpmu_breakpoint;
 
 /* Who counts hits; set at init */
-extern void (*kpmu_source_hit)(const struct kpmu_hit *hit);
+extern kpmu_hit_fn kpmu_source_hit;
 
 /* What no source without counters can do */
 int kpmu_source_refuse(const struct kpmu_attr *attr, const char **why);

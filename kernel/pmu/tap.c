@@ -51,15 +51,10 @@ static DEFINE_MUTEX(lock);
 static void on_hit(struct perf_event *event, struct perf_sample_data *data,
 		   struct pt_regs *regs)
 {
-	struct kpmu_hit hit = {
-		.tap = event->overflow_handler_context,
-		.nr = data->period,
-		.regs = regs,
-		.addr = data->addr,
-	};
+	struct kpmu_hit hit = { .regs = regs, .addr = data->addr };
 
 	kpmu_raw_of_sample(data, &hit.raw, &hit.raw_size);
-	kpmu_source_hit(&hit);
+	kpmu_source_hit(event->overflow_handler_context, data->period, &hit);
 }
 
 static struct kpmu_tap *new_tap(const struct perf_event_attr *attr, int nr)

@@ -82,6 +82,7 @@ const struct kpmu_source kpmu_tracepoint = {
 	.get = tracepoint_get,
 	.put = tracepoint_put,
 	.read = kpmu_source_read,
+	.set_period = kpmu_source_set_period,
 	.filter = tracepoint_filter,
 	.unfilter = tracepoint_unfilter,
 };

@@ -63,6 +63,7 @@ struct kpmu_plan {
  * @next_up: scratch of kpmu_cgroup_enter()
  * @next_left: likewise
  * @wanted: likewise
+ * @follow: there is something in @mapped or in @timed
  * @gen: changes whenever a plan made from it becomes wrong; 0: nothing enabled
  * @time: ns it was active, up to @since
  * @since: local_clock() when it became active
@@ -73,12 +74,14 @@ struct kpmu_plan {
  * @hits: events that count hits
  * @parked: a group that is off, but keeps its place for a moment
  * @mapped: events whose user page is to be kept right
+ * @timed: clock events that sample
  * @nr_pinned: enabled pinned groups
  * @nr_flexible: enabled flexible groups
  * @nr_bound: enabled groups bound to one CPU (task context)
  * @nr_events: attached events
  * @nr_inherit: those of them with inherit set
  * @nr_sampling: those of them that write records
+ * @nr_freq: those of them that want a frequency
  * @emptied: jiffies when the last event left
  * @min_served: what a group that joins is taken to have been served
  * @rotated: @time of the last rotation
@@ -99,6 +102,7 @@ struct kpmu_ctx {
 	int last_cpu;
 	bool retired;
 	bool wanted;
+	bool follow;
 	struct task_struct *task;
 	struct cgroup_subsys_state *css;
 	void *key;
@@ -115,12 +119,14 @@ struct kpmu_ctx {
 	struct hlist_head hits;
 	struct kpmu_event *parked;
 	struct hlist_head mapped;
+	struct hlist_head timed;
 	u32 nr_pinned;
 	u32 nr_flexible;
 	u32 nr_bound;
 	u32 nr_events;
 	u32 nr_inherit;
 	u32 nr_sampling;
+	u32 nr_freq;
 	unsigned long emptied;
 	u64 min_served;
 	u64 rotated;
@@ -209,11 +215,11 @@ static inline bool kpmu_plan_is_good(const struct kpmu_plan *plan,
 	       (plan->cpu < 0 || plan->cpu == kc->ctx.home);
 }
 
-/* After a change: what programs read by themselves follows */
-static __always_inline void kpmu_ctx_pages(struct kpmu_ctx *ctx, bool active)
+/* After a change: what programs read by themselves follows, and timers do */
+static __always_inline void kpmu_ctx_follow(struct kpmu_ctx *ctx, bool active)
 {
-	if (unlikely(ctx->mapped.first))
-		kpmu_pages_update(ctx, active);
+	if (unlikely(ctx->follow))
+		kpmu_followers_update(ctx, active);
 }
 
 /* Bring the context's time up to a reading of local_clock() */
@@ -251,6 +257,8 @@ void kpmu_ctx_get(struct kpmu_ctx *ctx);
 void kpmu_ctx_put(struct kpmu_ctx *ctx);
 int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 		  void *data);
+bool kpmu_ctx_try(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
+		  void *data);
 void kpmu_ctx_start(struct kpmu_ctx *ctx);
 void kpmu_ctx_exit(struct task_struct *task);
 bool kpmu_ctxs_reap(unsigned long age);
@@ -272,11 +280,6 @@ bool kpmu_group_is_free(const struct kpmu_event *leader);
 void kpmu_free_add(struct kpmu_ctx *ctx, struct kpmu_event *leader);
 void kpmu_free_del(struct kpmu_event *leader);
 void kpmu_free_move(struct kpmu_ctx *ctx);
-
-/* hit.c: what is counted where it happens */
-void kpmu_hit_link(struct kpmu_ctx *ctx, struct kpmu_event *e);
-void kpmu_hit_unlink(struct kpmu_event *e);
-void kpmu_hit(const struct kpmu_hit *hit);
 
 /* plan.c */
 void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc);

