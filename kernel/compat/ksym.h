@@ -7,6 +7,7 @@
 
 struct cgroup_subsys_state;
 struct task_struct;
+struct vm_area_struct;
 
 /* One row a symbol, function or variable */
 #define KPMU_KSYMS(X)				\
@@ -32,7 +33,9 @@ struct task_struct;
 	X(perf_uprobe)				\
 	X(ftrace_profile_set_filter)		\
 	X(ftrace_find_event)			\
-	X(trace_event_sem)
+	X(trace_event_sem)			\
+	X(build_id_parse)			\
+	X(build_id_parse_nofault)
 
 #define KPMU_KSYM_ENUM(name) KSYM_##name,
 enum kpmu_ksym { KPMU_KSYMS(KPMU_KSYM_ENUM) KSYM_NR };
@@ -54,6 +57,7 @@ int kpmu_lsm_open(int class, u32 type, u64 config);
 int kpmu_native_paranoid(int dflt);
 bool kpmu_cr4_update_pce(void);
 struct cgroup_subsys_state *kpmu_css_of_fd(int fd);
+u32 kpmu_build_id(struct vm_area_struct *vma, u8 *id);
 int kpmu_native_reserve(void);
 int kpmu_native_create_vpmu(void);
 u32 kpmu_native_type(enum kpmu_ksym pmu);

@@ -22,6 +22,7 @@
 #include "../event/sampling.h"
 #include "../hooks/hooks.h"
 #include "../record/sample.h"
+#include "../record/side.h"
 #include "../sched/sched.h"
 #include "../trace/kpmu_trace.h"
 #include "dev.h"
@@ -149,12 +150,22 @@ static int check_group(struct request *r, struct kpmu_ctx *ctx)
 	return 0;
 }
 
-static void unhook(struct kpmu_event *e, bool switches)
+/* The hooks that an event needs, a bit each of enum kpmu_lazy */
+static u32 needs(const struct kpmu_event *e, bool of_task, bool of_cgroup)
 {
-	if (switches || e->hw.switches)
-		kpmu_hooks_put(KPMU_LAZY_SWITCH);
-	if (e->family)
-		kpmu_hooks_put(KPMU_LAZY_FORK);
+	u32 hooks = kpmu_side_needs(e->flags);
+
+	if (of_task || of_cgroup || e->hw.switches)
+		hooks |= BIT(KPMU_LAZY_SWITCH);
+	if (of_task && e->flags & KPMU_ATTR_INHERIT)
+		hooks |= BIT(KPMU_LAZY_FORK);
+	return hooks;
+}
+
+static void unhook(const struct kpmu_event *e, bool of_task, bool of_cgroup)
+{
+	kpmu_hooks_put(needs(e, of_task, of_cgroup));
+	kpmu_side_count(e->flags, -1);
 }
 
 /**
@@ -165,17 +176,23 @@ static void unhook(struct kpmu_event *e, bool switches)
  */
 void kpmu_event_unhook(struct kpmu_event *e)
 {
-	unhook(e, e->ctx->task || e->ctx->css);
+	unhook(e, e->ctx->task, e->ctx->css);
+}
+
+/* A CPU's event that joins a cgroup's group counts for the cgroup */
+static bool of_cgroup(const struct request *r)
+{
+	return r->css || (!r->task && r->leader && r->leader->ctx->css);
 }
 
 #define ON_EXEC	(KPMU_ATTR_ENABLE_ON_EXEC | KPMU_ATTR_REMOVE_ON_EXEC)
 
 static int get_hooks(struct request *r)
 {
-	bool inherit = r->task && r->attr.flags & KPMU_ATTR_INHERIT;
+	u64 flags = r->attr.flags;
 	int err;
 
-	if (r->attr.flags & ON_EXEC && !kpmu_hooks_see_exec()) {
+	if (flags & ON_EXEC && !kpmu_hooks_see_exec()) {
 		r->why = "exec cannot be seen on this kernel";
 		return -EOPNOTSUPP;
 	}
@@ -184,25 +201,19 @@ static int get_hooks(struct request *r)
 		if (err)
 			return err;
 	}
-	if (!r->task && !r->css && !r->event->hw.switches)
-		return 0;
-	err = kpmu_hooks_get(KPMU_LAZY_SWITCH);
+	if (flags & KPMU_ATTR_NAMESPACES)
+		kpmu_side_namespaces_setup();
+	err = kpmu_hooks_get(needs(r->event, r->task, of_cgroup(r)));
 	if (err) {
-		r->why = "task switches cannot be seen on this kernel";
+		r->why = "what the event is to see cannot be seen on this kernel";
 		return err;
 	}
-	if (!inherit)
+	kpmu_side_count(flags, 1);
+	if (!r->task || !(flags & KPMU_ATTR_INHERIT))
 		return 0;
-	err = kpmu_hooks_get(KPMU_LAZY_FORK);
-	if (!err) {
-		err = kpmu_family_new(r->event, r->leader);
-		if (err)
-			kpmu_hooks_put(KPMU_LAZY_FORK);
-	} else {
-		r->why = "forks cannot be seen on this kernel";
-	}
+	err = kpmu_family_new(r->event, r->leader);
 	if (err) {
-		kpmu_hooks_put(KPMU_LAZY_SWITCH);
+		unhook(r->event, r->task, of_cgroup(r));
 		kpmu_hooks_linger();
 	}
 	return err;
@@ -217,8 +228,7 @@ static struct kpmu_ctx *find_ctx(struct request *r)
 		return kpmu_ctx_of_task(r->task);
 	if (r->css)
 		return kpmu_ctx_of_cgroup(r->css, r->args->cpu);
-	/* A CPU's event that joins a cgroup's group counts for the cgroup */
-	ctx = r->leader && r->leader->ctx->css ?
+	ctx = of_cgroup(r) ?
 		r->leader->ctx : &per_cpu(kpmu_cpu, r->args->cpu).ctx;
 	kpmu_ctx_get(ctx);
 	return ctx;
@@ -247,7 +257,7 @@ static int attach(struct request *r)
 			cond_resched();
 	} while (err == -EAGAIN);
 	if (err) {
-		unhook(r->event, r->task || r->css);
+		unhook(r->event, r->task, of_cgroup(r));
 		kpmu_hooks_linger();
 	}
 	return err;

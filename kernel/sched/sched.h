@@ -73,6 +73,7 @@ struct kpmu_plan {
  * @bound: enabled groups of a task that need no counter, but a certain CPU
  * @hits: events that count hits
  * @parked: a group that is off, but keeps its place for a moment
+ * @side: events with side-band records
  * @mapped: events whose user page is to be kept right
  * @timed: clock events that sample
  * @nr_pinned: enabled pinned groups
@@ -118,6 +119,7 @@ struct kpmu_ctx {
 	struct list_head bound;
 	struct hlist_head hits;
 	struct kpmu_event *parked;
+	struct hlist_head side;
 	struct hlist_head mapped;
 	struct hlist_head timed;
 	u32 nr_pinned;
@@ -260,7 +262,8 @@ int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 bool kpmu_ctx_try(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 		  void *data);
 void kpmu_ctx_start(struct kpmu_ctx *ctx);
-void kpmu_ctx_exit(struct task_struct *task);
+void kpmu_ctx_exit(struct task_struct *task,
+		   void (*tell)(struct kpmu_ctx *ctx));
 bool kpmu_ctxs_reap(unsigned long age);
 int kpmu_ctxs_init(void);
 void kpmu_ctxs_exit(void);

@@ -357,3 +357,15 @@ void set_paranoid(int level)
 		exit(1);
 	}
 }
+
+void no_throttle(void)
+{
+	if (route_is_native()) {
+		write_long("/proc/sys/kernel/perf_event_max_sample_rate",
+			   1000000000);
+		write_long("/proc/sys/kernel/perf_cpu_time_max_percent", 0);
+	} else {
+		write_long("/proc/sys/kernel/kpmu/perf_event_max_sample_rate",
+			   1000000000);
+	}
+}

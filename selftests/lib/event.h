@@ -113,5 +113,7 @@ int write_long(const char *path, long val);
 /* The paranoid file of the route in use */
 const char *paranoid_file(void);
 void set_paranoid(int level);
+/* No limits on how often events may overflow, by either route */
+void no_throttle(void);
 
 #endif
