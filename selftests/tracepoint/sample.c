@@ -13,6 +13,21 @@
 
 #define EVENTS	"/sys/kernel/tracing/events/"
 
+static struct record record;
+
+static struct ring *map(int fd, const struct perf_event_attr *a, int pages)
+{
+	struct ring *r = calloc(1, sizeof(*r));
+
+	ring_map(r, fd, a, pages);
+	return r;
+}
+
+static struct perf_event_header *next(struct ring *r)
+{
+	return ring_next(r, &record) ? &record.head : NULL;
+}
+
 static struct perf_event_attr tp(const char *name, uint64_t period)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_TRACEPOINT, 0);
@@ -50,12 +65,12 @@ TEST(raw_record)
 
 	a.sample_type = PERF_SAMPLE_RAW;
 	fd = ev_must(&a, 0, -1, -1, 0);
-	r = ring_map(fd, 16);
+	r = map(fd, &a, 16);
 	ev_enable(fd);
 	for (i = 0; i < 10; i++)
 		close(1000 + i);
 	ev_disable(fd);
-	while ((h = ring_next(r))) {
+	while ((h = next(r))) {
 		s = (void *)h;
 		ASSERT_EQ(h->type, PERF_RECORD_SAMPLE);
 		EXPECT_EQ(h->size, sizeof(*h) + 4 + s->size);
@@ -96,12 +111,12 @@ TEST(of_a_cpu)
 			PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU |
 			PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
 	fd = ev_must(&a, -1, 1, -1, 0);
-	r = ring_map(fd, 64);
+	r = map(fd, &a, 64);
 	ev_enable(fd);
 	for (i = 0; i < 10; i++)
 		nanosleep(&t, NULL);
 	ev_disable(fd);
-	while ((h = ring_next(r))) {
+	while ((h = next(r))) {
 		s = (void *)h;
 		if (h->type != PERF_RECORD_SAMPLE)
 			continue;
@@ -128,7 +143,7 @@ TEST(every_nth)
 
 	a.sample_type = PERF_SAMPLE_IP;
 	fd = ev_must(&a, 0, -1, -1, 0);
-	r = ring_map(fd, 16);
+	r = map(fd, &a, 16);
 	ev_enable(fd);
 	for (i = 0; i < 100; i++)
 		syscall(SYS_getppid);
@@ -146,7 +161,7 @@ TEST(with_a_filter)
 
 	a.sample_type = PERF_SAMPLE_RAW;
 	fd = ev_must(&a, 0, -1, -1, 0);
-	r = ring_map(fd, 16);
+	r = map(fd, &a, 16);
 	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "fd == 1003"), 0);
 	ev_enable(fd);
 	for (i = 0; i < 10; i++)
@@ -175,12 +190,12 @@ TEST(breakpoint)
 	a.sample_period = 1;
 	a.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR;
 	fd = ev_must(&a, 0, -1, -1, 0);
-	r = ring_map(fd, 16);
+	r = map(fd, &a, 16);
 	ev_enable(fd);
 	for (i = 0; i < 20; i++)
 		data = i;
 	ev_disable(fd);
-	while ((h = ring_next(r))) {
+	while ((h = next(r))) {
 		s = (void *)h;
 		ASSERT_EQ(h->size, sizeof(*s));
 		EXPECT_EQ(s->addr, (uintptr_t)&data);
@@ -204,7 +219,7 @@ TEST(breakpoint_refresh)
 	a.bp_len = HW_BREAKPOINT_LEN_8;
 	a.sample_period = 1;
 	fd = ev_must(&a, 0, -1, -1, 0);
-	r = ring_map(fd, 16);
+	r = map(fd, &a, 16);
 	for (round = 0; round < 3; round++) {
 		ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_REFRESH, 2), 0);
 		for (i = 0; i < 10; i++) {
