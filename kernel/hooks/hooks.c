@@ -157,7 +157,7 @@ static void linger_over(struct work_struct *work)
 			left = true;
 	}
 	if (left || !idle)
-		queue_delayed_work(system_wq, &linger, LINGER);
+		queue_delayed_work(KPMU_SYSTEM_WQ, &linger, LINGER);
 	mutex_unlock(&lock);
 }
 
@@ -219,7 +219,7 @@ void kpmu_hooks_linger(void)
 {
 	WRITE_ONCE(last_put, jiffies);
 	if (!delayed_work_pending(&linger))
-		queue_delayed_work(system_wq, &linger, LINGER);
+		queue_delayed_work(KPMU_SYSTEM_WQ, &linger, LINGER);
 }
 
 static int cpu_up(unsigned int cpu)

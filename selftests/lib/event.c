@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "event.h"
+#include "harness.h"
 
 bool route_is_native(void)
 {
@@ -275,6 +276,11 @@ uint64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+uint64_t patience(void)
+{
+	return now_ns() + 40000000000ULL * slow();
 }
 
 int open_fds(void)

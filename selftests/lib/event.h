@@ -107,6 +107,8 @@ void drop_privilege(void);
 /* The same with one capability left, CAP_* */
 void drop_to(int cap);
 uint64_t now_ns(void);
+/* When to give up waiting for what must happen, on a busy machine as well */
+uint64_t patience(void);
 /* Files of /proc and /sys; -1 and errno on failure */
 long read_long(const char *path);
 int write_long(const char *path, long val);
