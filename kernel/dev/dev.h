@@ -5,7 +5,9 @@
 
 #include <linux/fs.h>
 
+struct attribute_group;
 struct kpmu_event;
+struct kpmu_file;
 struct vm_area_struct;
 struct kpmu_open;
 
@@ -21,6 +23,9 @@ long kpmu_event_compat_ioctl(struct file *file, unsigned int cmd,
 
 int kpmu_event_mmap(struct file *file, struct vm_area_struct *vma);
 
+struct attribute_group *kpmu_folder(const char *name,
+				    const struct kpmu_file *files);
+void kpmu_folder_free(const struct attribute_group *group);
 int kpmu_sysfs_init(void);
 void kpmu_sysfs_exit(void);
 int kpmu_chardev_init(void);
