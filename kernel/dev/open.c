@@ -10,6 +10,7 @@
 #include <linux/file.h>
 #include <linux/limits.h>
 #include <linux/pid.h>
+#include <linux/pid_namespace.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 
@@ -31,9 +32,10 @@ static const struct kpmu_attr_limits limits = {
 	.max_rate = 100000,
 };
 
-/* An open on its way */
+/* An open on its way; @who is the task that asks, mostly current */
 struct request {
 	const struct kpmu_open *args;
+	struct task_struct *who;
 	struct kpmu_attr attr;
 	bool plain;
 	struct file *group_file;
@@ -90,14 +92,18 @@ static int find_leader(struct request *r)
 
 static int find_task(struct request *r)
 {
+	struct pid_namespace *ns;
+
 	if (r->args->pid == -1 || r->args->flags & PERF_FLAG_PID_CGROUP)
 		return 0;
 	if (!r->args->pid) {
-		r->task = current;
+		r->task = r->who;
 		return 0;
 	}
 	rcu_read_lock();
-	r->task = pid_task(find_vpid(r->args->pid), PIDTYPE_PID);
+	ns = task_active_pid_ns(r->who);
+	if (ns)
+		r->task = pid_task(find_pid_ns(r->args->pid, ns), PIDTYPE_PID);
 	if (r->task)
 		get_task_struct(r->task);
 	rcu_read_unlock();
@@ -250,13 +256,13 @@ static int attach_to_task(struct request *r)
 	int err;
 
 	/* Oneself one may always watch, and is not becoming somebody else */
-	if (r->task == current)
+	if (r->task == current && r->who == current)
 		return attach(r);
 	/* What another task may become by exec must not slip in between */
 	err = down_read_interruptible(lock);
 	if (err)
 		return err;
-	err = kpmu_permit(KPMU_PERMIT_TASK, &r->attr, r->task, &r->why) ?:
+	err = kpmu_dev_permit_task(&r->attr, r->task, r->who, &r->why) ?:
 	      attach(r);
 	up_read(lock);
 	return err;
@@ -327,7 +333,7 @@ static int make_file(struct request *r)
 		return PTR_ERR(file);
 	}
 	r->id = r->event->id;
-	kpmu_owner_set(r->event);
+	kpmu_owner_set(r->event, r->who);
 	/* From here on the event is its fd's, which another thread may close */
 	fd_install(r->fd, file);
 	return 0;
@@ -373,19 +379,20 @@ static long open_event(struct request *r)
 /**
  * kpmu_dev_open_event() - what KPMU_IOC_OPEN does
  * @args: the arguments
+ * @who: the task that opens the event, held; current has its credentials now
  *
  * Context: task, may sleep.
  * Return: the new fd, or an errno of perf_event_open(2).
  */
-long kpmu_dev_open_event(const struct kpmu_open *args)
+long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *who)
 {
-	struct request r = { .args = args, .why = "" };
+	struct request r = { .args = args, .who = who, .why = "" };
 	long ret;
 
 	ret = open_event(&r);
 	trace_kpmu_open(r.id, r.attr.type, r.attr.config, args->pid, args->cpu,
 			ret, r.why);
-	if (r.task && r.task != current)
+	if (r.task && r.task != who)
 		put_task_struct(r.task);
 	if (r.css)
 		css_put(r.css);

@@ -249,7 +249,7 @@ enum kpmu_op { KPMU_OP_ENABLE, KPMU_OP_DISABLE, KPMU_OP_RESET };
 void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group);
 
 /* owner.c: all events that a thread has opened */
-void kpmu_owner_set(struct kpmu_event *e);
+void kpmu_owner_set(struct kpmu_event *e, const struct task_struct *who);
 void kpmu_owner_clear(struct kpmu_event *e);
 void kpmu_owner_control(enum kpmu_op op);
 void kpmu_owners_init(void);
