@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct cgroup_subsys_state;
+struct pt_regs;
 struct task_struct;
 
 /* One row a symbol, function or variable */
@@ -27,7 +28,9 @@ struct task_struct;
 	X(cyc2ns_read_end)			\
 	X(__sched_clock_offset)			\
 	X(css_tryget_online_from_dir)		\
-	X(perf_event_cgrp_subsys)
+	X(perf_event_cgrp_subsys)		\
+	X(__x64_sys_perf_event_open)		\
+	X(__ia32_sys_perf_event_open)
 
 #define KPMU_KSYM_ENUM(name) KSYM_##name,
 enum kpmu_ksym { KPMU_KSYMS(KPMU_KSYM_ENUM) KSYM_NR };
@@ -51,5 +54,6 @@ bool kpmu_cr4_update_pce(void);
 struct cgroup_subsys_state *kpmu_css_of_fd(int fd);
 int kpmu_native_reserve(void);
 int kpmu_native_create_vpmu(void);
+long kpmu_native_open(const struct pt_regs *regs, bool compat);
 
 #endif

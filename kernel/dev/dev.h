@@ -31,6 +31,8 @@ int kpmu_sysfs_init(void);
 void kpmu_sysfs_exit(void);
 int kpmu_chardev_init(void);
 void kpmu_chardev_exit(void);
+int kpmu_redirect_init(void);
+void kpmu_redirect_exit(void);
 int kpmu_sysctl_init(void);
 void kpmu_sysctl_exit(void);
 void kpmu_debugfs_init(void);
