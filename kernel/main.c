@@ -7,8 +7,12 @@
 #include "compat/ksym.h"
 #include "dev/dev.h"
 #include "event/event.h"
+#include "event/rate.h"
+#include "event/sampling.h"
 #include "hooks/hooks.h"
 #include "pmu/source.h"
+#include "record/sample.h"
+#include "record/sample.h"
 #include "ring/ring.h"
 #include "sched/sched.h"
 
@@ -39,6 +43,9 @@ static int __init kpmu_init(void)
 		goto err_sysctl;
 	kpmu_debugfs_init();
 	kpmu_outputs_init();
+	kpmu_rates_init();
+	kpmu_records_init();
+	kpmu_on_overflow(kpmu_overflow);
 	err = kpmu_chardev_init();
 	if (err)
 		goto err_debugfs;
@@ -73,10 +80,12 @@ static void __exit kpmu_exit(void)
 	kpmu_sysfs_exit();
 	kpmu_sysctl_exit();
 	kpmu_hooks_exit();
+	kpmu_rates_exit();
 	kpmu_sources_exit();
 	kpmu_ctxs_exit();
 	kpmu_events_exit();
 	kpmu_rings_exit();
+	kpmu_chains_exit();
 }
 
 module_init(kpmu_init);

@@ -82,6 +82,16 @@ kpmu_task_css(struct task_struct *task)
 #endif
 }
 
+/* Has a task a user mode?  6.4 gave io_uring's workers a flag of that name */
+static __always_inline bool kpmu_is_user_task(const struct task_struct *task)
+{
+#ifdef PF_USER_WORKER
+	return !(task->flags & (PF_KTHREAD | PF_USER_WORKER));
+#else
+	return !(task->flags & (PF_KTHREAD | PF_IO_WORKER));
+#endif
+}
+
 /* 6.15 folded the callback into the set-up call */
 static inline void kpmu_hrtimer_setup(struct hrtimer *timer,
 				      enum hrtimer_restart (*fn)(struct hrtimer *),

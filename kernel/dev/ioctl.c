@@ -14,6 +14,8 @@
 #include <linux/uaccess.h>
 
 #include "../event/event.h"
+#include "../event/rate.h"
+#include "../event/sampling.h"
 #include "dev.h"
 
 static long do_enable(struct kpmu_event *e, unsigned long arg)
@@ -39,7 +41,12 @@ static long do_id(struct kpmu_event *e, unsigned long arg)
 	return put_user(e->id, (u64 __user *)arg);
 }
 
-/* On a counting event, which all are so far */
+static long do_refresh(struct kpmu_event *e, unsigned long arg)
+{
+	return kpmu_event_refresh(e, arg);
+}
+
+/* Only for events that BPF programs can be attached to */
 static long do_refuse(struct kpmu_event *e, unsigned long arg)
 {
 	return -EINVAL;
@@ -51,7 +58,7 @@ static long do_period(struct kpmu_event *e, unsigned long arg)
 
 	if (copy_from_user(&period, (void __user *)arg, sizeof(period)))
 		return -EFAULT;
-	return -EINVAL;
+	return kpmu_event_period(e, period);
 }
 
 static long do_set_output(struct kpmu_event *e, unsigned long arg)
@@ -117,7 +124,7 @@ static const struct ioctl_row {
 } rows[] = {
 	{ PERF_EVENT_IOC_ENABLE, do_enable },
 	{ PERF_EVENT_IOC_DISABLE, do_disable },
-	{ PERF_EVENT_IOC_REFRESH, do_refuse },
+	{ PERF_EVENT_IOC_REFRESH, do_refresh },
 	{ PERF_EVENT_IOC_RESET, do_reset },
 	{ PERF_EVENT_IOC_PERIOD, do_period },
 	{ PERF_EVENT_IOC_SET_OUTPUT, do_set_output },

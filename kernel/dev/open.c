@@ -19,7 +19,10 @@
 #include "../compat/ksym.h"
 #include "../event/event.h"
 #include "../event/family.h"
+#include "../event/rate.h"
+#include "../event/sampling.h"
 #include "../hooks/hooks.h"
+#include "../record/sample.h"
 #include "../sched/sched.h"
 #include "../trace/kpmu_trace.h"
 #include "dev.h"
@@ -27,10 +30,6 @@
 #define FLAGS_ALL	(PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT | \
 			 PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC)
 
-static const struct kpmu_attr_limits limits = {
-	.max_stack = 127,
-	.max_rate = 100000,
-};
 
 /* An open on its way; @who is the task that asks, mostly current */
 struct request {
@@ -51,6 +50,11 @@ struct request {
 
 static int check_rules(struct request *r, enum kpmu_attr_phase phase)
 {
+	const struct kpmu_attr_limits limits = {
+		.max_stack = KPMU_MAX_STACK,
+		.max_rate = READ_ONCE(kpmu_sysctl_max_rate),
+	};
+
 	return r->plain ? 0 : kpmu_attr_check(&r->attr, &limits, phase, &r->why);
 }
 
@@ -180,6 +184,11 @@ static int get_hooks(struct request *r)
 	if (r->attr.flags & ON_EXEC && !kpmu_hooks_see_exec()) {
 		r->why = "exec cannot be seen on this kernel";
 		return -EOPNOTSUPP;
+	}
+	if (r->attr.sample_type & KPMU_SAMPLE_CALLCHAIN) {
+		err = kpmu_chains_get();
+		if (err)
+			return err;
 	}
 	if (!r->task && !r->css)
 		return 0;

@@ -4,6 +4,7 @@
 
 #include "../compat/compat.h"
 #include "../event/event.h"
+#include "../event/rate.h"
 #include "../ring/ring.h"
 #include "../sched/sched.h"
 #include "dev.h"
@@ -34,6 +35,14 @@ static struct ctl_table table[] = {
 		.maxlen = sizeof(int),
 		.mode = 0644,
 		.proc_handler = proc_dointvec,
+	},
+	{
+		.procname = "perf_event_max_sample_rate",
+		.data = &kpmu_sysctl_max_rate,
+		.maxlen = sizeof(int),
+		.mode = 0644,
+		.proc_handler = proc_dointvec_minmax,
+		.extra1 = SYSCTL_ONE,
 	},
 	{
 		.procname = "perf_event_mux_interval_ms",

@@ -9,6 +9,7 @@
 
 #include "../sched/sched.h"
 #include "event.h"
+#include "sampling.h"
 
 /* The longest result of a group read, in bytes; more members are refused */
 #define MAX_READ_SIZE	(16 * 1024)
@@ -143,8 +144,10 @@ void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
 	ctx->nr_events++;
 	if (e->family)
 		ctx->nr_inherit++;
-	if (e->sampling)
+	if (e->sampling) {
 		ctx->nr_sampling++;
+		ctx->nr_freq += !!e->sampling->freq;
+	}
 	if (leader) {
 		join_group(e, leader);
 		kpmu_plan_remove(live, leader);
@@ -254,8 +257,10 @@ void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e)
 			ctx->emptied = jiffies;
 		if (e->family)
 			ctx->nr_inherit--;
-		if (e->sampling)
+		if (e->sampling) {
 			ctx->nr_sampling--;
+			ctx->nr_freq -= !!e->sampling->freq;
+		}
 	}
 	e->attached = false;
 	if (e->leader != e) {

@@ -206,11 +206,6 @@ static bool inherited_read(const struct kpmu_attr *a,
 	       !has(a, KPMU_SAMPLE_TID);
 }
 
-static bool sampling(const struct kpmu_attr *a, const struct kpmu_attr_limits *l)
-{
-	return a->sample_period;
-}
-
 struct rule {
 	bool (*broken)(const struct kpmu_attr *attr,
 		       const struct kpmu_attr_limits *limits);
@@ -245,7 +240,6 @@ static const struct rule support_rules[] = {
 	{ aux_group, -EINVAL, "needs an AUX event as group leader" },
 	{ branch_stack, -EOPNOTSUPP, "this PMU records no branches" },
 	{ max_stack, -EOVERFLOW, "sample_max_stack above perf_event_max_stack" },
-	{ sampling, -EOPNOTSUPP, "sampling is not built yet" },
 };
 
 static const struct {

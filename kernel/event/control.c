@@ -13,7 +13,7 @@ struct control {
 /* te and tr go on; only the count starts again */
 static void reset(struct kpmu_event *e)
 {
-	e->hw.source->read(&e->hw);
+	e->hw.next -= e->hw.source->read(&e->hw);
 	local64_set(&e->hw.count, 0);
 }
 
@@ -74,6 +74,20 @@ static int control_owned(struct kpmu_ctx *ctx, void *data)
 	}
 	kpmu_group_clocks(leader, ctx->time);
 	return 0;
+}
+
+/**
+ * kpmu_event_disable_owned() - switch one event off, from within
+ * @ctx: its context
+ * @e: the event
+ *
+ * Context: the context's owner, IRQs off.
+ */
+void kpmu_event_disable_owned(struct kpmu_ctx *ctx, struct kpmu_event *e)
+{
+	struct control c = { .event = e, .op = KPMU_OP_DISABLE };
+
+	control_owned(ctx, &c);
 }
 
 static int control_child(struct kpmu_event *child, void *data)

@@ -115,6 +115,8 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
 		return ERR_PTR(err);
 	}
 	e->id = atomic64_inc_return(&last_id);
+	if (e->sampling)
+		e->sampling->stream_id = e->id;
 	kpmu_stat_inc(opens);
 	return e;
 }
@@ -132,6 +134,8 @@ static void clone_hw(struct kpmu_hw *hw, const struct kpmu_hw *from)
 	hw->kernel = from->kernel;
 	hw->extra_reg = from->extra_reg;
 	hw->extra_alt = from->extra_alt;
+	hw->period = from->period;
+	hw->next = from->period;
 }
 
 /**
@@ -177,8 +181,10 @@ void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from)
 	memset(e, 0, offsetof(struct kpmu_event, group.class));
 	clone_hw(&e->hw, &from->hw);
 	e->sampling = sampling;
-	if (from->sampling)
+	if (from->sampling) {
 		kpmu_sampling_clone(sampling, from->sampling);
+		sampling->stream_id = atomic64_inc_return(&last_id);
+	}
 	e->state = from->state == KPMU_ON ? KPMU_ON : KPMU_OFF;
 	e->read_format = root->read_format;
 	kpmu_read_layout(e);
@@ -250,6 +256,10 @@ void kpmu_event_put(struct kpmu_event *e)
 	}
 	if (e->family)
 		kpmu_family_put(e);
+	if (e->sampling && !e->root) {
+		kpmu_sampling_retire(e);
+		return;
+	}
 	if (e->ctx)
 		kpmu_ctx_put(e->ctx);
 	/* Reading a member looks at its leader without a lock */
@@ -276,6 +286,6 @@ int __init kpmu_events_init(void)
 void kpmu_events_exit(void)
 {
 	rcu_barrier();		/* events on their way to be freed */
-	kmem_cache_destroy(event_cache);
 	kpmu_sampling_end();
+	kmem_cache_destroy(event_cache);
 }

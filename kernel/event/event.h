@@ -247,6 +247,7 @@ void kpmu_events_put_list(struct list_head *gone);
 /* control.c */
 enum kpmu_op { KPMU_OP_ENABLE, KPMU_OP_DISABLE, KPMU_OP_RESET };
 void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group);
+void kpmu_event_disable_owned(struct kpmu_ctx *ctx, struct kpmu_event *e);
 
 /* owner.c: all events that a thread has opened */
 void kpmu_owner_set(struct kpmu_event *e, const struct task_struct *who);

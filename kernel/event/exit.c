@@ -95,6 +95,7 @@ void kpmu_events_end_owned(struct kpmu_ctx *ctx, struct list_head *gone)
 	ctx->nr_events = 0;
 	ctx->nr_inherit = 0;
 	ctx->nr_sampling = 0;
+	ctx->nr_freq = 0;
 }
 
 /**

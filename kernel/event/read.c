@@ -12,6 +12,7 @@
 #include "../sched/sched.h"
 #include "../trace/kpmu_trace.h"
 #include "event.h"
+#include "sampling.h"
 
 #define FORMAT_TIMES	(KPMU_FORMAT_TIME_ENABLED | KPMU_FORMAT_TIME_RUNNING)
 
@@ -63,7 +64,7 @@ static u64 *put_id(u64 *p, const struct kpmu_event *e, u64 format)
 	if (format & KPMU_FORMAT_ID)
 		*p++ = e->id;
 	if (format & KPMU_FORMAT_LOST)
-		*p++ = 0;
+		*p++ = kpmu_event_lost(e);
 	return p;
 }
 

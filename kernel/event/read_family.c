@@ -14,10 +14,12 @@
 #include "../trace/kpmu_trace.h"
 #include "event.h"
 #include "family.h"
+#include "sampling.h"
 
 struct entry {
 	u64 count;
 	u64 id;
+	u64 lost;
 };
 
 /**
@@ -56,6 +58,11 @@ static struct kpmu_total own(struct kpmu_event *e)
 	};
 }
 
+static struct entry entry_of(const struct kpmu_event *e, u64 count)
+{
+	return (struct entry){ count, e->id, kpmu_event_lost(e) };
+}
+
 static void add_times(struct family_read *r, const struct kpmu_total *t)
 {
 	r->enabled += t->enabled;
@@ -84,13 +91,13 @@ static int begin_owned(struct kpmu_ctx *ctx, void *data)
 	kpmu_family_begin(e, &t);
 	r->enabled = t.enabled;
 	r->running = t.running;
-	r->entry[0] = (struct entry){ t.count, e->id };
+	r->entry[0] = entry_of(e, t.count);
 	r->n = 1;
 	if (r->group)
 		kpmu_for_each_member(e, r->leader) {
 			t = own(e);
 			kpmu_family_begin(e, &t);
-			r->entry[r->n++] = (struct entry){ t.count, e->id };
+			r->entry[r->n++] = entry_of(e, t.count);
 		}
 	return 1;
 }
@@ -161,12 +168,12 @@ static u64 *put_times(u64 *p, const struct family_read *r, u64 format)
 	return p;
 }
 
-static u64 *put_id(u64 *p, u64 id, u64 format)
+static u64 *put_entry(u64 *p, const struct entry *entry, u64 format)
 {
 	if (format & KPMU_FORMAT_ID)
-		*p++ = id;
+		*p++ = entry->id;
 	if (format & KPMU_FORMAT_LOST)
-		*p++ = 0;
+		*p++ = entry->lost;
 	return p;
 }
 
@@ -188,12 +195,12 @@ static ssize_t put_result(const struct family_read *r, char __user *buf,
 		p = put_times(p, r, format);
 		for (i = 0; i < r->n; i++) {
 			*p++ = r->entry[i].count;
-			p = put_id(p, r->entry[i].id, format);
+			p = put_entry(p, &r->entry[i], format);
 		}
 	} else {
 		*p++ = r->entry[0].count;
 		p = put_times(p, r, format);
-		p = put_id(p, r->entry[0].id, format);
+		p = put_entry(p, &r->entry[0], format);
 	}
 	if (copy_to_user(buf, words, size))
 		size = -EFAULT;

@@ -1,10 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The part of an event that only those have which write records. */
+#include <linux/bitops.h>
+#include <linux/perf_event.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
+#include "../sched/sched.h"
 #include "sampling.h"
 
 static struct kmem_cache *cache;
+static struct workqueue_struct *ends;
+
+/* How long records are, as far as that can be known now */
+static void set_layout(struct kpmu_sampling *s, u64 flags)
+{
+	s->fixed = sizeof(struct perf_event_header) +
+		   hweight64(s->sample_type & KPMU_SAMPLE_FIXED) * sizeof(u64);
+	if (flags & KPMU_ATTR_SAMPLE_ID_ALL)
+		s->trailer = hweight64(s->sample_type & KPMU_SAMPLE_WHOSE) *
+			     sizeof(u64);
+}
 
 /**
  * kpmu_sampling_init() - give a new event what its records need
@@ -28,10 +45,19 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 	s->regs_intr = attr->sample_regs_intr;
 	s->sig_data = attr->sig_data;
 	s->stack_user = attr->sample_stack_user;
-	s->max_stack = attr->sample_max_stack;
+	s->max_stack = attr->sample_max_stack ?: KPMU_MAX_STACK;
 	if (!(attr->flags & KPMU_ATTR_WATERMARK))
 		s->wakeup_events = attr->wakeup_events;
+	set_layout(s, attr->flags);
+	s->ns = get_pid_ns(task_active_pid_ns(current));
 	e->sampling = s;
+	kpmu_overflow_setup(e);
+	if (!attr->sample_period)
+		return 0;
+	if (attr->flags & KPMU_ATTR_FREQ)
+		s->freq = attr->sample_freq;
+	e->hw.period = s->freq ? 1 : attr->sample_period;
+	e->hw.next = e->hw.period;
 	return 0;
 }
 
@@ -43,7 +69,12 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
  */
 struct kpmu_sampling *kpmu_sampling_blank(void)
 {
-	return kmem_cache_alloc(cache, GFP_ATOMIC | __GFP_NOWARN);
+	struct kpmu_sampling *s = kmem_cache_alloc(cache,
+						   GFP_ATOMIC | __GFP_NOWARN);
+
+	if (s)
+		s->ns = NULL;
+	return s;
 }
 
 /**
@@ -64,25 +95,69 @@ void kpmu_sampling_clone(struct kpmu_sampling *s,
 	s->stack_user = from->stack_user;
 	s->max_stack = from->max_stack;
 	s->wakeup_events = from->wakeup_events;
+	s->fixed = from->fixed;
+	s->trailer = from->trailer;
+	s->freq = from->freq;
 }
 
 /**
  * kpmu_sampling_free() - an event's end
  * @s: its part, or NULL
+ *
+ * Context: any but NMI.
  */
 void kpmu_sampling_free(struct kpmu_sampling *s)
 {
-	if (s)
-		kmem_cache_free(cache, s);
+	if (!s)
+		return;
+	if (s->ns)
+		put_pid_ns(s->ns);
+	kmem_cache_free(cache, s);
+}
+
+static void end(struct work_struct *work)
+{
+	struct kpmu_sampling *s = container_of(to_rcu_work(work),
+					       struct kpmu_sampling, end);
+	struct kpmu_event *e = s->event;
+
+	irq_work_sync(&s->notify);
+	cancel_work_sync(&s->stop);
+	if (e->ctx)
+		kpmu_ctx_put(e->ctx);
+	kpmu_event_unclone(e);
+}
+
+/**
+ * kpmu_sampling_retire() - free an event that may have told of an overflow just now
+ * @e: a root, detached, nobody's any more
+ *
+ * Its irq_work may be on its way still, and look at its context.
+ *
+ * Context: task.
+ */
+void kpmu_sampling_retire(struct kpmu_event *e)
+{
+	INIT_RCU_WORK(&e->sampling->end, end);
+	queue_rcu_work(ends, &e->sampling->end);
 }
 
 int __init kpmu_sampling_setup(void)
 {
 	cache = KMEM_CACHE(kpmu_sampling, 0);
-	return cache ? 0 : -ENOMEM;
+	if (!cache)
+		return -ENOMEM;
+	ends = alloc_workqueue("kpmu", WQ_UNBOUND, 0);
+	if (!ends) {
+		kmem_cache_destroy(cache);
+		return -ENOMEM;
+	}
+	return 0;
 }
 
+/* After rcu_barrier(): all that was to end is queued */
 void kpmu_sampling_end(void)
 {
+	destroy_workqueue(ends);
 	kmem_cache_destroy(cache);
 }

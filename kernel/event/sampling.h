@@ -9,8 +9,11 @@
 #include <linux/atomic.h>
 #include <linux/irq_work.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 
 #include "event.h"
+
+struct pid_namespace;
 
 /**
  * struct kpmu_sampling - an event that writes records
@@ -21,7 +24,26 @@
  * @stack_user: bytes of user stack in a sample
  * @wakeup_events: wake after so many samples; 0 with attr.watermark
  * @max_stack: frames of a call chain at most
- * @lost: its samples that found no room; a child's go to its root
+ * @fixed: bytes of a sample's header and fields of one size
+ * @trailer: bytes that end every other record; 0 without sample_id_all
+ * @stream_id: its own id, that of a child too
+ * @ns: in whose eyes tasks have ids; held by a root, a child looks there
+ * @freq: overflows a second that are asked for; 0 for a fixed period
+ * @stopped: REFRESH has run out, and it is about to be switched off
+ * @throttled: it has overflowed too often in this tick, or one of its group has
+ * @hits: overflows in this tick
+ * @window: which tick, in jiffies
+ * @seen: the context's time of the last overflow, ns
+ * @looked: the context's time when the tick looked last
+ * @counted: the count then
+ * @limit: overflows until it is switched off; 0 for no limit
+ * @what: what @notify has to do
+ * @signals: how many signals it has to send
+ * @notify: does what an NMI may not; a root's
+ * @stop: switches the event off where @notify cannot; a root's
+ * @event: whose it is; a root's
+ * @lost: its records that found no room; a child's go to its root
+ * @end: frees a root when nobody looks at it any more
  */
 struct kpmu_sampling {
 	u64 sample_type;
@@ -31,8 +53,39 @@ struct kpmu_sampling {
 	u32 stack_user;
 	u32 wakeup_events;
 	u16 max_stack;
+	u8 fixed;
+	u8 trailer;
+	u64 stream_id;
+	struct pid_namespace *ns;
+	bool stopped;
+	bool throttled;
+	u32 freq;
+	u32 hits;
+	unsigned long window;
+	u64 seen;
+	u64 looked;
+	u64 counted;
+	atomic_t limit;
+	atomic_t what;
+	atomic_t signals;
+	struct irq_work notify;
+	struct work_struct stop;
+	struct kpmu_event *event;
 	atomic64_t lost;
+	struct rcu_work end;
 };
+
+/* Fields that are one word whatever happens, in the order of a sample */
+#define KPMU_SAMPLE_FIXED	(KPMU_SAMPLE_IDENTIFIER | KPMU_SAMPLE_IP |    \
+				 KPMU_SAMPLE_TID | KPMU_SAMPLE_TIME |	      \
+				 KPMU_SAMPLE_ADDR | KPMU_SAMPLE_ID |	      \
+				 KPMU_SAMPLE_STREAM_ID | KPMU_SAMPLE_CPU |    \
+				 KPMU_SAMPLE_PERIOD)
+
+/* Those of them that say whose a record is */
+#define KPMU_SAMPLE_WHOSE	(KPMU_SAMPLE_FIXED &			      \
+				 ~(KPMU_SAMPLE_IP | KPMU_SAMPLE_ADDR |	      \
+				   KPMU_SAMPLE_PERIOD))
 
 /* Flags of events that write records though they do not sample */
 #define KPMU_ATTR_RECORDS	(KPMU_ATTR_MMAP | KPMU_ATTR_COMM |	\
@@ -46,12 +99,44 @@ struct kpmu_sampling {
 				 KPMU_ATTR_TEXT_POKE |			\
 				 KPMU_ATTR_INHERIT_STAT)
 
+/* Frames of a call chain at most */
+#define KPMU_MAX_STACK	127
+
+/* How many records of an event found no room, its children's too */
+static inline u64 kpmu_event_lost(const struct kpmu_event *e)
+{
+	const struct kpmu_sampling *s = (e->root ?: e)->sampling;
+
+	return s ? atomic64_read(&s->lost) : 0;
+}
+
+/**
+ * struct kpmu_recorder - who writes records for events
+ * @sample: write a sample, if there is a ring with room
+ * @throttle: it does not count for a while, or does so again
+ *
+ * Context: as the overflow, NMI too.
+ */
+struct kpmu_recorder {
+	bool (*sample)(struct kpmu_event *e, const struct kpmu_hit *hit);
+	void (*throttle)(struct kpmu_event *e, bool on);
+};
+
+/* overflow.c */
+void kpmu_recorder_set(const struct kpmu_recorder *r);
+const struct kpmu_recorder *kpmu_recorder(void);
+void kpmu_notify(struct kpmu_event *e);
+void kpmu_overflow_setup(struct kpmu_event *e);
+bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit);
+int kpmu_event_refresh(struct kpmu_event *e, int n);
+
 /* sampling.c */
 int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr);
 struct kpmu_sampling *kpmu_sampling_blank(void);
 void kpmu_sampling_clone(struct kpmu_sampling *s,
 			 const struct kpmu_sampling *from);
 void kpmu_sampling_free(struct kpmu_sampling *s);
+void kpmu_sampling_retire(struct kpmu_event *e);
 int kpmu_sampling_setup(void);
 void kpmu_sampling_end(void);
 

@@ -25,10 +25,28 @@ struct seq_file;
 #define KPMU_NEED_CPU		BIT(0)	/* it sees other tasks (AnyThread) */
 
 /**
+ * struct kpmu_hit - what a source knows of an overflow
+ * @regs: where it was noticed
+ * @period: events since the one before
+ * @addr: the address it is about, 0 if none
+ * @raw: the raw record, or NULL
+ * @raw_size: its bytes
+ */
+struct kpmu_hit {
+	struct pt_regs *regs;
+	u64 period;
+	u64 addr;
+	const void *raw;
+	u32 raw_size;
+};
+
+/**
  * struct kpmu_hw - the part of an event that its source works on
  * @source: who counts it
  * @count: what was counted up to @prev
  * @prev: the hardware counter's value at the last fold
+ * @next: the value of @count at which the next overflow is due
+ * @period: events from one overflow to the next; 0 for an event without
  * @sel: the selector, ready to be written
  * @extra: value for the extra register, when @extra_reg is not 0
  * @allowed: counters it may use, a bit each; 0 for a source without counters
@@ -46,6 +64,8 @@ struct kpmu_hw {
 	const struct kpmu_source *source;
 	local64_t count;
 	local64_t prev;
+	u64 next;
+	u64 period;
 	u64 sel;
 	u64 extra;
 	u32 allowed;
@@ -84,6 +104,8 @@ struct kpmu_slots {
  *	-EBUSY when somebody else holds it
  * @put: give it back.  Task context, may sleep
  * @read: bring hw->count up to date.  IRQs off, on the CPU where hw->idx is
+ * @set_period: overflow after so many events from now on.  IRQs off, on the CPU
+ *	where hw->idx is
  * @user_view: how user space reads the counter that the event is on: its number
  *	for RDPMC plus 1, its width, and what to add to its sign-extended
  *	value.  Owner of the context
@@ -97,6 +119,7 @@ struct kpmu_source {
 	int (*get)(void);
 	void (*put)(void);
 	u64 (*read)(struct kpmu_hw *hw);
+	void (*set_period)(struct kpmu_hw *hw, u64 period);
 	u32 (*user_view)(const struct kpmu_hw *hw, u16 *width, s64 *offset);
 };
 
@@ -119,6 +142,38 @@ const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr);
  * Context: IRQs off; NMIs may come in between.
  */
 void kpmu_commit(const struct kpmu_slots *want);
+
+/**
+ * typedef kpmu_overflow_fn - an event has overflowed
+ * @hw: the event, active on this CPU
+ * @hit: what is known about it
+ *
+ * May change hw->period, which is then used at once.
+ *
+ * Context: whatever the source counts in; NMI for the CPU's counters.
+ * Return: true if the event is to stand still until kpmu_counters_resume(), or until it
+ * gets a counter again.
+ */
+typedef bool (*kpmu_overflow_fn)(struct kpmu_hw *hw, struct kpmu_hit *hit);
+
+/**
+ * kpmu_on_overflow() - who is to be told of overflows
+ * @fn: he; called from now on
+ *
+ * Context: before the first event.
+ */
+void kpmu_on_overflow(kpmu_overflow_fn fn);
+
+/**
+ * kpmu_counters_halt() - let an event's counter stand still
+ * @hw: the event
+ * kpmu_counters_resume() - let it go on, if it has one
+ *
+ * Context: IRQs off, on the CPU where the event is; kpmu_counters_halt() takes effect
+ * at the end of the overflow that calls it.
+ */
+void kpmu_counters_halt(const struct kpmu_hw *hw);
+void kpmu_counters_resume(const struct kpmu_hw *hw);
 
 /**
  * kpmu_counters_yield() - if no event needs the counters, let others have them

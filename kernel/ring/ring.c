@@ -116,11 +116,14 @@ bool kpmu_ring_begin(struct kpmu_ring *ring, struct kpmu_ring_handle *h,
 }
 
 /* See ring.h */
-void kpmu_ring_commit(struct kpmu_ring *ring, struct kpmu_ring_handle *h)
+bool kpmu_ring_commit(struct kpmu_ring *ring, struct kpmu_ring_handle *h)
 {
-	if (kpmu_core_commit(h))
+	bool wake = kpmu_core_commit(h);
+
+	if (wake)
 		kpmu_ring_wake(ring);
 	preempt_enable_notrace();
+	return wake;
 }
 
 /* See ring.h */

@@ -123,8 +123,9 @@ bool kpmu_ring_begin(struct kpmu_ring *ring, struct kpmu_ring_handle *h,
  * Readers are woken by irq_work if a mark was passed.
  *
  * Context: as kpmu_ring_begin().
+ * Return: whether a mark was passed.
  */
-void kpmu_ring_commit(struct kpmu_ring *ring, struct kpmu_ring_handle *h);
+bool kpmu_ring_commit(struct kpmu_ring *ring, struct kpmu_ring_handle *h);
 
 /**
  * kpmu_ring_wake() - there is something to read: wake the readers

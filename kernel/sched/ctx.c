@@ -398,6 +398,29 @@ int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 	return call_elsewhere(ctx, fn, data);
 }
 
+/**
+ * kpmu_ctx_try() - the same for whoever cannot wait
+ * @ctx: the context
+ * @fn: what to do
+ * @data: for @fn
+ *
+ * Context: hard IRQ, on any CPU.
+ * Return: whether it was done: not if the context is active on another CPU.
+ */
+bool kpmu_ctx_try(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
+		  void *data)
+{
+	struct call c = { .ctx = ctx, .fn = fn, .data = data };
+	unsigned long flags;
+
+	local_irq_save(flags);
+	do {
+		call_here(&c);
+	} while (!c.done && READ_ONCE(ctx->cpu) < 0);
+	local_irq_restore(flags);
+	return c.done;
+}
+
 /* Is it us who says that this context does not run again? */
 static bool retire(struct kpmu_ctx *ctx)
 {

@@ -76,6 +76,7 @@ struct kpmu_plan {
  * @nr_events: attached events
  * @nr_inherit: those of them with inherit set
  * @nr_sampling: those of them that write records
+ * @nr_freq: those of them that want a frequency
  * @emptied: jiffies when the last event left
  * @min_served: what a group that joins is taken to have been served
  * @rotated: @time of the last rotation
@@ -115,6 +116,7 @@ struct kpmu_ctx {
 	u32 nr_events;
 	u32 nr_inherit;
 	u32 nr_sampling;
+	u32 nr_freq;
 	unsigned long emptied;
 	u64 min_served;
 	u64 rotated;
@@ -231,6 +233,8 @@ struct kpmu_ctx *kpmu_ctx_of_cgroup(struct cgroup_subsys_state *css, int cpu);
 void kpmu_ctx_get(struct kpmu_ctx *ctx);
 void kpmu_ctx_put(struct kpmu_ctx *ctx);
 int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
+		  void *data);
+bool kpmu_ctx_try(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 		  void *data);
 void kpmu_ctx_start(struct kpmu_ctx *ctx);
 void kpmu_ctx_exit(struct task_struct *task);

@@ -7,6 +7,7 @@
 #include <linux/percpu.h>
 
 #include "../compat/compat.h"
+#include "../event/rate.h"
 #include "../trace/stats.h"
 #include "sched.h"
 
@@ -111,6 +112,8 @@ void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
 		kpmu_ctx_pages(ctx, true);
 	if (kc->task)
 		kpmu_ctx_pages(kc->task, true);
+	if (unlikely(kc->ctx.nr_freq || (kc->task && kc->task->nr_freq)))
+		kpmu_rate_arm();
 }
 
 /**

@@ -22,6 +22,8 @@
 	X(rotations,	"rotations")					\
 	X(pmis,		"overflow interrupts of ours")			\
 	X(pmis_late,	"overflows of a counter without an owner")	\
+	X(overflows,	"overflows of events that sample")		\
+	X(throttled,	"events that stood still for sampling too fast")	\
 	X(remote,	"calls to another CPU")
 
 struct kpmu_stats {

@@ -24,7 +24,11 @@
 
 DEFINE_PER_CPU(struct x86_cpu, x86_cpu);
 
-/* Add what was counted since the last fold.  An NMI may fold in between. */
+/*
+ * Add what was counted since the last fold.  An NMI may fold in between, and set
+ * the counter back to the very value it had: so @prev has, above the counter's
+ * bits, how often that happened.
+ */
 static void fold(struct kpmu_hw *hw, int idx)
 {
 	u64 prev, raw;
@@ -32,7 +36,8 @@ static void fold(struct kpmu_hw *hw, int idx)
 	do {
 		prev = local64_read(&hw->prev);
 		raw = x86_counter_read(idx);
-	} while (local64_cmpxchg(&hw->prev, prev, raw) != prev);
+	} while (local64_cmpxchg(&hw->prev, prev,
+				 raw | (prev & ~x86_pmu.value)) != prev);
 	local64_add((raw - prev) & x86_pmu.value, &hw->count);
 }
 
@@ -75,13 +80,106 @@ static noinline void enable_each(struct x86_cpu *c, u32 on)
 
 static __always_inline void enable(struct x86_cpu *c, u32 on)
 {
+	on &= ~READ_ONCE(c->halted);
 	if (c->on == on)
 		return;
-	if (x86_pmu.version >= 2)
+	if (x86_pmu.version >= 2) {
+		/* A PMI that comes before the write restores what is to be */
+		WRITE_ONCE(c->on, on);
 		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, x86_global_bits(on));
-	else
+		/* It has halted one, and we have let it go on */
+		if (unlikely(on & READ_ONCE(c->halted)))
+			x86_go_on(c, true);
+	} else {
 		enable_each(c, on);
+		c->on = on;
+	}
+}
+
+/**
+ * x86_go_on() - the end of a PMI: let those count again that are to
+ * @c: this CPU's shadow
+ * @frozen: all stand still
+ *
+ * Context: NMI.
+ */
+void x86_go_on(struct x86_cpu *c, bool frozen)
+{
+	u32 on = c->on & ~c->halted;
+
+	if (likely(!frozen && on == c->on))
+		return;
+	if (x86_pmu.version < 2)
+		enable_each(c, on);
+	else
+		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, x86_global_bits(on));
 	c->on = on;
+}
+
+/**
+ * x86_aim() - let a counter overflow where the event's next overflow is due
+ * @hw: the event, its count up to date
+ * @idx: its counter, standing still
+ *
+ * A counter holds so many bits.  What does not fit is made up of several rounds,
+ * of which only the last is an overflow.  One that is closer than two
+ * events is put off to the second: there are CPUs that miss it otherwise.
+ *
+ * Context: IRQs off, or the PMI.
+ * Return: what the counter was set to.
+ */
+u64 x86_aim(struct kpmu_hw *hw, int idx)
+{
+	u64 count = local64_read(&hw->count), gen, val;
+	s64 left = hw->next - count;
+
+	if (left <= 0) {
+		left = left > -(s64)hw->period ? left + hw->period : hw->period;
+		hw->next = count + left;
+	}
+	left = clamp_t(s64, left, 2, x86_pmu.farthest);
+	val = -left & x86_pmu.value;
+	gen = (local64_read(&hw->prev) | x86_pmu.value) + 1;
+	local64_set(&hw->prev, gen | val);
+	x86_counter_write(idx, val);
+	return val;
+}
+
+/* See source.h */
+void x86_set_period(struct kpmu_hw *hw, u64 period)
+{
+	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+	u32 bit;
+
+	hw->period = period;
+	if (hw->idx < 0) {
+		hw->next = local64_read(&hw->count) + period;
+		return;
+	}
+	bit = 1u << hw->idx;
+	enable(c, c->on & ~bit);
+	fold(hw, hw->idx);
+	hw->next = local64_read(&hw->count) + period;
+	x86_aim(hw, hw->idx);
+	enable(c, c->slots.mask);
+}
+
+/* See source.h */
+void kpmu_counters_halt(const struct kpmu_hw *hw)
+{
+	if (hw->idx >= 0)
+		this_cpu_or(x86_cpu.halted, 1u << hw->idx);
+}
+
+/* See source.h */
+void kpmu_counters_resume(const struct kpmu_hw *hw)
+{
+	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+
+	if (hw->idx < 0 || !(READ_ONCE(c->halted) & 1u << hw->idx))
+		return;
+	this_cpu_and(x86_cpu.halted, ~(1u << hw->idx));
+	enable(c, c->slots.mask);
 }
 
 /* The selector with the event code that goes with the other extra register */
@@ -149,13 +247,17 @@ static void start(struct x86_cpu *c, struct kpmu_hw *hw, int idx, u64 sel,
 	if (c->sel[idx] != sel || !(c->known & 1u << idx))
 		write_selector(c, hw, idx, sel);
 
-	/* Keep the sign bit set: users sign-extend, and the wrap is our alarm */
-	raw = x86_counter_read(idx);
-	if (unlikely(!(raw & 1ULL << (x86_pmu.width - 1)))) {
-		raw = x86_pmu.start;
-		x86_counter_write(idx, raw);
+	if (hw->period) {
+		x86_aim(hw, idx);
+	} else {
+		/* Keep the sign bit set: users sign-extend, the wrap is our alarm */
+		raw = x86_counter_read(idx);
+		if (unlikely(!(raw & 1ULL << (x86_pmu.width - 1)))) {
+			raw = x86_pmu.start;
+			x86_counter_write(idx, raw);
+		}
+		local64_set(&hw->prev, raw);
 	}
-	local64_set(&hw->prev, raw);
 	hw->idx = idx;
 	hw->hint = idx;
 	WRITE_ONCE(c->slots.hw[idx], hw);
@@ -168,11 +270,13 @@ static void stop(struct x86_cpu *c, int idx)
 	fold(hw, idx);
 	hw->idx = -1;
 	WRITE_ONCE(c->slots.hw[idx], NULL);
+	if (unlikely(c->halted))
+		this_cpu_and(x86_cpu.halted, ~(1u << idx));
 }
 
 /*
  * Counters that must stand still while they change hands: those that count the
- * kernel, and those that get another selector or another value.
+ * kernel, those that get another selector, and those that get another value.
  */
 static u32 must_stop(const struct x86_cpu *c, const struct kpmu_slots *want,
 		     u32 changed)
@@ -182,7 +286,8 @@ static u32 must_stop(const struct x86_cpu *c, const struct kpmu_slots *want,
 	for (; left; left &= left - 1) {
 		int i = __ffs(left);
 
-		if (c->sel[i] != selector(want->hw[i], i, false))
+		if (want->hw[i]->period ||
+		    c->sel[i] != selector(want->hw[i], i, false))
 			off |= 1u << i;
 	}
 	return off;

@@ -143,6 +143,7 @@ int __init x86_detect(void)
 	/* General counters may take 32 bits only, sign-extended */
 	x86_pmu.start = x86_pmu.full_width ? 1ULL << (x86_pmu.width - 1) :
 			(u64)(s64)(s32)0x80000000 & x86_pmu.value;
+	x86_pmu.farthest = x86_pmu.value - x86_pmu.start;
 	x86_pmu.anythread = (eax & 0xff) >= 3 && !(edx & BIT(15));
 	x86_pmu.model = find_model();
 	x86_pmu.version = eax & 0xff;

@@ -4,6 +4,11 @@
  * IA32_PERF_GLOBAL_STATUS.
  *
  * Runs as NMI: no locks, no waiting, nothing that could fault but what says so.
+ *
+ * An event for user mode only stands still by itself as long as we are here.
+ * While a counter that counts the kernel is on, all are stopped: it would count
+ * this handler, and an overflow after the status was read, while the vector
+ * is masked, would never be told.
  */
 #include <linux/bitops.h>
 #include <linux/kprobes.h>
@@ -14,14 +19,35 @@
 #include "../../trace/stats.h"
 #include "msr.h"
 
+static kpmu_overflow_fn overflow;
+
+/* See source.h */
+void __init kpmu_on_overflow(kpmu_overflow_fn fn)
+{
+	overflow = fn;
+}
+
+/* The round of an event that samples is over, or an overflow is due */
+static void sampled(struct kpmu_hw *hw, int idx, struct pt_regs *regs)
+{
+	struct kpmu_hit hit = { .regs = regs, .period = hw->period };
+
+	if ((s64)(local64_read(&hw->count) - hw->next) < 0)
+		return;
+	kpmu_stat_inc(overflows);
+	if (overflow(hw, &hit))
+		kpmu_counters_halt(hw);
+}
+
 /*
- * A counter went round.  Add the distance, then set it back to where it is
- * farthest from the next wrap and its sign bit is set.
+ * A counter went round.  Add the distance, then set it to where it is to go
+ * round next; for an event that only counts, to where it is farthest from that
+ * and its sign bit is set.
  */
-static void wrapped(struct x86_cpu *c, int idx)
+static void wrapped(struct x86_cpu *c, int idx, struct pt_regs *regs)
 {
 	struct kpmu_hw *hw = READ_ONCE(c->slots.hw[idx]);
-	u64 prev, raw;
+	u64 prev, raw, to;
 
 	if (!hw) {
 		/* It overflowed just before it was stopped; all is folded */
@@ -31,10 +57,17 @@ static void wrapped(struct x86_cpu *c, int idx)
 	prev = local64_read(&hw->prev);
 	raw = x86_counter_read(idx);
 	local64_add((raw - prev) & x86_pmu.value, &hw->count);
-	local64_set(&hw->prev, x86_pmu.start);
+	if (hw->period) {
+		local64_set(&hw->prev, raw | (prev & ~x86_pmu.value));
+		sampled(hw, idx, regs);
+		to = x86_aim(hw, idx);
+	} else {
+		to = x86_pmu.start;
+		local64_set(&hw->prev, to);
+		x86_counter_write(idx, to);
+	}
 	if (hw->page)
-		x86_user_jump(hw, raw, x86_pmu.start);
-	x86_counter_write(idx, x86_pmu.start);
+		x86_user_jump(hw, raw, to);
 }
 
 /* Version 1 does not say who overflowed: a clear sign bit does */
@@ -67,29 +100,25 @@ static u32 overflowed(struct x86_cpu *c)
 static int pmi(unsigned int cmd, struct pt_regs *regs)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
-	bool frozen = false;
-	u32 m;
+	bool frozen;
+	u32 m, left;
 
 	if (!READ_ONCE(c->ready))
 		return NMI_DONE;
-	m = overflowed(c);
-	if (!m)
-		return NMI_DONE;
-	kpmu_stat_inc(pmis);
-
-	/* Counters that count the kernel would count this handler */
-	if (x86_pmu.version >= 2 && m & c->on & c->kernel) {
-		frozen = true;
-		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, 0);
-	}
-	for (; m; m &= m - 1)
-		wrapped(c, __ffs(m));
+	frozen = x86_pmu.version >= 2 && c->on & c->kernel;
 	if (frozen)
-		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, x86_global_bits(c->on));
-
-	/* Delivery masked the vector (Intel); unmask it for the next one */
-	apic->write(APIC_LVTPC, APIC_DM_NMI);
-	return NMI_HANDLED;
+		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, 0);
+	m = overflowed(c);
+	for (left = m; left; left &= left - 1)
+		wrapped(c, __ffs(left), regs);
+	if (m) {
+		kpmu_stat_inc(pmis);
+		/* Delivery masked the vector (Intel); unmask it for the next one */
+		apic->write(APIC_LVTPC, APIC_DM_NMI);
+	}
+	x86_go_on(c, frozen);
+	/* How many, so that a second NMI for them is known for what it is */
+	return hweight32(m);
 }
 NOKPROBE_SYMBOL(pmi);
 

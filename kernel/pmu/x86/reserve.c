@@ -224,6 +224,7 @@ void x86_cpu_setup(struct x86_cpu *c)
 	c->on = 0;
 	c->known = 0;
 	c->kernel = 0;
+	c->halted = 0;
 	c->fixed_ctrl = 0;
 	if (!c->lvtpc) {
 		apic->write(APIC_LVTPC, APIC_DM_NMI);

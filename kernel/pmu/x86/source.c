@@ -32,6 +32,7 @@ const struct kpmu_source x86_source = {
 	.get = x86_get,
 	.put = x86_put,
 	.read = x86_read,
+	.set_period = x86_set_period,
 	.user_view = x86_user_view,
 };
 

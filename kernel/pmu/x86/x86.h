@@ -107,6 +107,7 @@ extern const struct x86_model x86_generic;
  * @value: mask of a counter's value
  * @start: what an idle counter is set to: the farthest from its overflow
  *	that the hardware lets us write
+ * @farthest: how many events at most a counter can be set before its overflow
  * @full_width: counters can be written in their whole width
  * @anythread: PERFEVTSEL.ANY may be set
  * @extra_ok: extra registers that exist, by number
@@ -123,6 +124,7 @@ struct x86_pmu {
 	int width;
 	u64 value;
 	u64 start;
+	u64 farthest;
 	bool full_width;
 	bool anythread;
 	u32 extra_ok;
@@ -141,6 +143,7 @@ extern struct x86_pmu x86_pmu;
  * @on: counters that count, as in GLOBAL_CTRL
  * @known: counters whose selector is what @sel says
  * @kernel: counters whose selector counts at CPL 0
+ * @halted: counters that stand still, though an event has them; NMIs add to it
  * @fixed_ctrl: FIXED_CTR_CTRL
  * @boot_ctrl: GLOBAL_CTRL as we found it
  * @sel: selectors; a fixed counter's holds its four bits of FIXED_CTR_CTRL
@@ -154,6 +157,7 @@ struct x86_cpu {
 	u32 on;
 	u32 known;
 	u32 kernel;
+	u32 halted;
 	u64 fixed_ctrl;
 	u64 boot_ctrl;
 	u64 sel[KPMU_NR_SLOTS];
@@ -177,6 +181,9 @@ void x86_rdpmc_exit(void);
 void x86_cpu_setup(struct x86_cpu *c);
 void x86_cpu_clear(struct x86_cpu *c);
 void x86_counter_write(int idx, u64 val);
+void x86_go_on(struct x86_cpu *c, bool frozen);
+u64 x86_aim(struct kpmu_hw *hw, int idx);
+void x86_set_period(struct kpmu_hw *hw, u64 period);
 bool x86_ask(void);
 void x86_asked(void);
 void x86_keep(bool on);

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Rates: an event that overflows too often is throttled until the next tick; one
+ * that asks for a frequency gets its period adjusted to it.
+ * perf_event_open(2), sample_freq; /proc/sys/kernel/perf_event_max_sample_rate.
+ *
+ * Overflows do most of it by themselves.  A timer per CPU does what they cannot:
+ * let throttled events go on, and adjust those that do not overflow because
+ * their period has become too long.  It runs only while there is such an event.
+ */
+#include <linux/hrtimer.h>
+#include <linux/irq_work.h>
+#include <linux/jiffies.h>
+#include <linux/kprobes.h>
+#include <linux/math64.h>
+
+#include "../compat/compat.h"
+#include "../sched/sched.h"
+#include "../trace/stats.h"
+#include "rate.h"
+#include "sampling.h"
+
+int kpmu_sysctl_max_rate = 100000;
+
+/**
+ * struct rate_cpu - a CPU's timer
+ * @timer: every tick, while @armed
+ * @armed: it runs, or is about to
+ * @arm: starts it, for whoever is in an NMI
+ * @cpu: whose it is
+ */
+struct rate_cpu {
+	struct hrtimer timer;
+	bool armed;
+	struct irq_work arm;
+	int cpu;
+};
+
+static DEFINE_PER_CPU(struct rate_cpu, rate_cpu);
+
+/* The event or its group has been standing still, and goes on */
+static void unthrottle(struct kpmu_event *e)
+{
+	struct kpmu_sampling *s = e->sampling;
+
+	if (!s || !s->throttled)
+		return;
+	s->throttled = false;
+	s->hits = 0;
+	if (kpmu_is_leader(e))
+		kpmu_recorder()->throttle(e, false);
+}
+
+static void throttle(struct kpmu_event *e)
+{
+	kpmu_counters_halt(&e->hw);
+	if (!e->sampling)
+		return;
+	e->sampling->throttled = true;
+	if (kpmu_is_leader(e))
+		kpmu_recorder()->throttle(e, true);
+}
+
+/* One member too fast stops its whole group, whose counts belong together */
+static noinline void throttle_group(struct kpmu_event *leader)
+{
+	struct kpmu_event *e;
+
+	kpmu_stat_inc(throttled);
+	throttle(leader);
+	kpmu_for_each_member(e, leader)
+		throttle(e);
+	kpmu_rate_arm();
+}
+NOKPROBE_SYMBOL(throttle_group);
+
+/**
+ * kpmu_rate_account() - count an overflow
+ * @e: the event
+ *
+ * Context: NMI, or IRQs off on the CPU where the event is.
+ * Return: true if that was one more than a tick may have: it is throttled.
+ */
+bool kpmu_rate_account(struct kpmu_event *e)
+{
+	struct kpmu_sampling *s = e->sampling;
+	unsigned long now = READ_ONCE(jiffies);
+
+	if (unlikely(s->throttled)) {
+		/* It has lost and regained its counter since */
+		unthrottle(e);
+	}
+	if (s->window != now) {
+		s->window = now;
+		s->hits = 1;
+		return false;
+	}
+	if (++s->hits <= DIV_ROUND_UP(READ_ONCE(kpmu_sysctl_max_rate), HZ))
+		return false;
+	throttle_group(e->leader);
+	return true;
+}
+NOKPROBE_SYMBOL(kpmu_rate_account);
+
+/* The period that would give the frequency, if @events took @ns */
+static u64 ideal(u32 freq, u64 events, u64 ns)
+{
+	int shift = fls64(events) > 33 ? fls64(events) - 33 : 0;
+
+	/* Less than 2^33 * 2^30: no overflow.  @ns is some ticks at most */
+	return div64_u64((events >> shift) * NSEC_PER_SEC, ns * freq) << shift;
+}
+
+/*
+ * Half of the way to the ideal at each step, so that one odd interval does not
+ * matter much; and not more than 8 times up, 2 times down.
+ */
+static void retune(struct kpmu_event *e, u64 events, u64 ns)
+{
+	u64 old = e->hw.period, new = ideal(e->sampling->freq, events, ns);
+
+	new = clamp(new, old / 2, old * 8);
+	e->hw.period = clamp_t(u64, old + ((s64)(new - old) / 2), 1,
+			       S64_MAX / 16);
+	/* From 1 it has to get away somehow */
+	if (e->hw.period == old && new > old)
+		e->hw.period++;
+}
+
+/**
+ * kpmu_rate_adjust() - an event with a frequency has overflowed
+ * @e: the event
+ * @events: how many since the overflow before
+ *
+ * Time is that of the event's context: a task that sleeps is not slow.
+ *
+ * Context: NMI, or IRQs off on the CPU where the event is.
+ */
+void kpmu_rate_adjust(struct kpmu_event *e, u64 events)
+{
+	struct kpmu_sampling *s = e->sampling;
+	u64 now = kpmu_ctx_now(e->ctx), ns = now - s->seen;
+
+	s->seen = now;
+	/* After a pause it says nothing about the rate: the timer sees to those */
+	if (ns && ns < 2 * TICK_NSEC)
+		retune(e, events, ns);
+}
+NOKPROBE_SYMBOL(kpmu_rate_adjust);
+
+/* It has not overflowed for a tick, but counted: is its period too long? */
+static void look_at(struct kpmu_event *e)
+{
+	struct kpmu_sampling *s = e->sampling;
+	u64 now = kpmu_ctx_now(e->ctx), ns = now - s->looked;
+	u64 count = e->hw.source->read(&e->hw), events = count - s->counted;
+
+	s->looked = now;
+	s->counted = count;
+	if (now - s->seen < TICK_NSEC || !events || !ns || ns > 8 * TICK_NSEC)
+		return;
+	retune(e, events, ns);
+	if ((s64)(e->hw.next - count) > 2 * (s64)e->hw.period)
+		e->hw.source->set_period(&e->hw, e->hw.period);
+}
+
+/* Return: it needs the timer */
+static bool tick_event(struct kpmu_event *e)
+{
+	struct kpmu_sampling *s = e->sampling;
+
+	if (!s || !s->stopped)
+		kpmu_counters_resume(&e->hw);
+	if (!s)
+		return false;
+	unthrottle(e);
+	if (!s->freq)
+		return false;
+	if (e->hw.idx >= 0)
+		look_at(e);
+	return true;
+}
+
+static bool tick_group(struct kpmu_event *leader)
+{
+	struct kpmu_event *e;
+	bool more = tick_event(leader);
+
+	kpmu_for_each_member(e, leader)
+		more |= tick_event(e);
+	return more;
+}
+
+static enum hrtimer_restart tick(struct hrtimer *timer)
+{
+	struct rate_cpu *r = container_of(timer, struct rate_cpu, timer);
+	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
+	bool more = false;
+	int i;
+
+	WRITE_ONCE(r->armed, false);
+	/* Its CPU has gone offline, and left it to another */
+	if (r->cpu != smp_processor_id() || !kc->applied)
+		return HRTIMER_NORESTART;
+	for (i = 0; i < kc->applied->nr; i++)
+		more |= tick_group(kc->applied->groups[i]);
+	if (!more && !READ_ONCE(r->armed))
+		return HRTIMER_NORESTART;
+	WRITE_ONCE(r->armed, true);
+	hrtimer_forward_now(timer, ns_to_ktime(TICK_NSEC));
+	return HRTIMER_RESTART;
+}
+
+static void start(struct rate_cpu *r)
+{
+	if (!hrtimer_is_queued(&r->timer))
+		hrtimer_start(&r->timer, ns_to_ktime(TICK_NSEC),
+			      HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+static void arm(struct irq_work *work)
+{
+	start(container_of(work, struct rate_cpu, arm));
+}
+
+/**
+ * kpmu_rate_arm() - an event here needs the timer
+ *
+ * Context: any, NMI too; on the CPU.
+ */
+void kpmu_rate_arm(void)
+{
+	struct rate_cpu *r = this_cpu_ptr(&rate_cpu);
+
+	if (READ_ONCE(r->armed))
+		return;
+	WRITE_ONCE(r->armed, true);
+	irq_work_queue(&r->arm);
+}
+NOKPROBE_SYMBOL(kpmu_rate_arm);
+
+struct new_period {
+	struct kpmu_event *event;
+	u64 period;
+};
+
+static int period_owned(struct kpmu_ctx *ctx, void *data)
+{
+	struct new_period *n = data;
+	struct kpmu_event *e = n->event;
+
+	if (e->sampling->freq) {
+		e->sampling->freq = n->period;
+		return 0;
+	}
+	e->hw.source->set_period(&e->hw, n->period);
+	if (!e->sampling->stopped)
+		kpmu_counters_resume(&e->hw);
+	return 0;
+}
+
+/**
+ * kpmu_event_period() - another period, or another frequency, from now on
+ * @e: the event
+ * @period: events, or Hz for an event that has a frequency
+ *
+ * Context: task.  perf_event_open(2), PERF_EVENT_IOC_PERIOD.
+ * Return: 0; -EINVAL for an event that does not sample, for 0, for more than
+ * may be.
+ */
+int kpmu_event_period(struct kpmu_event *e, u64 period)
+{
+	struct new_period n = { .event = e, .period = period };
+
+	if (!e->hw.period || !period)
+		return -EINVAL;
+	if (e->flags & KPMU_ATTR_FREQ) {
+		if (period > READ_ONCE(kpmu_sysctl_max_rate))
+			return -EINVAL;
+	} else if (period >> 63) {
+		return -EINVAL;
+	}
+	return kpmu_ctx_call(e->ctx, period_owned, &n);
+}
+
+void __init kpmu_rates_init(void)
+{
+	struct rate_cpu *r;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		r = per_cpu_ptr(&rate_cpu, cpu);
+		r->cpu = cpu;
+		kpmu_hrtimer_setup(&r->timer, tick, CLOCK_MONOTONIC,
+				   HRTIMER_MODE_REL_PINNED_HARD);
+		init_irq_work(&r->arm, arm);
+	}
+}
+
+/* No event is left */
+void kpmu_rates_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		irq_work_sync(&per_cpu(rate_cpu, cpu).arm);
+		hrtimer_cancel(&per_cpu(rate_cpu, cpu).timer);
+	}
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the page tables say of an address, without locks and faults. */
+#include <linux/io.h>
+#include <linux/irqflags.h>
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+#include <linux/sched.h>
+#include <linux/uaccess.h>
+
+#include "sample.h"
+
+/**
+ * kpmu_phys_of() - the physical address of a virtual one
+ * @addr: of the kernel, or of current's memory
+ *
+ * Context: any, NMI too.
+ * Return: the address; 0 if it is not known.
+ */
+u64 kpmu_phys_of(u64 addr)
+{
+	struct page *page;
+	u64 phys = 0;
+
+	if (!addr)
+		return 0;
+	if (addr >= TASK_SIZE) {
+		if (virt_addr_valid((void *)addr) &&
+		    !(addr >= VMALLOC_START && addr < VMALLOC_END))
+			phys = virt_to_phys((void *)addr);
+		return phys;
+	}
+	if (!current->mm)
+		return 0;
+	pagefault_disable();
+	if (get_user_page_fast_only(addr, 0, &page)) {
+		phys = page_to_phys(page) + offset_in_page(addr);
+		put_page(page);
+	}
+	pagefault_enable();
+	return phys;
+}
+
+/* The levels of a table that cannot go away: IRQs are off */
+static u64 walk(struct mm_struct *mm, u64 addr)
+{
+	pgd_t pgd = READ_ONCE(*pgd_offset(mm, addr));
+	p4d_t p4d;
+	pud_t pud;
+	pmd_t pmd;
+
+	if (pgd_none(pgd) || pgd_bad(pgd))
+		return 0;
+	p4d = READ_ONCE(*p4d_offset(&pgd, addr));
+	if (!p4d_present(p4d))
+		return 0;
+	pud = READ_ONCE(*pud_offset(&p4d, addr));
+	if (!pud_present(pud))
+		return 0;
+	if (pud_leaf(pud))
+		return PUD_SIZE;
+	pmd = READ_ONCE(*pmd_offset(&pud, addr));
+	if (!pmd_present(pmd))
+		return 0;
+	if (pmd_leaf(pmd))
+		return PMD_SIZE;
+	return pte_present(*pte_offset_kernel(&pmd, addr)) ? PAGE_SIZE : 0;
+}
+
+/**
+ * kpmu_page_size_of() - how large the page of an address is
+ * @addr: of the kernel, or of current's memory
+ *
+ * Context: any, NMI too.
+ * Return: bytes; 0 if there is no page.
+ */
+u64 kpmu_page_size_of(u64 addr)
+{
+	struct mm_struct *mm = current->mm ?: current->active_mm;
+	unsigned long flags;
+	u64 size;
+
+	if (!addr || !mm)
+		return 0;
+	/* A kernel thread has the kernel's part of any mm, and no other */
+	if (!current->mm && addr < TASK_SIZE_MAX)
+		return 0;
+	local_irq_save(flags);
+	size = walk(mm, addr);
+	local_irq_restore(flags);
+	return size;
+}

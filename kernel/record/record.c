@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Records: header, trailer, and those that tell of the ring itself. */
+#include <linux/pid_namespace.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/clock.h>
+#include <linux/timekeeping.h>
+
+#include "record.h"
+
+/**
+ * kpmu_record_clock() - the time, by an event's clock
+ * @e: the event
+ *
+ * Context: any, NMI too for the clocks that such events may have.
+ */
+u64 kpmu_record_clock(const struct kpmu_event *e)
+{
+	switch (e->clockid) {
+	case -1:
+		return local_clock();
+	case CLOCK_MONOTONIC:
+		return ktime_get_mono_fast_ns();
+	case CLOCK_MONOTONIC_RAW:
+		return ktime_get_raw_fast_ns();
+	case CLOCK_REALTIME:
+		return ktime_get_real_ns();
+	case CLOCK_BOOTTIME:
+		return ktime_get_boottime_ns();
+	default:
+		return ktime_get_clocktai_ns();
+	}
+}
+
+/**
+ * kpmu_record_id() - a task's id in the pid namespace of an event's opener
+ * @e: the event
+ * @task: the task
+ * @type: of the process or of the thread
+ *
+ * Context: any, NMI too.
+ * Return: the id; 0 for the idle task and for one out of the namespace's sight; -1
+ * for one that is gone.
+ */
+u32 kpmu_record_id(const struct kpmu_event *e, struct task_struct *task,
+		   enum pid_type type)
+{
+	struct pid_namespace *ns = kpmu_root_of(e)->sampling->ns;
+
+	if (!pid_alive(task))
+		return -1;
+	/* The usual case without a look at struct pid */
+	if (likely(ns == &init_pid_ns))
+		return type == PIDTYPE_PID ? task->pid : task->tgid;
+	return __task_pid_nr_ns(task, type, ns);
+}
+
+/* The words that say whose a record is, in the order of a trailer */
+static void put_trailer(struct kpmu_record *r, const struct kpmu_event *e)
+{
+	u64 type = e->sampling->sample_type;
+	u64 words[6], *p = words;
+
+	if (type & KPMU_SAMPLE_TID)
+		*p++ = kpmu_record_ids(e, r->task);
+	if (type & KPMU_SAMPLE_TIME)
+		*p++ = kpmu_record_clock(e);
+	if (type & KPMU_SAMPLE_ID)
+		*p++ = e->id;
+	if (type & KPMU_SAMPLE_STREAM_ID)
+		*p++ = e->sampling->stream_id;
+	if (type & KPMU_SAMPLE_CPU)
+		*p++ = raw_smp_processor_id();
+	if (type & KPMU_SAMPLE_IDENTIFIER)
+		*p++ = e->id;
+	kpmu_ring_put(&r->h, words, (p - words) * sizeof(u64));
+}
+
+struct lost_record {
+	struct perf_event_header header;
+	u64 id;
+	u64 lost;
+};
+
+/* What was lost before this record */
+static noinline void put_lost(struct kpmu_record *r,
+			      const struct kpmu_event *root)
+{
+	struct lost_record lost = {
+		.header = {
+			.type = PERF_RECORD_LOST,
+			.size = sizeof(lost) + root->sampling->trailer,
+		},
+		.id = root->id,
+		.lost = r->h.lost,
+	};
+
+	kpmu_ring_put(&r->h, &lost, sizeof(lost));
+	if (root->sampling->trailer)
+		put_trailer(r, root);
+}
+
+/**
+ * kpmu_record_room() - take room for a record
+ * @r: filled in, but for its task
+ * @e: whose it is; it has a sampling part
+ * @size: bytes of it, with header and trailer, a multiple of 8, at most
+ *	KPMU_RECORD_MAX
+ *
+ * All of it must be put, then kpmu_record_done() called.
+ *
+ * Context: any, NMI too; on the CPU that the event's records come from.
+ * Return: false if it has no ring, or that has no room: it is counted as lost.
+ */
+bool kpmu_record_room(struct kpmu_record *r, struct kpmu_event *e, u32 size)
+{
+	struct kpmu_event *root = e->root ?: e;
+
+	r->event = e;
+	r->task = current;
+	rcu_read_lock();
+	r->ring = rcu_dereference(root->ring);
+	if (unlikely(!r->ring))
+		goto none;
+	/* Children of a task's event may run on several CPUs, a ring is of one */
+	if (unlikely(e->root && e->cpu < 0))
+		goto lost;
+	if (unlikely(!kpmu_ring_begin(r->ring, &r->h, size,
+				      sizeof(struct lost_record) +
+				      root->sampling->trailer)))
+		goto lost;
+	if (unlikely(r->h.lost))
+		put_lost(r, root);
+	return true;
+lost:
+	if (r->ring->nr_pages)
+		atomic64_inc(&root->sampling->lost);
+none:
+	rcu_read_unlock();
+	return false;
+}
+
+/**
+ * kpmu_record_done() - a record is complete
+ * @r: from kpmu_record_room()
+ *
+ * Context: as kpmu_record_room().
+ * Return: whether it passed the ring's mark.
+ */
+bool kpmu_record_done(struct kpmu_record *r)
+{
+	bool wake = kpmu_ring_commit(r->ring, &r->h);
+
+	rcu_read_unlock();
+	return wake;
+}
+
+/**
+ * kpmu_record_begin_of() - begin a record other than a sample
+ * @r: filled in
+ * @e: whose it is
+ * @type: PERF_RECORD_*
+ * @misc: PERF_RECORD_MISC_*
+ * @size: bytes between header and trailer, a multiple of 8
+ * @task: the task that the trailer names
+ *
+ * If it returns true so many bytes must be put, then kpmu_record_end() called.
+ *
+ * Context: any, NMI too; on the CPU that the event's records come from.
+ * Return: false if there is no ring, or no room: it is counted as lost.
+ */
+bool kpmu_record_begin_of(struct kpmu_record *r, struct kpmu_event *e, u32 type,
+			  u16 misc, u32 size, struct task_struct *task)
+{
+	struct perf_event_header header = { .type = type, .misc = misc };
+
+	size += sizeof(header) + e->sampling->trailer;
+	if (size > KPMU_RECORD_MAX || !kpmu_record_room(r, e, size))
+		return false;
+	r->task = task;
+	header.size = size;
+	kpmu_ring_put(&r->h, &header, sizeof(header));
+	return true;
+}
+
+/**
+ * kpmu_record_begin() - begin a record that current is the task of
+ * @r: filled in
+ * @e: whose it is
+ * @type: PERF_RECORD_*
+ * @misc: PERF_RECORD_MISC_*
+ * @size: bytes between header and trailer, a multiple of 8
+ *
+ * See kpmu_record_begin_of().
+ */
+bool kpmu_record_begin(struct kpmu_record *r, struct kpmu_event *e, u32 type,
+		       u16 misc, u32 size)
+{
+	return kpmu_record_begin_of(r, e, type, misc, size, current);
+}
+
+/**
+ * kpmu_record_end() - a record is complete but for its trailer
+ * @r: from kpmu_record_begin()
+ *
+ * Context: as kpmu_record_begin().
+ */
+void kpmu_record_end(struct kpmu_record *r)
+{
+	struct kpmu_event *root;
+
+	if (r->event->sampling->trailer)
+		put_trailer(r, r->event);
+	root = r->event->root ?: r->event;
+	if (kpmu_record_done(r) && root->fasync)
+		kpmu_notify(root);
+}
+
+/**
+ * kpmu_record_throttle() - say that a group is throttled, or is not any more
+ * @e: an event of the group; the record is the leader's
+ * @on: it is throttled
+ *
+ * Context: any, NMI too; on the CPU where the event counts.
+ */
+void kpmu_record_throttle(struct kpmu_event *e, bool on)
+{
+	struct kpmu_event *leader = READ_ONCE(e->leader);
+	struct kpmu_record r;
+	u64 body[3];
+
+	if (!leader->sampling ||
+	    !kpmu_record_begin(&r, leader, on ? PERF_RECORD_THROTTLE :
+						PERF_RECORD_UNTHROTTLE,
+			       0, sizeof(body)))
+		return;
+	body[0] = kpmu_record_clock(leader);
+	body[1] = leader->id;
+	body[2] = leader->sampling->stream_id;
+	kpmu_record_put(&r, body, sizeof(body));
+	kpmu_record_end(&r);
+}

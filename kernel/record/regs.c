@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Registers and the user's stack.  arch/x86's <asm/perf_regs.h> numbers them. */
+#include <linux/kernel.h>
+#include <linux/sched/task_stack.h>
+#include <linux/uaccess.h>
+#include <uapi/asm/perf_regs.h>
+
+#include "../compat/compat.h"
+#include "sample.h"
+
+#define REG(name, field) \
+	[PERF_REG_X86_##name] = offsetof(struct pt_regs, field)
+
+static const u8 offsets[] = {
+	REG(AX, ax), REG(BX, bx), REG(CX, cx), REG(DX, dx), REG(SI, si),
+	REG(DI, di), REG(BP, bp), REG(SP, sp), REG(IP, ip), REG(FLAGS, flags),
+	REG(CS, cs), REG(SS, ss), REG(R8, r8), REG(R9, r9), REG(R10, r10),
+	REG(R11, r11), REG(R12, r12), REG(R13, r13), REG(R14, r14),
+	REG(R15, r15),
+};
+
+/* Those that the kernel's entry code may not have saved yet */
+#define CALLEE_SAVED	(BIT_ULL(PERF_REG_X86_BX) |			\
+			 GENMASK_ULL(PERF_REG_X86_R15, PERF_REG_X86_R12))
+
+/**
+ * kpmu_regs_abi() - does current run 32 or 64 bit code?
+ *
+ * Context: any.
+ * Return: PERF_SAMPLE_REGS_ABI_*.
+ */
+u64 kpmu_regs_abi(void)
+{
+	return user_64bit_mode(task_pt_regs(current)) ?
+		PERF_SAMPLE_REGS_ABI_64 : PERF_SAMPLE_REGS_ABI_32;
+}
+
+/**
+ * kpmu_user_regs_find() - where the registers of user mode are
+ * @u: filled in
+ * @regs: registers at the overflow
+ *
+ * An NMI that hits the kernel may do so while it saves them.
+ *
+ * Context: any, NMI too.
+ */
+void kpmu_user_regs_find(struct kpmu_user_regs *u, const struct pt_regs *regs)
+{
+	const struct pt_regs *saved = task_pt_regs(current);
+
+	u->regs = NULL;
+	u->abi = PERF_SAMPLE_REGS_ABI_NONE;
+	u->partial = false;
+	if (user_mode((struct pt_regs *)regs)) {
+		u->regs = regs;
+	} else if (!kpmu_is_user_task(current)) {
+		return;
+	} else if (in_nmi()) {
+		if (regs->sp > (unsigned long)&saved->r11 &&
+		    regs->sp <= (unsigned long)(saved + 1))
+			return;
+		u->partial = true;
+	}
+	if (!u->regs)
+		u->regs = saved;
+	u->abi = kpmu_regs_abi();
+}
+
+/**
+ * kpmu_regs_put() - the registers of a mask
+ * @r: the record
+ * @regs: the registers
+ * @mask: which, by PERF_REG_X86_*
+ * @partial: those that the callee keeps are not known: -1
+ */
+void kpmu_regs_put(struct kpmu_record *r, const struct pt_regs *regs, u64 mask,
+		   bool partial)
+{
+	u64 words[ARRAY_SIZE(offsets)], *p = words;
+
+	for (; mask; mask &= mask - 1) {
+		int i = __builtin_ctzll(mask);
+
+		if (partial && CALLEE_SAVED & BIT_ULL(i))
+			*p++ = -1;
+		else
+			*p++ = *(u64 *)((u8 *)regs + offsets[i]);
+	}
+	kpmu_record_put(r, words, (p - words) * sizeof(u64));
+}
+
+/**
+ * kpmu_stack_size() - how much of the user's stack goes into a sample
+ * @u: registers of user mode
+ * @asked: attr.sample_stack_user
+ * @room: bytes that the record may have yet, for the dump and its two sizes
+ *
+ * Context: any.
+ * Return: bytes, a multiple of 8; 0 if there is no stack.
+ */
+u32 kpmu_stack_size(const struct kpmu_user_regs *u, u32 asked, u32 room)
+{
+	u64 to_end;
+
+	if (!u->regs || !current->mm || room < 2 * sizeof(u64))
+		return 0;
+	if (!u->regs->sp || u->regs->sp >= TASK_SIZE)
+		return 0;
+	to_end = TASK_SIZE - u->regs->sp;
+	room -= 2 * sizeof(u64);
+	return round_down(min_t(u64, min(asked, room), to_end), sizeof(u64));
+}
+
+/**
+ * kpmu_stack_put() - a dump of the user's stack
+ * @r: the record
+ * @u: registers of user mode
+ * @size: from kpmu_stack_size()
+ *
+ * The size of the dump, the dump, how much of it could be copied.
+ */
+void kpmu_stack_put(struct kpmu_record *r, const struct kpmu_user_regs *u,
+		    u32 size)
+{
+	u64 word = size, done = 0, len, failed;
+	void *to;
+
+	kpmu_record_put(r, &word, sizeof(word));
+	if (!size)
+		return;
+	while (done < size) {
+		to = kpmu_ring_span(&r->h, &len);
+		len = min_t(u64, len, size - done);
+		failed = copy_from_user_nmi(to, (void __user *)(u->regs->sp + done),
+					    len);
+		kpmu_ring_skip(&r->h, len);
+		done += len;
+		if (failed) {
+			word = done - failed;
+			break;
+		}
+	}
+	while (done < size) {
+		kpmu_ring_span(&r->h, &len);
+		len = min_t(u64, len, size - done);
+		kpmu_ring_skip(&r->h, len);
+		done += len;
+	}
+	kpmu_record_put(r, &word, sizeof(word));
+}

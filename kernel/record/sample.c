@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Samples: a table, a row for each PERF_SAMPLE bit, in the order in which the
+ * fields stand in a record, which is not that of the bits.
+ *
+ * Most samples hold nothing but fields of one word each.  Their size is known
+ * when the event is opened, and they are written straight into the ring.
+ */
+#include <linux/cgroup.h>
+#include <linux/perf_event.h>
+
+#include "../compat/compat.h"
+#include "sample.h"
+
+/* Bytes of a fixed sample at most */
+#define FIXED_WORDS	10
+
+/* What a word of data source says when nothing is known: all levels "not available" */
+#define NO_DATA_SRC	0x1e05080021ULL
+
+static u32 size_read(struct kpmu_filling *f)
+{
+	return kpmu_values_size(f->e);
+}
+
+static void put_read(struct kpmu_filling *f)
+{
+	kpmu_values_put(&f->r, f->e);
+}
+
+static u32 size_chain(struct kpmu_filling *f)
+{
+	f->chain = kpmu_chain_take(f->e, f->s->regs);
+	return (1 + (f->chain ? f->chain->nr : 0)) * sizeof(u64);
+}
+
+static void put_chain(struct kpmu_filling *f)
+{
+	if (f->chain)
+		kpmu_ring_put(&f->r.h, f->chain,
+			      (1 + f->chain->nr) * sizeof(u64));
+	else
+		kpmu_fill_word(f, 0);
+}
+
+static u32 raw_bytes(const struct kpmu_hit *s)
+{
+	return s->raw ? s->raw_size : 0;
+}
+
+/* The length, which counts the padding, then the data up to a whole word */
+static u32 size_raw(struct kpmu_filling *f)
+{
+	return ALIGN(sizeof(u32) + raw_bytes(f->s), sizeof(u64));
+}
+
+static void put_raw(struct kpmu_filling *f)
+{
+	static const u8 zeros[sizeof(u64)];
+	u32 size = size_raw(f) - sizeof(u32), raw = raw_bytes(f->s);
+
+	kpmu_ring_put(&f->r.h, &size, sizeof(size));
+	kpmu_ring_put(&f->r.h, f->s->raw, raw);
+	kpmu_ring_put(&f->r.h, zeros, size - raw);
+}
+
+static u32 size_regs(const struct pt_regs *regs, u64 mask)
+{
+	return (1 + (regs ? hweight64(mask) : 0)) * sizeof(u64);
+}
+
+static u32 size_regs_user(struct kpmu_filling *f)
+{
+	kpmu_user_regs_find(&f->user, f->s->regs);
+	return size_regs(f->user.regs, f->e->sampling->regs_user);
+}
+
+static void put_regs_user(struct kpmu_filling *f)
+{
+	kpmu_fill_word(f, f->user.abi);
+	if (f->user.regs)
+		kpmu_regs_put(&f->r, f->user.regs, f->e->sampling->regs_user,
+			      f->user.partial);
+}
+
+static u32 size_regs_intr(struct kpmu_filling *f)
+{
+	return size_regs(f->s->regs, f->e->sampling->regs_intr);
+}
+
+static void put_regs_intr(struct kpmu_filling *f)
+{
+	kpmu_fill_word(f, f->s->regs ? kpmu_regs_abi() : 0);
+	if (f->s->regs)
+		kpmu_regs_put(&f->r, f->s->regs, f->e->sampling->regs_intr,
+			      false);
+}
+
+/* Sized last: it gets what the others leave */
+static u32 size_stack(struct kpmu_filling *f)
+{
+	kpmu_user_regs_find(&f->user, f->s->regs);
+	f->stack = kpmu_stack_size(&f->user, f->e->sampling->stack_user,
+				   f->room);
+	return sizeof(u64) + (f->stack ? f->stack + sizeof(u64) : 0);
+}
+
+static void put_stack(struct kpmu_filling *f)
+{
+	kpmu_stack_put(&f->r, &f->user, f->stack);
+}
+
+static u32 size_word(struct kpmu_filling *f)
+{
+	return sizeof(u64);
+}
+
+/* What this hardware does not tell */
+static void put_zero(struct kpmu_filling *f)
+{
+	kpmu_fill_word(f, 0);
+}
+
+static void put_data_src(struct kpmu_filling *f)
+{
+	kpmu_fill_word(f, NO_DATA_SRC);
+}
+
+static void put_phys_addr(struct kpmu_filling *f)
+{
+	kpmu_fill_word(f, kpmu_phys_of(f->s->addr));
+}
+
+static void put_cgroup(struct kpmu_filling *f)
+{
+	struct cgroup_subsys_state *css;
+	u64 id = 0;
+
+	rcu_read_lock();
+	css = kpmu_task_css(current);
+	if (css)
+		id = cgroup_id(css->cgroup);
+	rcu_read_unlock();
+	kpmu_fill_word(f, id);
+}
+
+static void put_data_page(struct kpmu_filling *f)
+{
+	kpmu_fill_word(f, kpmu_page_size_of(f->s->addr));
+}
+
+static void put_code_page(struct kpmu_filling *f)
+{
+	kpmu_fill_word(f, kpmu_page_size_of(instruction_pointer(f->s->regs)));
+}
+
+/**
+ * struct field - a field of a sample
+ * @bit: KPMU_SAMPLE_*
+ * @size: how many bytes it takes now; NULL for the fixed ones, see put_fixed()
+ * @put: write that many
+ * @last: its size depends on what the others take
+ */
+struct field {
+	u64 bit;
+	u32 (*size)(struct kpmu_filling *f);
+	void (*put)(struct kpmu_filling *f);
+	bool last;
+};
+
+static const struct field fields[] = {
+	{ KPMU_SAMPLE_IDENTIFIER },
+	{ KPMU_SAMPLE_IP },
+	{ KPMU_SAMPLE_TID },
+	{ KPMU_SAMPLE_TIME },
+	{ KPMU_SAMPLE_ADDR },
+	{ KPMU_SAMPLE_ID },
+	{ KPMU_SAMPLE_STREAM_ID },
+	{ KPMU_SAMPLE_CPU },
+	{ KPMU_SAMPLE_PERIOD },
+	{ KPMU_SAMPLE_READ, size_read, put_read },
+	{ KPMU_SAMPLE_CALLCHAIN, size_chain, put_chain },
+	{ KPMU_SAMPLE_RAW, size_raw, put_raw },
+	/* KPMU_SAMPLE_BRANCH_STACK: refused when opened */
+	{ KPMU_SAMPLE_REGS_USER, size_regs_user, put_regs_user },
+	{ KPMU_SAMPLE_STACK_USER, size_stack, put_stack, true },
+	{ KPMU_SAMPLE_WEIGHT, size_word, put_zero },
+	{ KPMU_SAMPLE_WEIGHT_STRUCT, size_word, put_zero },
+	{ KPMU_SAMPLE_DATA_SRC, size_word, put_data_src },
+	{ KPMU_SAMPLE_TRANSACTION, size_word, put_zero },
+	{ KPMU_SAMPLE_REGS_INTR, size_regs_intr, put_regs_intr },
+	{ KPMU_SAMPLE_PHYS_ADDR, size_word, put_phys_addr },
+	{ KPMU_SAMPLE_CGROUP, size_word, put_cgroup },
+	{ KPMU_SAMPLE_DATA_PAGE_SIZE, size_word, put_data_page },
+	{ KPMU_SAMPLE_CODE_PAGE_SIZE, size_word, put_code_page },
+	/* No source has an AUX area: the size of what is there */
+	{ KPMU_SAMPLE_AUX, size_word, put_zero },
+};
+
+/* The rows of fixed fields come first, and put_fixed() has them all */
+#define FIRST_VARIABLE	9
+
+/* The fixed fields, in the order of the table */
+static __always_inline u64 *put_fixed(u64 *p, const struct kpmu_event *e,
+				      const struct kpmu_hit *s)
+{
+	u64 type = e->sampling->sample_type;
+
+	if (type & KPMU_SAMPLE_IDENTIFIER)
+		*p++ = e->id;
+	if (type & KPMU_SAMPLE_IP)
+		*p++ = instruction_pointer(s->regs);
+	if (type & KPMU_SAMPLE_TID)
+		*p++ = kpmu_record_ids(e, current);
+	if (type & KPMU_SAMPLE_TIME)
+		*p++ = kpmu_record_clock(e);
+	if (type & KPMU_SAMPLE_ADDR)
+		*p++ = s->addr;
+	if (type & KPMU_SAMPLE_ID)
+		*p++ = e->id;
+	if (type & KPMU_SAMPLE_STREAM_ID)
+		*p++ = e->sampling->stream_id;
+	if (type & KPMU_SAMPLE_CPU)
+		*p++ = raw_smp_processor_id();
+	if (type & KPMU_SAMPLE_PERIOD)
+		*p++ = s->period;
+	return p;
+}
+
+/* Bytes that the fields take which have no fixed size */
+static noinline u32 measure(struct kpmu_filling *f)
+{
+	u64 type = f->e->sampling->sample_type;
+	const struct field *late = NULL;
+	u32 size = 0;
+	int i;
+
+	for (i = FIRST_VARIABLE; i < ARRAY_SIZE(fields); i++) {
+		if (!(type & fields[i].bit))
+			continue;
+		if (fields[i].last)
+			late = &fields[i];
+		else
+			size += fields[i].size(f);
+	}
+	if (late && f->room > size) {
+		f->room -= size;
+		size += late->size(f);
+	}
+	return size;
+}
+
+static noinline void put_variable(struct kpmu_filling *f)
+{
+	u64 type = f->e->sampling->sample_type;
+	int i;
+
+	for (i = FIRST_VARIABLE; i < ARRAY_SIZE(fields); i++)
+		if (type & fields[i].bit)
+			fields[i].put(f);
+}
+
+static u16 cpu_mode(struct pt_regs *regs)
+{
+	return user_mode(regs) ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
+}
+
+/* Header and fixed fields, straight into the ring unless they go round its end */
+static __always_inline void put_front(struct kpmu_filling *f, u32 size)
+{
+	struct perf_event_header header = {
+		.type = PERF_RECORD_SAMPLE,
+		.misc = cpu_mode(f->s->regs),
+		.size = size,
+	};
+	u32 fixed = f->e->sampling->fixed;
+	u64 words[FIXED_WORDS], len;
+	u64 *p = kpmu_ring_span(&f->r.h, &len);
+	bool straight = likely(len >= fixed);
+
+	if (!straight)
+		p = words;
+	memcpy(p, &header, sizeof(header));
+	put_fixed(p + 1, f->e, f->s);
+	if (straight)
+		kpmu_ring_skip(&f->r.h, fixed);
+	else
+		kpmu_ring_put(&f->r.h, words, fixed);
+}
+
+/**
+ * kpmu_sample_write() - write a PERF_RECORD_SAMPLE
+ * @e: the event; it has a sampling part
+ * @s: what its source knows
+ *
+ * A sample that finds no room is counted as lost.
+ *
+ * Context: any, NMI too, preemption off; on the CPU where the event counts.
+ * Return: whether it was written.
+ */
+bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s)
+{
+	const struct kpmu_sampling *sampling = e->sampling;
+	bool variable = sampling->sample_type & ~KPMU_SAMPLE_FIXED;
+	u32 size = sampling->fixed;
+	struct kpmu_filling f;
+
+	if (!rcu_access_pointer(kpmu_root_of(e)->ring))
+		return false;
+	f.e = e;
+	f.s = s;
+	if (variable) {
+		f.chain = NULL;
+		f.room = KPMU_RECORD_MAX - size;
+		size += measure(&f);
+		if (size > KPMU_RECORD_MAX)
+			return false;
+	}
+	if (!kpmu_record_room(&f.r, e, size))
+		return false;
+	put_front(&f, size);
+	if (variable)
+		put_variable(&f);
+	kpmu_ring_sample(&f.r.h, sampling->wakeup_events);
+	kpmu_record_done(&f.r);
+	return true;
+}
+
+static const struct kpmu_recorder recorder = {
+	.sample = kpmu_sample_write,
+	.throttle = kpmu_record_throttle,
+};
+
+void __init kpmu_records_init(void)
+{
+	kpmu_recorder_set(&recorder);
+}

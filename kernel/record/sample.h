@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* PERF_RECORD_SAMPLE.  perf_event_open(2), "MMAP layout", PERF_SAMPLE_*. */
+#ifndef KPMU_SAMPLE_H
+#define KPMU_SAMPLE_H
+
+#include <linux/ptrace.h>
+
+#include "record.h"
+
+void kpmu_records_init(void);
+bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s);
+
+/**
+ * struct kpmu_frames - a call chain
+ * @nr: words in @ip
+ * @ip: addresses, innermost first, and marks of what they are (PERF_CONTEXT_*)
+ */
+struct kpmu_frames {
+	u64 nr;
+	u64 ip[];
+};
+
+/**
+ * struct kpmu_user_regs - what is known of the registers of user mode
+ * @regs: them; NULL if nothing is known
+ * @abi: PERF_SAMPLE_REGS_ABI_*
+ * @partial: those that the callee keeps were not saved
+ */
+struct kpmu_user_regs {
+	const struct pt_regs *regs;
+	u64 abi;
+	bool partial;
+};
+
+/**
+ * struct kpmu_filling - a sample on its way
+ * @e: the event
+ * @s: what its source knows
+ * @r: the record
+ * @room: bytes that the record may yet have
+ * @chain: the call chain, NULL if there is none
+ * @user: registers of user mode
+ * @stack: bytes of the user's stack that go into the sample
+ */
+struct kpmu_filling {
+	struct kpmu_event *e;
+	const struct kpmu_hit *s;
+	struct kpmu_record r;
+	u32 room;
+	const struct kpmu_frames *chain;
+	struct kpmu_user_regs user;
+	u32 stack;
+};
+
+static inline void kpmu_fill_word(struct kpmu_filling *f, u64 word)
+{
+	kpmu_ring_put(&f->r.h, &word, sizeof(word));
+}
+
+/* read.c */
+u32 kpmu_values_size(const struct kpmu_event *e);
+void kpmu_values_put(struct kpmu_record *r, struct kpmu_event *e);
+
+/* chain.c */
+int kpmu_chains_get(void);
+void kpmu_chains_exit(void);
+const struct kpmu_frames *kpmu_chain_take(const struct kpmu_event *e,
+					  struct pt_regs *regs);
+
+/* regs.c */
+void kpmu_user_regs_find(struct kpmu_user_regs *u, const struct pt_regs *regs);
+u64 kpmu_regs_abi(void);
+void kpmu_regs_put(struct kpmu_record *r, const struct pt_regs *regs, u64 mask,
+		   bool partial);
+u32 kpmu_stack_size(const struct kpmu_user_regs *u, u32 asked, u32 room);
+void kpmu_stack_put(struct kpmu_record *r, const struct kpmu_user_regs *u,
+		    u32 size);
+
+/* addr.c */
+u64 kpmu_phys_of(u64 addr);
+u64 kpmu_page_size_of(u64 addr);
+
+#endif

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Where samples fall: on the model at every period-th event exactly, whatever
+ * happens between two of them.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include "event.h"
+#include "harness.h"
+#include "ring.h"
+#include "task.h"
+
+#define ROUNDS	2500006		/* 4 * 2500006 + 3 = 10,000,027 instructions */
+#define PERIOD	10000
+
+struct sample {
+	struct perf_event_header header;
+	uint64_t ip;
+	uint32_t pid, tid;
+	uint64_t time;
+	uint64_t period;
+};
+
+static struct perf_event_attr sampling(uint32_t type, uint64_t config,
+				       uint64_t period)
+{
+	struct perf_event_attr a = ev_attr(type, config);
+
+	a.sample_period = period;
+	a.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			PERF_SAMPLE_PERIOD;
+	return a;
+}
+
+static struct perf_event_attr insns(uint64_t period)
+{
+	return sampling(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, period);
+}
+
+struct seen {
+	int samples, others;
+	uint64_t ip, last;	/* of all samples, 0 if they differ */
+	bool one_ip, in_order;
+};
+
+static struct seen look(struct ring *r, uint64_t period)
+{
+	struct seen s = { .one_ip = true, .in_order = true };
+	struct perf_event_header *h;
+
+	while ((h = ring_next(r))) {
+		const struct sample *sample = (void *)h;
+
+		if (h->type != PERF_RECORD_SAMPLE) {
+			printf("# record of type %u\n", h->type);
+			s.others++;
+			continue;
+		}
+		if (s.samples++ && sample->ip != s.ip)
+			s.one_ip = false;
+		s.ip = sample->ip;
+		if (sample->time < s.last || sample->period != period ||
+		    h->size != sizeof(*sample))
+			s.in_order = false;
+		s.last = sample->time;
+	}
+	return s;
+}
+
+/* A loop of 4 instructions and a period that 4 divides: always the same one */
+TEST(ten_million)
+{
+	ROWS("O-26 A-03 S-10 S-03 R-01");
+	struct perf_event_attr a = insns(PERIOD);
+	struct ring *r;
+	struct seen s;
+	int fd;
+
+	no_throttle();
+	fd = ev_must(&a, 0, -1, -1, 0);
+	r = ring_map(fd, 64);
+	work_counted(fd, ROUNDS, 0);
+	s = look(r, PERIOD);
+	EXPECT_EQ(ev_count(fd), WORK_INSNS(ROUNDS));
+	if (!exact()) {
+		EXPECT_GT(s.samples, 900);
+		return;
+	}
+	EXPECT_EQ(s.samples, WORK_INSNS(ROUNDS) / PERIOD);
+	EXPECT_EQ(s.others, 0);
+	EXPECT_TRUE(s.one_ip);
+	EXPECT_TRUE(s.in_order);
+	printf("# %d samples at %#llx\n", s.samples, (unsigned long long)s.ip);
+}
+
+/* Off and on again between any two: the distance goes on where it was */
+TEST(in_pieces)
+{
+	ROWS("O-26 I-01 I-02");
+	struct perf_event_attr a = insns(10007);
+	struct ring *r;
+	struct seen s;
+	uint64_t all = 0;
+	int fd, i;
+
+	no_throttle();
+	fd = ev_must(&a, 0, -1, -1, 0);
+	r = ring_map(fd, 64);
+	for (i = 1; i <= 1000; i++) {
+		work_counted(fd, i, 0);
+		all += WORK_INSNS(i);
+	}
+	s = look(r, 10007);
+	EXPECT_EQ(ev_count(fd), all);
+	if (exact())
+		EXPECT_EQ(s.samples, all / 10007);
+	EXPECT_EQ(s.others, 0);
+	EXPECT_TRUE(s.in_order);
+}
+
+TEST(branches_and_loads)
+{
+	ROWS("O-26 T-05");
+	struct perf_event_attr a = sampling(PERF_TYPE_HARDWARE,
+					PERF_COUNT_HW_BRANCH_INSTRUCTIONS, 999);
+	struct perf_event_attr b = sampling(PERF_TYPE_RAW, RAW_LOADS, 777);
+	struct ring *ra, *rb;
+	struct seen s;
+	int fa, fb;
+
+	no_throttle();
+	fa = ev_must(&a, 0, -1, -1, 0);
+	ra = ring_map(fa, 16);
+	work_counted(fa, 100000, 0);
+	s = look(ra, 999);
+	if (exact()) {
+		EXPECT_EQ(s.samples, WORK_BRANCHES(100000) / 999);
+		EXPECT_TRUE(s.one_ip);
+	}
+	fb = ev_must(&b, 0, -1, -1, 0);
+	rb = ring_map(fb, 16);
+	work_counted(fb, 100000, 0);
+	s = look(rb, 777);
+	if (exact()) {
+		EXPECT_EQ(s.samples, WORK_LOADS(100000) / 777);
+		EXPECT_TRUE(s.one_ip);
+	}
+	EXPECT_TRUE(s.in_order);
+}
+
+/* A period longer than the counter can be set to, and a tiny one */
+TEST(long_and_short)
+{
+	ROWS("O-26 A-03");
+	struct perf_event_attr a = insns(1ULL << 50), b = insns(2), c = insns(1);
+	struct ring *r;
+	struct seen s;
+	int fd;
+
+	no_throttle();
+	fd = ev_must(&a, 0, -1, -1, 0);
+	r = ring_map(fd, 1);
+	work_counted(fd, ROUNDS, 0);
+	EXPECT_EQ(ring_count(r, PERF_RECORD_SAMPLE), 0);
+	EXPECT_EQ(ev_count(fd), WORK_INSNS(ROUNDS));
+	fd = ev_must(&b, 0, -1, -1, 0);
+	r = ring_map(fd, 64);
+	work_counted(fd, 1000, 0);
+	s = look(r, 2);
+	printf("# period 2: %d samples of %d instructions\n", s.samples,
+	       WORK_INSNS(1000));
+	if (exact())
+		EXPECT_EQ(s.samples, WORK_INSNS(1000) / 2);
+	fd = ev_must(&c, 0, -1, -1, 0);
+	r = ring_map(fd, 64);
+	work_counted(fd, 1000, 0);
+	s = look(r, 1);
+	/* A counter cannot be set closer than two events to its overflow */
+	printf("# period 1: %d samples of %d instructions\n", s.samples,
+	       WORK_INSNS(1000));
+	EXPECT_GE(s.samples, WORK_INSNS(1000) / 2 - 1);
+	EXPECT_EQ(ev_count(fd), WORK_INSNS(1000));
+}
+
+struct job {
+	int fd, cpu, hops;
+	struct ring *r;
+	pthread_t thread;
+	struct seen seen;
+	uint64_t count;
+};
+
+static void *hop(void *arg)
+{
+	struct job *j = arg;
+	struct perf_event_attr a = insns(PERIOD);
+	int i;
+
+	pin_to(j->cpu);
+	j->fd = ev_must(&a, 0, -1, -1, 0);
+	j->r = ring_map(j->fd, 64);
+	for (i = 0; i < 40; i++) {
+		if (j->hops)
+			pin_to((j->cpu + i) % nr_cpus());
+		work_counted(j->fd, ROUNDS / 40, 0);
+	}
+	j->seen = look(j->r, PERIOD);
+	j->count = ev_count(j->fd);
+	return NULL;
+}
+
+static void jobs(struct __test *_metadata, int hops)
+{
+	uint64_t all = 40 * WORK_INSNS(ROUNDS / 40);
+	struct job j[4];
+	int i;
+
+	no_throttle();
+	for (i = 0; i < 4; i++) {
+		j[i] = (struct job){ .cpu = i % nr_cpus(), .hops = hops };
+		pthread_create(&j[i].thread, NULL, hop, &j[i]);
+	}
+	for (i = 0; i < 4; i++) {
+		pthread_join(j[i].thread, NULL);
+		EXPECT_EQ(j[i].count, all);
+		if (exact())
+			EXPECT_EQ(j[i].seen.samples, all / PERIOD);
+		EXPECT_EQ(j[i].seen.others, 0);
+		EXPECT_TRUE(j[i].seen.in_order);
+	}
+}
+
+TEST(four_tasks)
+{
+	ROWS("O-05 O-26");
+	jobs(_metadata, 0);
+}
+
+/* To another CPU between every two bursts */
+TEST(migrating)
+{
+	ROWS("O-05 O-26");
+	jobs(_metadata, 1);
+}
+
+/* Events that sample, beside others that only count, on shared counters */
+TEST(beside_counting)
+{
+	ROWS("O-26 Q-01");
+	struct perf_event_attr a = insns(5000);
+	int counting[3], fd, i;
+	struct ring *r;
+	struct seen s;
+
+	no_throttle();
+	fd = ev_must(&a, 0, -1, -1, 0);
+	r = ring_map(fd, 64);
+	for (i = 0; i < 3; i++)
+		counting[i] = ev_self(PERF_TYPE_RAW, RAW_LOADS + 0x100 * (i % 2),
+				      fd);
+	work_counted(fd, 100000, PERF_IOC_FLAG_GROUP);
+	s = look(r, 5000);
+	if (exact())
+		EXPECT_EQ(s.samples, WORK_INSNS(100000) / 5000);
+	EXPECT_EQ(ev_count(fd), WORK_INSNS(100000));
+	EXPECT_EQ(ev_count(counting[0]), WORK_LOADS(100000));
+	EXPECT_EQ(ev_count(counting[1]), WORK_STORES(100000));
+}
+
+TEST_HARNESS_MAIN
