@@ -307,6 +307,8 @@ static int make_event(struct request *r)
 		r->event = NULL;
 		return err;
 	}
+	if (r->who != current)
+		kpmu_sampling_for(r->event, r->who);
 	err = r->task ? attach_to_task(r) : attach_to_cpu(r);
 	if (err) {
 		kpmu_event_put(r->event);

@@ -132,6 +132,7 @@ int kpmu_event_refresh(struct kpmu_event *e, int n);
 
 /* sampling.c */
 int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr);
+void kpmu_sampling_for(struct kpmu_event *e, struct task_struct *who);
 struct kpmu_sampling *kpmu_sampling_blank(void);
 void kpmu_sampling_clone(struct kpmu_sampling *s,
 			 const struct kpmu_sampling *from);
