@@ -92,6 +92,37 @@ static __always_inline bool kpmu_is_user_task(const struct task_struct *task)
 #endif
 }
 
+/* Is a task that leaves its CPU still in want of one?  6.12 dequeues with delay */
+static __always_inline bool kpmu_task_is_runnable(struct task_struct *task)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+	return task_is_runnable(task);
+#else
+	return task->on_rq;
+#endif
+}
+
+/* Does a mapping hold what brk() gives, or the first thread's stack? */
+static inline bool kpmu_vma_is_heap(struct vm_area_struct *vma)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+	return vma_is_initial_heap(vma);
+#else
+	return vma->vm_start <= vma->vm_mm->brk &&
+	       vma->vm_end >= vma->vm_mm->start_brk;
+#endif
+}
+
+static inline bool kpmu_vma_is_stack(struct vm_area_struct *vma)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+	return vma_is_initial_stack(vma);
+#else
+	return vma->vm_start <= vma->vm_mm->start_stack &&
+	       vma->vm_end >= vma->vm_mm->start_stack;
+#endif
+}
+
 /* 6.15 folded the callback into the set-up call */
 static inline void kpmu_hrtimer_setup(struct hrtimer *timer,
 				      enum hrtimer_restart (*fn)(struct hrtimer *),
@@ -105,7 +136,7 @@ static inline void kpmu_hrtimer_setup(struct hrtimer *timer,
 #endif
 }
 
-/* Argument n (0 to 3) of the function an ftrace callback was entered for */
+/* Argument n (0 to 4) of the function an ftrace callback was entered for */
 static __always_inline unsigned long
 kpmu_ftrace_arg(struct ftrace_regs *fregs, int n)
 {
@@ -118,7 +149,8 @@ kpmu_ftrace_arg(struct ftrace_regs *fregs, int n)
 	case 0: return regs->di;
 	case 1: return regs->si;
 	case 2: return regs->dx;
-	default: return regs->cx;
+	case 3: return regs->cx;
+	default: return regs->r8;
 	}
 #endif
 }
@@ -180,6 +212,13 @@ static inline struct class *kpmu_class_create(const char *name)
 #define KPMU_LSM_OPEN_TAKES_ATTR 0
 #else
 #define KPMU_LSM_OPEN_TAKES_ATTR 1
+#endif
+
+/* The usual workqueue has a new name; the old one says so in the log */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+#define KPMU_SYSTEM_WQ	system_percpu_wq
+#else
+#define KPMU_SYSTEM_WQ	system_wq
 #endif
 
 #endif

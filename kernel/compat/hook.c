@@ -102,6 +102,80 @@ void kpmu_fhooks_unregister(void)
 	nr_fhooks = 0;
 }
 
+static void notrace lhook_entry(unsigned long ip, unsigned long parent_ip,
+				struct ftrace_ops *ops, struct ftrace_regs *fregs)
+{
+	struct kpmu_lhook *h = container_of(ops, struct kpmu_lhook, ops);
+
+	atomic_long_inc(&h->hits);
+	h->fn(fregs);
+}
+
+/**
+ * kpmu_lhooks_find() - which functions of a table can be attached to?
+ * @hooks: the table, must stay; .ok tells afterwards
+ * @n: its rows
+ *
+ * Context: may sleep.
+ */
+void kpmu_lhooks_find(struct kpmu_lhook *hooks, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		hooks[i].ops.func = lhook_entry;
+		hooks[i].ok = !ftrace_set_filter(&hooks[i].ops,
+						 (char *)hooks[i].func,
+						 strlen(hooks[i].func), 0);
+	}
+}
+
+/**
+ * kpmu_lhooks_forget() - undo kpmu_lhooks_find()
+ * @hooks: the table, nothing of it armed
+ * @n: its rows
+ */
+void kpmu_lhooks_forget(struct kpmu_lhook *hooks, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		ftrace_free_filter(&hooks[i].ops);
+}
+
+/**
+ * kpmu_lhook_arm() - attach to a function
+ * @hook: found before by kpmu_lhooks_find()
+ *
+ * Context: may sleep.  The caller serialises arming and disarming.
+ */
+int kpmu_lhook_arm(struct kpmu_lhook *hook)
+{
+	int err;
+
+	if (hook->armed)
+		return 0;
+	if (!hook->ok)
+		return -EOPNOTSUPP;
+	err = register_ftrace_function(&hook->ops);
+	hook->armed = !err;
+	return err;
+}
+
+/**
+ * kpmu_lhook_disarm() - attach no more
+ * @hook: the function
+ *
+ * Context: may sleep, waits for those who are in the hook.
+ */
+void kpmu_lhook_disarm(struct kpmu_lhook *hook)
+{
+	if (!hook->armed)
+		return;
+	unregister_ftrace_function(&hook->ops);
+	hook->armed = false;
+}
+
 struct thook_search {
 	struct kpmu_thook *hooks;
 	int n;

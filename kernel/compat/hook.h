@@ -3,6 +3,7 @@
 #ifndef KPMU_HOOK_H
 #define KPMU_HOOK_H
 
+#include <linux/ftrace.h>
 #include <linux/types.h>
 
 #include <linux/ftrace.h>
@@ -29,6 +30,31 @@ struct kpmu_fhook {
 	bool ok;
 	unsigned long ip;
 };
+
+/**
+ * struct kpmu_lhook - a kernel function whose entry we can listen to for a time
+ * @func: its name
+ * @fn: as in struct kpmu_fhook
+ * @feature: what does not work without it
+ * @hits: how often it fired
+ * @ok: it can be attached to
+ * @armed: it is attached
+ * @ops: ftrace's part
+ */
+struct kpmu_lhook {
+	const char *func;
+	void (*fn)(struct ftrace_regs *fregs);
+	const char *feature;
+	atomic_long_t hits;
+	bool ok;
+	bool armed;
+	struct ftrace_ops ops;
+};
+
+void kpmu_lhooks_find(struct kpmu_lhook *hooks, int n);
+void kpmu_lhooks_forget(struct kpmu_lhook *hooks, int n);
+int kpmu_lhook_arm(struct kpmu_lhook *hook);
+void kpmu_lhook_disarm(struct kpmu_lhook *hook);
 
 int kpmu_fhooks_register(struct kpmu_fhook *hooks, int n);
 void kpmu_fhooks_unregister(void);

@@ -76,7 +76,8 @@ bool kpmu_ksym_optional(enum kpmu_ksym sym)
 {
 	return sym == KSYM_perf_create_mediated_pmu ||
 	       sym == KSYM_nr_mediated_pmu_vms ||
-	       sym == KSYM___ia32_sys_perf_event_open;
+	       sym == KSYM___ia32_sys_perf_event_open ||
+	       sym == KSYM_build_id_parse_nofault;
 }
 
 /**
@@ -187,6 +188,29 @@ bool kpmu_cr4_update_pce(void)
 		return false;
 	kpmu_ksym_call(KSYM_cr4_update_pce, 0, 0, 0, 0);
 	return true;
+}
+
+/**
+ * kpmu_build_id() - the build id of a mapped file
+ * @vma: the mapping
+ * @id: 20 bytes, set if there is one
+ *
+ * Context: any, the mapping stays.  Reads no more than what is in memory: since
+ * 6.12 that is a function of its own.
+ * Return: bytes of the id; 0 if there is none, or none can be had.
+ */
+u32 kpmu_build_id(struct vm_area_struct *vma, u8 *id)
+{
+	enum kpmu_ksym sym = addr[KSYM_build_id_parse_nofault] ?
+		KSYM_build_id_parse_nofault : KSYM_build_id_parse;
+	u32 size = 0;
+
+	if (!addr[sym] || !vma->vm_file)
+		return 0;
+	if ((int)kpmu_ksym_call(sym, (unsigned long)vma, (unsigned long)id,
+				(unsigned long)&size, 0))
+		return 0;
+	return size;
 }
 
 /**

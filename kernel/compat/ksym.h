@@ -8,6 +8,7 @@
 struct cgroup_subsys_state;
 struct pt_regs;
 struct task_struct;
+struct vm_area_struct;
 
 /* One row a symbol, function or variable */
 #define KPMU_KSYMS(X)				\
@@ -29,6 +30,8 @@ struct task_struct;
 	X(__sched_clock_offset)			\
 	X(css_tryget_online_from_dir)		\
 	X(perf_event_cgrp_subsys)		\
+	X(build_id_parse)			\
+	X(build_id_parse_nofault)		\
 	X(__x64_sys_perf_event_open)		\
 	X(__ia32_sys_perf_event_open)
 
@@ -52,6 +55,7 @@ int kpmu_lsm_open(int class, u32 type, u64 config);
 int kpmu_native_paranoid(int dflt);
 bool kpmu_cr4_update_pce(void);
 struct cgroup_subsys_state *kpmu_css_of_fd(int fd);
+u32 kpmu_build_id(struct vm_area_struct *vma, u8 *id);
 int kpmu_native_reserve(void);
 int kpmu_native_create_vpmu(void);
 long kpmu_native_open(const struct pt_regs *regs, bool compat);

@@ -148,6 +148,8 @@ void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
 		ctx->nr_sampling++;
 		ctx->nr_freq += !!e->sampling->freq;
 	}
+	if (e->flags & KPMU_ATTR_SIDE)
+		hlist_add_head(&e->sampling->side, &ctx->side);
 	if (leader) {
 		join_group(e, leader);
 		kpmu_plan_remove(live, leader);
@@ -263,6 +265,7 @@ void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e)
 		}
 	}
 	e->attached = false;
+	kpmu_side_leave(e);
 	if (e->leader != e) {
 		leave_group(ctx, live, e);
 		return;

@@ -183,6 +183,7 @@ void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from)
 	e->sampling = sampling;
 	if (from->sampling) {
 		kpmu_sampling_clone(sampling, from->sampling);
+		sampling->event = e;
 		sampling->stream_id = atomic64_inc_return(&last_id);
 	}
 	e->state = from->state == KPMU_ON ? KPMU_ON : KPMU_OFF;

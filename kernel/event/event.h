@@ -272,6 +272,9 @@ __poll_t kpmu_output_poll(struct kpmu_event *e, struct file *file,
 void kpmu_output_end(struct kpmu_event *e);
 void kpmu_outputs_init(void);
 
+/* rate.c */
+void kpmu_rate_arm(void);
+
 /* page.c: the user page of a mapped event */
 void kpmu_page_set(struct kpmu_event *e, struct perf_event_mmap_page *page,
 		   int reads);

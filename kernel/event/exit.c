@@ -9,6 +9,7 @@
 #include "../sched/sched.h"
 #include "event.h"
 #include "family.h"
+#include "sampling.h"
 
 /*
  * An event counts no more.  What waited in error state for somebody to
@@ -28,6 +29,7 @@ static void end(struct kpmu_event *e)
 	if (e->state == KPMU_ERROR)
 		e->state = KPMU_OFF;
 	e->attached = false;
+	kpmu_side_leave(e);
 }
 
 /* A child's values are final: its family keeps them */

@@ -124,7 +124,6 @@ void kpmu_overflow_setup(struct kpmu_event *e)
 {
 	struct kpmu_sampling *s = e->sampling;
 
-	s->event = e;
 	init_irq_work(&s->notify, notify);
 	INIT_WORK(&s->stop, stop_there);
 }

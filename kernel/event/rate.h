@@ -9,7 +9,6 @@ extern int kpmu_sysctl_max_rate;
 
 bool kpmu_rate_account(struct kpmu_event *e);
 void kpmu_rate_adjust(struct kpmu_event *e, u64 events);
-void kpmu_rate_arm(void);
 void kpmu_rate_placed(struct kpmu_event *leader);
 int kpmu_event_period(struct kpmu_event *e, u64 period);
 void kpmu_rates_init(void);

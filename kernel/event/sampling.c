@@ -40,6 +40,7 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 	s = kmem_cache_zalloc(cache, GFP_KERNEL);
 	if (!s)
 		return -ENOMEM;
+	s->event = e;
 	s->sample_type = attr->sample_type;
 	s->regs_user = attr->sample_regs_user;
 	s->regs_intr = attr->sample_regs_intr;

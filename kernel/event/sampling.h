@@ -17,6 +17,8 @@ struct pid_namespace;
 
 /**
  * struct kpmu_sampling - an event that writes records
+ * @event: the event
+ * @side: in its context's list of events with side-band
  * @sample_type: KPMU_SAMPLE_*, the fields of its samples
  * @regs_user: mask of user registers in a sample
  * @regs_intr: mask of registers at the overflow in a sample
@@ -41,11 +43,12 @@ struct pid_namespace;
  * @signals: how many signals it has to send
  * @notify: does what an NMI may not; a root's
  * @stop: switches the event off where @notify cannot; a root's
- * @event: whose it is; a root's
  * @lost: its records that found no room; a child's go to its root
  * @end: frees a root when nobody looks at it any more
  */
 struct kpmu_sampling {
+	struct kpmu_event *event;
+	struct hlist_node side;
 	u64 sample_type;
 	u64 regs_user;
 	u64 regs_intr;
@@ -70,7 +73,6 @@ struct kpmu_sampling {
 	atomic_t signals;
 	struct irq_work notify;
 	struct work_struct stop;
-	struct kpmu_event *event;
 	atomic64_t lost;
 	struct rcu_work end;
 };
@@ -87,17 +89,19 @@ struct kpmu_sampling {
 				 ~(KPMU_SAMPLE_IP | KPMU_SAMPLE_ADDR |	      \
 				   KPMU_SAMPLE_PERIOD))
 
+/* Flags that ask for records of what tasks and the kernel do */
+#define KPMU_ATTR_SIDE	(KPMU_ATTR_MMAP | KPMU_ATTR_COMM |	\
+			 KPMU_ATTR_TASK | KPMU_ATTR_MMAP_DATA |	\
+			 KPMU_ATTR_MMAP2 |			\
+			 KPMU_ATTR_CONTEXT_SWITCH |		\
+			 KPMU_ATTR_NAMESPACES |			\
+			 KPMU_ATTR_KSYMBOL |			\
+			 KPMU_ATTR_BPF_EVENT |			\
+			 KPMU_ATTR_CGROUP |			\
+			 KPMU_ATTR_TEXT_POKE)
+
 /* Flags of events that write records though they do not sample */
-#define KPMU_ATTR_RECORDS	(KPMU_ATTR_MMAP | KPMU_ATTR_COMM |	\
-				 KPMU_ATTR_TASK | KPMU_ATTR_MMAP_DATA |	\
-				 KPMU_ATTR_MMAP2 |			\
-				 KPMU_ATTR_CONTEXT_SWITCH |		\
-				 KPMU_ATTR_NAMESPACES |			\
-				 KPMU_ATTR_KSYMBOL |			\
-				 KPMU_ATTR_BPF_EVENT |			\
-				 KPMU_ATTR_CGROUP |			\
-				 KPMU_ATTR_TEXT_POKE |			\
-				 KPMU_ATTR_INHERIT_STAT)
+#define KPMU_ATTR_RECORDS	(KPMU_ATTR_SIDE | KPMU_ATTR_INHERIT_STAT)
 
 /* Frames of a call chain at most */
 #define KPMU_MAX_STACK	127
@@ -129,6 +133,13 @@ void kpmu_notify(struct kpmu_event *e);
 void kpmu_overflow_setup(struct kpmu_event *e);
 bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit);
 int kpmu_event_refresh(struct kpmu_event *e, int n);
+
+/* It has nothing to do with its context's side-band any more */
+static inline void kpmu_side_leave(struct kpmu_event *e)
+{
+	if (e->sampling)
+		hlist_del_init(&e->sampling->side);
+}
 
 /* sampling.c */
 int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr);

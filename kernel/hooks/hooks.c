@@ -18,6 +18,7 @@
 #include "../compat/compat.h"
 #include "../compat/hook.h"
 #include "../compat/ksym.h"
+#include "../record/side.h"
 #include "../sched/sched.h"
 #include "hooks.h"
 
@@ -26,18 +27,32 @@
 static void on_switch(void *data, bool preempt, struct task_struct *prev,
 		      struct task_struct *next, unsigned int prev_state)
 {
+	bool tell = kpmu_side_any(KPMU_SIDE_OF_SWITCH);
+
+	if (unlikely(tell))
+		kpmu_side_switch(prev, next, false);
 	kpmu_switch(next);
+	if (unlikely(tell))
+		kpmu_side_switch(next, prev, true);
 }
 
 static void on_fork(void *data, struct task_struct *task,
 		    unsigned long clone_flags)
 {
 	kpmu_inherit(task, clone_flags);
+	if (kpmu_side_any(KPMU_SIDE_OF_TASK))
+		kpmu_side_fork(task);
+	if (kpmu_side_any(KPMU_SIDE_OF_NAMESPACES))
+		kpmu_side_namespaces(task);
 }
 
 static void on_exit(struct ftrace_regs *fregs)
 {
-	kpmu_ctx_exit((struct task_struct *)kpmu_ftrace_arg(fregs, 0));
+	struct task_struct *task = (void *)kpmu_ftrace_arg(fregs, 0);
+
+	kpmu_ctx_exit(task, kpmu_side_exit_ctx);
+	if (kpmu_side_any(KPMU_SIDE_OF_TASK))
+		kpmu_side_exit_cpu(task);
 }
 
 static void on_exec(struct ftrace_regs *fregs)
@@ -61,9 +76,10 @@ static void on_prctl_disable(struct ftrace_regs *fregs)
 }
 
 /* Tracepoints, in place only while somebody needs them */
-static struct kpmu_thook thooks[KPMU_NR_LAZY] = {
-	[KPMU_LAZY_SWITCH] = { "sched_switch", on_switch, "events on tasks" },
-	[KPMU_LAZY_FORK] = { "task_newtask", on_fork, "inherit" },
+static struct kpmu_thook thooks[KPMU_NR_LAZY_POINTS] = {
+	[KPMU_LAZY_SWITCH] = { "sched_switch", on_switch,
+			       "events on tasks, SWITCH records" },
+	[KPMU_LAZY_FORK] = { "task_newtask", on_fork, "inherit, FORK records" },
 };
 
 enum { HOOK_EXIT, HOOK_EXEC, HOOK_CGROUP, HOOK_ENABLE, HOOK_DISABLE };
@@ -97,6 +113,28 @@ static unsigned long last_put;
 static void linger_over(struct work_struct *work);
 static DECLARE_DELAYED_WORK(linger, linger_over);
 
+static int arm(enum kpmu_lazy which)
+{
+	if (which < KPMU_NR_LAZY_POINTS)
+		return kpmu_thook_arm(&thooks[which]);
+	return kpmu_lhook_arm(&kpmu_side_hooks[which - KPMU_NR_LAZY_POINTS]);
+}
+
+static void disarm(enum kpmu_lazy which)
+{
+	if (which < KPMU_NR_LAZY_POINTS)
+		kpmu_thook_disarm(&thooks[which]);
+	else
+		kpmu_lhook_disarm(&kpmu_side_hooks[which - KPMU_NR_LAZY_POINTS]);
+}
+
+static bool is_armed(enum kpmu_lazy which)
+{
+	if (which < KPMU_NR_LAZY_POINTS)
+		return thooks[which].armed;
+	return kpmu_side_hooks[which - KPMU_NR_LAZY_POINTS].armed;
+}
+
 /* Nothing was closed for a while: let go what is not needed any more */
 static void linger_over(struct work_struct *work)
 {
@@ -109,33 +147,26 @@ static void linger_over(struct work_struct *work)
 	if (idle)
 		kpmu_counters_yield();
 	for (i = 0; i < KPMU_NR_LAZY; i++) {
-		if (!thooks[i].armed || atomic_read(&users[i]))
+		if (!is_armed(i) || atomic_read(&users[i]))
 			continue;
 		if (!left && idle)
-			kpmu_thook_disarm(&thooks[i]);
+			disarm(i);
 		else
 			left = true;
 	}
 	if (left || !idle)
-		queue_delayed_work(system_wq, &linger, LINGER);
+		queue_delayed_work(KPMU_SYSTEM_WQ, &linger, LINGER);
 	mutex_unlock(&lock);
 }
 
-/**
- * kpmu_hooks_get() - one more event that needs a hook
- * @which: the hook
- *
- * Context: task, may sleep.
- * Return: 0; -EOPNOTSUPP if this kernel does not have it.
- */
-int kpmu_hooks_get(enum kpmu_lazy which)
+static int get(enum kpmu_lazy which)
 {
 	int err = 0;
 
 	if (atomic_inc_not_zero(&users[which]))
 		return 0;
 	mutex_lock(&lock);
-	err = kpmu_thook_arm(&thooks[which]);
+	err = arm(which);
 	if (!err)
 		atomic_inc(&users[which]);
 	mutex_unlock(&lock);
@@ -143,14 +174,38 @@ int kpmu_hooks_get(enum kpmu_lazy which)
 }
 
 /**
- * kpmu_hooks_put() - one event that needs a hook less
- * @which: the hook
+ * kpmu_hooks_get() - one more event that needs hooks
+ * @which: them, a bit each of enum kpmu_lazy
+ *
+ * Context: task, may sleep.
+ * Return: 0; -EOPNOTSUPP if this kernel does not have one of them.
+ */
+int kpmu_hooks_get(u32 which)
+{
+	u32 got = 0, m;
+	int err;
+
+	for (m = which; m; m &= m - 1) {
+		err = get(__ffs(m));
+		if (err) {
+			kpmu_hooks_put(got);
+			return err;
+		}
+		got |= BIT(__ffs(m));
+	}
+	return 0;
+}
+
+/**
+ * kpmu_hooks_put() - one event that needs hooks less
+ * @which: as given to kpmu_hooks_get()
  *
  * Context: task; kpmu_hooks_linger() must follow.
  */
-void kpmu_hooks_put(enum kpmu_lazy which)
+void kpmu_hooks_put(u32 which)
 {
-	atomic_dec(&users[which]);
+	for (; which; which &= which - 1)
+		atomic_dec(&users[__ffs(which)]);
 }
 
 /**
@@ -162,7 +217,7 @@ void kpmu_hooks_linger(void)
 {
 	WRITE_ONCE(last_put, jiffies);
 	if (!delayed_work_pending(&linger))
-		queue_delayed_work(system_wq, &linger, LINGER);
+		queue_delayed_work(KPMU_SYSTEM_WQ, &linger, LINGER);
 }
 
 static int cpu_up(unsigned int cpu)
@@ -195,9 +250,15 @@ void kpmu_hooks_show(struct seq_file *m)
 {
 	int i;
 
-	for (i = 0; i < KPMU_NR_LAZY; i++)
+	for (i = 0; i < KPMU_NR_LAZY_POINTS; i++)
 		seq_printf(m, "%-26s %-8s %s\n", thooks[i].name,
 			   thooks[i].tp ? "ok" : "missing", thooks[i].feature);
+	for (i = 0; i < KPMU_NR_LAZY_FUNCS; i++)
+		seq_printf(m, "%-26s %-8s %s (%ld calls)\n",
+			   kpmu_side_hooks[i].func,
+			   kpmu_side_hooks[i].ok ? "ok" : "missing",
+			   kpmu_side_hooks[i].feature,
+			   atomic_long_read(&kpmu_side_hooks[i].hits));
 	for (i = 0; i < ARRAY_SIZE(fhooks); i++)
 		seq_printf(m, "%-26s %-8s %s (%ld calls)\n", fhooks[i].func,
 			   fhooks[i].ok ? "ok" : "missing", fhooks[i].feature,
@@ -213,7 +274,8 @@ int __init kpmu_hooks_init(void)
 {
 	int err;
 
-	kpmu_thooks_find(thooks, KPMU_NR_LAZY);
+	kpmu_thooks_find(thooks, KPMU_NR_LAZY_POINTS);
+	kpmu_lhooks_find(kpmu_side_hooks, KPMU_NR_LAZY_FUNCS);
 	err = kpmu_fhooks_register(fhooks, ARRAY_SIZE(fhooks));
 	if (err)
 		pr_notice("some hooks are missing (%d): see kpmu/caps in debugfs\n", err);
@@ -222,6 +284,7 @@ int __init kpmu_hooks_init(void)
 	if (hp_state >= 0)
 		return 0;
 	kpmu_fhooks_unregister();
+	kpmu_lhooks_forget(kpmu_side_hooks, KPMU_NR_LAZY_FUNCS);
 	return hp_state;
 }
 
@@ -233,8 +296,9 @@ void kpmu_hooks_exit(void)
 	cancel_delayed_work_sync(&linger);
 	kpmu_ctxs_reap(0);
 	for (i = 0; i < KPMU_NR_LAZY; i++)
-		kpmu_thook_disarm(&thooks[i]);
+		disarm(i);
 	kpmu_fhooks_unregister();
+	kpmu_lhooks_forget(kpmu_side_hooks, KPMU_NR_LAZY_FUNCS);
 	kpmu_prctl_drain();
 	cpuhp_remove_state(hp_state);
 	tracepoint_synchronize_unregister();

@@ -51,7 +51,7 @@ static const struct rhashtable_params params = {
 	.min_size = 64,
 };
 
-static void ctx_end(struct kpmu_ctx *ctx);
+static void ctx_end(struct kpmu_ctx *ctx, void (*tell)(struct kpmu_ctx *ctx));
 
 static struct rhashtable contexts;
 static struct kmem_cache *ctx_cache;
@@ -211,7 +211,7 @@ struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task)
 	/* Either we see that it exits, or its exit sees the context */
 	smp_mb();
 	if (READ_ONCE(task->flags) & PF_EXITING) {
-		ctx_end(ctx);
+		ctx_end(ctx, NULL);
 		kpmu_ctx_put(ctx);
 		return ERR_PTR(-ESRCH);
 	}
@@ -452,12 +452,26 @@ static void unhash(struct kpmu_ctx *ctx)
 	kpmu_ctx_put(ctx);
 }
 
-/* Nothing counts in this context any more; what was counted stays */
-static void ctx_end(struct kpmu_ctx *ctx)
+static int stop_owned(struct kpmu_ctx *ctx, void *unused)
 {
+	return retire(ctx);
+}
+
+/*
+ * Nothing counts in this context any more; what was counted stays.  @tell sees it
+ * when no sample can come any more and the events are yet there.
+ */
+static void ctx_end(struct kpmu_ctx *ctx, void (*tell)(struct kpmu_ctx *ctx))
+{
+	bool ours = false;
 	LIST_HEAD(gone);
 
-	if (kpmu_ctx_call(ctx, end_owned, &gone))
+	if (tell && READ_ONCE(ctx->nr_sampling)) {
+		ours = kpmu_ctx_call(ctx, stop_owned, NULL);
+		if (ours)
+			tell(ctx);
+	}
+	if (kpmu_ctx_call(ctx, end_owned, &gone) || ours)
 		unhash(ctx);
 	kpmu_events_put_list(&gone);
 }
@@ -502,10 +516,12 @@ bool kpmu_ctxs_reap(unsigned long age)
  * kpmu_ctx_exit() - a task is leaving: its events keep their last values
  * @task: current, on its way out or becoming somebody its observers may not
  *	look at
+ * @tell: called before its events end, when they count no more
  *
  * Context: task, IRQs on, may be atomic.
  */
-void kpmu_ctx_exit(struct task_struct *task)
+void kpmu_ctx_exit(struct task_struct *task,
+		   void (*tell)(struct kpmu_ctx *ctx))
 {
 	struct kpmu_ctx *ctx;
 
@@ -513,7 +529,7 @@ void kpmu_ctx_exit(struct task_struct *task)
 	ctx = kpmu_ctx_find_get(task);
 	if (!ctx)
 		return;
-	ctx_end(ctx);
+	ctx_end(ctx, tell);
 	kpmu_ctx_put(ctx);
 }
 

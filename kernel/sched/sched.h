@@ -69,6 +69,7 @@ struct kpmu_plan {
  * @pinned: enabled pinned groups
  * @classes: enabled flexible groups by what they need
  * @parked: a group that is off, but keeps its place for a moment
+ * @side: events with side-band records
  * @mapped: events whose user page is to be kept right
  * @nr_pinned: enabled pinned groups
  * @nr_flexible: enabled flexible groups
@@ -109,6 +110,7 @@ struct kpmu_ctx {
 	struct list_head pinned;
 	struct list_head classes;
 	struct kpmu_event *parked;
+	struct hlist_head side;
 	struct hlist_head mapped;
 	u32 nr_pinned;
 	u32 nr_flexible;
@@ -237,7 +239,8 @@ int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 bool kpmu_ctx_try(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 		  void *data);
 void kpmu_ctx_start(struct kpmu_ctx *ctx);
-void kpmu_ctx_exit(struct task_struct *task);
+void kpmu_ctx_exit(struct task_struct *task,
+		   void (*tell)(struct kpmu_ctx *ctx));
 bool kpmu_ctxs_reap(unsigned long age);
 int kpmu_ctxs_init(void);
 void kpmu_ctxs_exit(void);

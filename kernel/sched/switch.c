@@ -7,7 +7,6 @@
 #include <linux/percpu.h>
 
 #include "../compat/compat.h"
-#include "../event/rate.h"
 #include "../trace/stats.h"
 #include "sched.h"
 

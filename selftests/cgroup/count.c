@@ -40,7 +40,7 @@ TEST(turns_on_one_cpu)
 	ROWS("G-01 G-07");
 	struct cgroup top, g[3];
 	struct worker w[4];
-	uint64_t v[3][3], t[3];
+	uint64_t v[3][3], t[3], sum = 0, began = 0;
 	int fd[3], i, round;
 
 	cgroup_v2();
@@ -55,9 +55,11 @@ TEST(turns_on_one_cpu)
 	}
 	start_in(&w[3], NULL, 1);
 	for (round = 0; round < 3; round++) {
-		if (round == 2)
+		if (round == 2) {
+			began = now_ns();
 			for (i = 0; i < 3; i++)
 				t[i] = ev_times(fd[i]).enabled;
+		}
 		for (i = 0; i < 4; i++)
 			worker_go(&w[i], round == 2 ? 3000001 : 1);
 		for (i = 0; i < 4; i++)
@@ -69,11 +71,12 @@ TEST(turns_on_one_cpu)
 		EXACT(v[i][2] - v[i][1] - (v[i][1] - v[i][0]),
 		      worker_insns(3000001, 1));
 		EXPECT_TRUE(always_ran(fd[i]));
-		/* Each a good part of the time, none of them most of it */
 		t[i] = ev_times(fd[i]).enabled - t[i];
-		EXPECT_LT(t[i], (t[0] + t[1] + t[2]) * 2);
 		EXPECT_GT(t[i], 0);
+		sum += t[i];
 	}
+	/* One at a time */
+	EXPECT_LE(sum, (now_ns() - began) * 12 / 10);
 }
 
 TEST(only_on_its_cpu)

@@ -10,9 +10,8 @@ cd /tmp || exit 1
 
 # A cgroup has perf's controller only after its parent was told to hand one down
 mkdir -p /sys/fs/cgroup/work
-for c in $(cat /sys/fs/cgroup/cgroup.controllers); do
-	[ "$c" = cpuset ] || echo "+$c" >/sys/fs/cgroup/cgroup.subtree_control
-done
+tr ' ' '\n' </sys/fs/cgroup/cgroup.controllers | grep -v cpuset | sed '1!d; s/^/+/' \
+	>/sys/fs/cgroup/cgroup.subtree_control
 cat >/bin/in-cgroup <<'END'
 #!/bin/sh
 echo $$ >/sys/fs/cgroup/work/cgroup.procs

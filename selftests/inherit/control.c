@@ -374,6 +374,9 @@ TEST(close_while_children_live)
 	worker_stop(&top);
 }
 
+/* Long enough, where forks take long, ns */
+#define STORM	10000000000ULL
+
 /* Forks and exits against the close, many times: neither breaks */
 TEST(close_against_forks)
 {
@@ -381,12 +384,13 @@ TEST(close_against_forks)
 	struct clone_work w = { .clone = CLONE_FORK, .n = 1, .kids = 20 };
 	struct perf_event_attr a = insns(0);
 	pid_t pid = fork();
+	uint64_t end = now_ns() + STORM;
 	int i, k, fd[3];
 
 	if (!pid)
 		for (;;)
 			clone_counted(-1, &w);
-	for (i = 0; i < 300; i++) {
+	for (i = 0; i < 300 && (i < 20 || now_ns() < end); i++) {
 		for (k = 0; k < 3; k++)
 			fd[k] = ev_must(&a, pid, -1, -1, 0);
 		for (k = 0; k < 3; k++) {
@@ -406,7 +410,7 @@ TEST(commands_against_forks)
 	ROWS("I-33 F-25");
 	struct clone_work w = { .clone = CLONE_FORK, .n = 1, .kids = 20 };
 	struct perf_event_attr a = insns(0);
-	uint64_t last = 0, v;
+	uint64_t last = 0, v, end = now_ns() + STORM;
 	pid_t pid = fork();
 	int i, fd;
 
@@ -414,7 +418,7 @@ TEST(commands_against_forks)
 		for (;;)
 			clone_counted(-1, &w);
 	fd = ev_must(&a, pid, -1, -1, 0);
-	for (i = 0; i < 300; i++) {
+	for (i = 0; i < 300 && (i < 20 || now_ns() < end); i++) {
 		v = ev_count(fd);
 		EXPECT_GE(v, last);
 		last = v;

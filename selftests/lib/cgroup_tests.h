@@ -49,10 +49,10 @@ static inline uint64_t seen(int fd, struct worker *w, uint64_t n)
 	return ev_count(fd) - b - (b - a);
 }
 
-/* Does it count beyond @v, within seconds? */
+/* Does it count beyond @v, before patience ends? */
 static inline bool moves_on(int fd, uint64_t v)
 {
-	uint64_t end = now_ns() + 10000000000;
+	uint64_t end = patience();
 
 	while (ev_count(fd) == v)
 		if (now_ns() > end)

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "event.h"
+#include "harness.h"
 
 bool route_is_native(void)
 {
@@ -277,6 +278,11 @@ uint64_t now_ns(void)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
+uint64_t patience(void)
+{
+	return now_ns() + 40000000000ULL * slow();
+}
+
 int open_fds(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -355,5 +361,17 @@ void set_paranoid(int level)
 	    (!route_is_native() && write_long(paranoid_file(), level))) {
 		perror("cannot set perf_event_paranoid");
 		exit(1);
+	}
+}
+
+void no_throttle(void)
+{
+	if (route_is_native()) {
+		write_long("/proc/sys/kernel/perf_event_max_sample_rate",
+			   1000000000);
+		write_long("/proc/sys/kernel/perf_cpu_time_max_percent", 0);
+	} else {
+		write_long("/proc/sys/kernel/kpmu/perf_event_max_sample_rate",
+			   1000000000);
 	}
 }

@@ -107,11 +107,15 @@ void drop_privilege(void);
 /* The same with one capability left, CAP_* */
 void drop_to(int cap);
 uint64_t now_ns(void);
+/* When to give up waiting for what must happen, on a busy machine as well */
+uint64_t patience(void);
 /* Files of /proc and /sys; -1 and errno on failure */
 long read_long(const char *path);
 int write_long(const char *path, long val);
 /* The paranoid file of the route in use */
 const char *paranoid_file(void);
 void set_paranoid(int level);
+/* No limits on how often events may overflow, by either route */
+void no_throttle(void);
 
 #endif

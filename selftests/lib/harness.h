@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef ARRAY_SIZE
@@ -42,7 +43,7 @@ static inline void __add_test(struct __test *t)
 	__tests_end = &t->next;
 }
 
-#define TEST(name) TEST_TIMEOUT(name, 60)
+#define TEST(name) TEST_TIMEOUT(name, 120)
 
 /* A test with its own limit in seconds */
 #define TEST_TIMEOUT(tname, seconds)					\
@@ -104,6 +105,7 @@ static inline int slow(void)
 
 static inline int __run_test(struct __test *t, int n)
 {
+	time_t began = time(NULL);
 	int status, code;
 	pid_t pid;
 
@@ -118,6 +120,8 @@ static inline int __run_test(struct __test *t, int n)
 	}
 	waitpid(pid, &status, 0);
 	kill(-pid, SIGKILL);
+	if (time(NULL) - began > 5)
+		printf("# %s: %ld seconds\n", t->name, (long)(time(NULL) - began));
 	code = WIFEXITED(status) ? WEXITSTATUS(status) : KSFT_FAIL;
 	if (WIFSIGNALED(status))
 		printf("# %s: killed by signal %d%s\n", t->name, WTERMSIG(status),

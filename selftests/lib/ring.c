@@ -1,82 +1,209 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#define _GNU_SOURCE
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "event.h"
 #include "ring.h"
 
-struct ring *ring_map(int fd, int pages)
-{
-	struct ring *r = calloc(1, sizeof(*r));
-	long page = sysconf(_SC_PAGESIZE);
+#define PAGE	4096
 
-	r->size = pages * page;
-	r->page = mmap(NULL, r->size + page, PROT_READ | PROT_WRITE, MAP_SHARED,
-		       fd, 0);
-	if (r->page == MAP_FAILED) {
-		perror("# mmap of an event");
+static void fail(const char *what, uint64_t a, uint64_t b)
+{
+	printf("# ring: %s (%#llx, %#llx)\n", what, (unsigned long long)a,
+	       (unsigned long long)b);
+	exit(1);
+}
+
+static void map(struct ring *r, int fd, const struct perf_event_attr *attr,
+		int pages, int prot)
+{
+	void *p = mmap(NULL, (pages + 1) * PAGE, prot, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED) {
+		printf("# mmap of the ring: %s\n", strerror(errno));
 		exit(1);
 	}
-	return r;
+	*r = (struct ring) {
+		.attr = *attr, .page = p, .data = (uint8_t *)p + PAGE,
+		.size = pages * PAGE, .read_only = !(prot & PROT_WRITE),
+	};
+	ring_skip(r);
+}
+
+void ring_map(struct ring *r, int fd, const struct perf_event_attr *attr,
+	      int pages)
+{
+	map(r, fd, attr, pages, PROT_READ | PROT_WRITE);
+}
+
+void ring_map_read_only(struct ring *r, int fd,
+			const struct perf_event_attr *attr, int pages)
+{
+	map(r, fd, attr, pages, PROT_READ);
 }
 
 void ring_unmap(struct ring *r)
 {
-	munmap(r->page, r->size + sysconf(_SC_PAGESIZE));
-	free(r);
+	munmap(r->page, r->size + PAGE);
 }
 
-static void copy_out(struct ring *r, uint64_t at, void *to, size_t n)
+static uint64_t head(struct ring *r)
 {
-	char *data = (char *)r->page + r->page->data_offset;
-	size_t from = at % r->size, first = r->size - from;
-
-	if (first > n)
-		first = n;
-	memcpy(to, data + from, first);
-	memcpy((char *)to + first, data, n - first);
+	return __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
 }
 
-struct perf_event_header *ring_next(struct ring *r)
+static void copy(struct ring *r, void *to, uint64_t pos, uint64_t len)
 {
-	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = r->page->data_tail;
-	struct perf_event_header *h = &r->record.header;
+	uint64_t at = pos % r->size;
+	uint64_t n = at + len > r->size ? r->size - at : len;
 
-	if (head == tail)
-		return NULL;
-	copy_out(r, tail, h, sizeof(*h));
-	if (h->size < sizeof(*h) || h->size > head - tail || h->size % 8) {
-		printf("# torn record: type %u size %u, %llu bytes in the ring\n",
-		       h->type, h->size, (unsigned long long)(head - tail));
-		exit(1);
-	}
-	copy_out(r, tail, r->record.words, h->size);
-	__atomic_store_n(&r->page->data_tail, tail + h->size, __ATOMIC_RELEASE);
-	return h;
+	memcpy(to, r->data + at, n);
+	memcpy((uint8_t *)to + n, r->data, len - n);
+}
+
+bool ring_next(struct ring *r, struct record *rec)
+{
+	uint64_t left = head(r) - r->pos;
+
+	if (!left)
+		return false;
+	if (left < sizeof(rec->head) || left > r->size)
+		fail("head is off", r->pos, r->pos + left);
+	copy(r, &rec->head, r->pos, sizeof(rec->head));
+	if (rec->head.size < sizeof(rec->head) || rec->head.size % 8 ||
+	    rec->head.size > left)
+		fail("size of a record", rec->head.type, rec->head.size);
+	if (!rec->head.type || rec->head.type > RECORD_MAX_TYPE)
+		fail("type of a record", rec->head.type, rec->head.size);
+	copy(r, rec->body, r->pos + sizeof(rec->head),
+	     rec->head.size - sizeof(rec->head));
+	r->pos += rec->head.size;
+	return true;
+}
+
+bool ring_find(struct ring *r, struct record *rec, uint32_t type)
+{
+	while (ring_next(r, rec))
+		if (rec->head.type == type)
+			return true;
+	return false;
 }
 
 int ring_count(struct ring *r, uint32_t type)
 {
-	struct perf_event_header *h;
+	static struct record rec;
 	int n = 0;
 
-	while ((h = ring_next(r)))
-		n += h->type == type;
+	while (ring_find(r, &rec, type))
+		n++;
 	return n;
 }
 
-void no_throttle(void)
+void ring_consume(struct ring *r)
 {
-	if (route_is_native()) {
-		write_long("/proc/sys/kernel/perf_event_max_sample_rate",
-			   1000000000);
-		write_long("/proc/sys/kernel/perf_cpu_time_max_percent", 0);
-	} else {
-		write_long("/proc/sys/kernel/kpmu/perf_event_max_sample_rate",
-			   1000000000);
+	__atomic_store_n(&r->page->data_tail, r->pos, __ATOMIC_RELEASE);
+}
+
+void ring_skip(struct ring *r)
+{
+	r->pos = head(r);
+	if (!r->read_only)
+		ring_consume(r);
+}
+
+struct whose record_whose(const struct ring *r, const struct record *rec)
+{
+	const uint64_t *p = (const void *)((const uint8_t *)rec + rec->head.size);
+	uint64_t type = r->attr.sample_type;
+	struct whose w = { 0 };
+	const uint64_t *end = p;
+
+	if (!r->attr.sample_id_all)
+		return w;
+	if (type & PERF_SAMPLE_IDENTIFIER)
+		w.identifier = *--p;
+	if (type & PERF_SAMPLE_CPU) {
+		w.cpu = *--p;
+		w.cpu_pad = *p >> 32;
 	}
+	if (type & PERF_SAMPLE_STREAM_ID)
+		w.stream_id = *--p;
+	if (type & PERF_SAMPLE_ID)
+		w.id = *--p;
+	if (type & PERF_SAMPLE_TIME)
+		w.time = *--p;
+	if (type & PERF_SAMPLE_TID) {
+		w.pid = *--p;
+		w.tid = *p >> 32;
+	}
+	w.bytes = (end - p) * 8;
+	return w;
+}
+
+int record_size(const struct ring *r, const struct record *rec)
+{
+	return rec->head.size - sizeof(rec->head) - record_whose(r, rec).bytes;
+}
+
+uint64_t record_u64(const struct record *rec, int at)
+{
+	uint64_t v;
+
+	memcpy(&v, rec->body + at, sizeof(v));
+	return v;
+}
+
+uint32_t record_u32(const struct record *rec, int at)
+{
+	uint32_t v;
+
+	memcpy(&v, rec->body + at, sizeof(v));
+	return v;
+}
+
+uint16_t record_u16(const struct record *rec, int at)
+{
+	uint16_t v;
+
+	memcpy(&v, rec->body + at, sizeof(v));
+	return v;
+}
+
+const char *record_str(const struct record *rec, int at)
+{
+	return (const char *)rec->body + at;
+}
+
+const char *record_name(uint32_t type)
+{
+	static const char *const names[RECORD_MAX_TYPE + 1] = {
+		"0", "MMAP", "LOST", "COMM", "EXIT", "THROTTLE", "UNTHROTTLE",
+		"FORK", "READ", "SAMPLE", "MMAP2", "AUX", "ITRACE_START",
+		"LOST_SAMPLES", "SWITCH", "SWITCH_CPU_WIDE", "NAMESPACES",
+		"KSYMBOL", "BPF_EVENT", "CGROUP", "TEXT_POKE",
+		"AUX_OUTPUT_HW_ID", "CALLCHAIN_DEFERRED",
+	};
+
+	return type <= RECORD_MAX_TYPE ? names[type] : "?";
+}
+
+int native_dummy(const struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	struct perf_event_attr a = *attr;
+	int fd;
+
+	a.type = PERF_TYPE_SOFTWARE;
+	a.config = PERF_COUNT_SW_DUMMY;
+	fd = syscall(SYS_perf_event_open, &a, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0) {
+		printf("# native dummy: %s\n", strerror(errno));
+		exit(1);
+	}
+	return fd;
 }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -272,6 +273,24 @@ static char state(pid_t tid)
 	return p && p[1] ? p[2] : 0;
 }
 
+/*
+ * It said that it sleeps.  To tell in which system call, the kernel waits until it is
+ * off its CPU.  Without the right to know that we take its word.
+ */
+static bool off_cpu(pid_t tid)
+{
+	char path[32], buf[16];
+	int fd, len;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	len = read(fd, buf, sizeof(buf));
+	close(fd);
+	return len <= 0 || buf[0] != 'r';	/* running */
+}
+
 /* The answer comes first, then some more instructions, then it sleeps */
 static void settle(struct worker *w)
 {
@@ -280,11 +299,18 @@ static void settle(struct worker *w)
 	if (read(w->from, &c, 1) != 1)
 		die("worker died");
 	/* In read(2) again */
-	while ((c = state(w->pid)) != 'S')
+	while ((c = state(w->pid)) != 'S' || !off_cpu(w->pid))
 		if (c)
 			sched_yield();
 		else
 			die("worker is gone");
+}
+
+bool worker_done(struct worker *w)
+{
+	struct pollfd p = { .fd = w->from, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
 }
 
 void worker_wait(struct worker *w)

@@ -33,6 +33,8 @@ void worker_start_as(struct worker *w, uid_t uid);
 void worker_go(struct worker *w, uint64_t n);
 void worker_wait(struct worker *w);
 void worker_run(struct worker *w, uint64_t n);
+/* Is it at the end, or nearly so? */
+bool worker_done(struct worker *w);
 /* Bind it to a CPU; @n rounds on each CPU in turn, @times times */
 void worker_pin(struct worker *w, int cpu);
 void worker_roam(struct worker *w, uint64_t n, uint32_t times);

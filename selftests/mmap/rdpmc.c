@@ -122,6 +122,18 @@ static void compare(int fd, const struct perf_event_mmap_page *p, uint64_t dist,
 	       (long long)r.after.running, (long long)dist, retries);
 }
 
+/* So many comparisons prove something */
+#define ENOUGH	50
+
+/* For two seconds; longer if the machine is so busy that too little was seen */
+static bool more(uint64_t begin, unsigned int seen)
+{
+	uint64_t passed = now_ns() - begin;
+
+	return passed < 2000000000ULL ||
+	       (seen <= ENOUGH && passed < 40000000000ULL * slow());
+}
+
 static void report(const char *what, const struct tally *t)
 {
 	printf("# %s: %u counting, %u waiting, %u between, %u wrong\n", what,
@@ -142,7 +154,7 @@ TEST(steady)
 		compare(fd, p, dist, &t);
 	report("steady", &t);
 	EXPECT_EQ(t.wrong, 0);
-	EXPECT_GT(t.counting, 900);
+	EXPECT_GT(t.counting, ENOUGH);
 }
 
 /* Exact work by the loop alone */
@@ -193,7 +205,7 @@ TEST(fixed_and_general)
 			compare(fd[i], p[i], dist[i], &t);
 	report("two events", &t);
 	EXPECT_EQ(t.wrong, 0);
-	EXPECT_GT(t.counting, 300);
+	EXPECT_GT(t.counting, ENOUGH);
 }
 
 TEST(switched_off_and_on)
@@ -223,7 +235,7 @@ TEST(switched_off_and_on)
 	}
 	report("off and on", &t);
 	EXPECT_EQ(t.wrong, 0);
-	EXPECT_GT(t.counting, 200);
+	EXPECT_GT(t.counting, ENOUGH);
 }
 
 TEST(migrating)
@@ -246,7 +258,7 @@ TEST(migrating)
 	}
 	report("migrating", &t);
 	EXPECT_EQ(t.wrong, 0);
-	EXPECT_GT(t.counting, 300);
+	EXPECT_GT(t.counting, ENOUGH);
 }
 
 /* Somebody else moves us while we read */
@@ -272,7 +284,7 @@ TEST(pushed_around)
 	int fd = insns(-1);
 	struct perf_event_mmap_page *p = map(fd);
 	struct tally t = { 0 };
-	uint64_t dist, end;
+	uint64_t dist, begin;
 	pthread_t other;
 
 	if (nr_cpus() < 2)
@@ -281,12 +293,12 @@ TEST(pushed_around)
 	/* The C library reads in another way when there are threads */
 	pthread_create(&other, NULL, push_around, (void *)(intptr_t)getpid());
 	dist = distance(fd, p);
-	end = now_ns() + 2000000000ULL;
-	while (now_ns() < end)
+	begin = now_ns();
+	while (more(begin, t.counting))
 		compare(fd, p, dist, &t);
 	report("pushed around", &t);
 	EXPECT_EQ(t.wrong, 0);
-	EXPECT_GT(t.counting, 100);
+	EXPECT_GT(t.counting, ENOUGH);
 }
 
 #define MANY	10
@@ -297,7 +309,7 @@ TEST(multiplexed)
 	struct perf_event_attr raw = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
 	struct perf_event_mmap_page *p[MANY];
 	struct tally t = { 0 };
-	uint64_t dist, end;
+	uint64_t dist, begin;
 	int fd[MANY], i;
 
 	raw.read_format = FORMAT_TIMES;
@@ -309,13 +321,14 @@ TEST(multiplexed)
 	dist = distance(fd[0], p[0]);
 	for (i = 1; i < MANY; i++)
 		ev_enable(fd[i]);
-	end = now_ns() + 2000000000ULL;
-	for (i = 0; now_ns() < end; i = (i + 1) % MANY)
+	begin = now_ns();
+	for (i = 0; more(begin, t.counting < t.waiting ? t.counting : t.waiting);
+	     i = (i + 1) % MANY)
 		compare(fd[i], p[i], dist, &t);
 	report("multiplexed", &t);
 	EXPECT_EQ(t.wrong, 0);
-	EXPECT_GT(t.counting, 50);
-	EXPECT_GT(t.waiting, 50);
+	EXPECT_GT(t.counting, ENOUGH);
+	EXPECT_GT(t.waiting, ENOUGH);
 }
 
 /* At the end of their time they stand: then all three are the same again */
@@ -354,11 +367,12 @@ TEST(time_zero)
 	ROWS("M-13 M-20 M-21");
 	int fd = insns(-1);
 	struct perf_event_mmap_page *p = map(fd);
-	uint64_t cyc, ns, t, back, quot, rem;
+	uint64_t cyc, ns, t, back, quot, rem, before;
 
 	ev_enable(fd);
 	if (!p->cap_user_time_zero)
 		SKIP(return, "this clock is not made of the TSC");
+	before = now_ns();
 	cyc = __kpmu_rdtsc();
 	ns = p->time_zero + kpmu_tsc_to_ns(cyc, p->time_mult, p->time_shift);
 	t = ns - p->time_zero;
@@ -367,9 +381,9 @@ TEST(time_zero)
 	back = (quot << p->time_shift) + (rem << p->time_shift) / p->time_mult;
 	EXPECT_LE(back, cyc);
 	EXPECT_LE(cyc - back, 1 + ((1ULL << p->time_shift) / p->time_mult));
-	/* local_clock() began near boot, as CLOCK_MONOTONIC did */
-	EXPECT_LE(ns, now_ns() + 1000000000ULL);
-	EXPECT_GE(ns + 1000000000ULL, now_ns());
+	/* local_clock() began at boot, CLOCK_MONOTONIC some time later in it */
+	EXPECT_LE(ns, now_ns() + 40000000000ULL);
+	EXPECT_GE(ns + 1000000000ULL, before);
 }
 
 static sigjmp_buf env;

@@ -33,7 +33,7 @@ static int ordinary(void)
 /* Work until each of two has run for so long, within bounds */
 static bool both_run(int one, int two, uint64_t running)
 {
-	uint64_t end = now_ns() + 15000 * MS;
+	uint64_t end = patience();
 
 	do {
 		work(100000);

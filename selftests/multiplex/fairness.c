@@ -20,6 +20,7 @@
 #define MAX	64
 #define WINDOWS	7
 #define NATIVE_INTERVAL "/sys/bus/event_source/devices/cpu/perf_event_mux_interval_ms"
+#define KPMU_INTERVAL	"/proc/sys/kernel/kpmu/perf_event_mux_interval_ms"
 
 #define RAW_INSNS	0x00c0
 
@@ -32,7 +33,7 @@ struct group {
 static struct group g[MAX];
 static int nr_groups;
 static int truth_fd;
-static uint64_t late;	/* the longest time that this CPU stood still, ns */
+static uint64_t late;	/* how late a rotation was at most, ns */
 
 /* Rotations so far; without our statistics, what the clock says */
 static uint64_t rotations(void)
@@ -53,21 +54,35 @@ static uint64_t rotations(void)
 	return p ? strtoull(p + strlen("rotations"), NULL, 10) : 0;
 }
 
+static uint64_t max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /*
  * Steady work for so many rotations.  Returns right after one, when nobody is in the
  * middle of a turn.
  */
 static void wait_rotations(uint64_t nr)
 {
-	uint64_t end = rotations() + nr, then, now = now_ns();
+	uint64_t nr_now = rotations(), end = nr_now + nr, last;
+	uint64_t now = now_ns(), then, turn = now;
+	uint64_t interval = read_long(KPMU_INTERVAL) * 1000000;
 
 	do {
 		then = now;
 		work(10000);
+		last = nr_now;
+		nr_now = rotations();
 		now = now_ns();
-		if (now - then > late)
-			late = now - then;
-	} while (rotations() < end);
+		/* The CPU may stand still, or just the timer's interrupt be late */
+		late = max(late, now - then);
+		if (nr_now == last)
+			continue;
+		if (now - turn > interval)
+			late = max(late, now - turn - interval);
+		turn = now;
+	} while (nr_now < end);
 }
 
 static int open_one(pid_t pid, int cpu, int leader, int pinned)

@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 
 #include "event.h"
 #include "harness.h"
@@ -18,7 +17,6 @@
 #define PERIOD	10000
 
 struct sample {
-	struct perf_event_header header;
 	uint64_t ip;
 	uint32_t pid, tid;
 	uint64_t time;
@@ -50,13 +48,13 @@ struct seen {
 static struct seen look(struct ring *r, uint64_t period)
 {
 	struct seen s = { .one_ip = true, .in_order = true };
-	struct perf_event_header *h;
+	struct record *rec = malloc(sizeof(*rec));
 
-	while ((h = ring_next(r))) {
-		const struct sample *sample = (void *)h;
+	while (ring_next(r, rec)) {
+		const struct sample *sample = (void *)rec->body;
 
-		if (h->type != PERF_RECORD_SAMPLE) {
-			printf("# record of type %u\n", h->type);
+		if (rec->head.type != PERF_RECORD_SAMPLE) {
+			printf("# record %s\n", record_name(rec->head.type));
 			s.others++;
 			continue;
 		}
@@ -64,10 +62,12 @@ static struct seen look(struct ring *r, uint64_t period)
 			s.one_ip = false;
 		s.ip = sample->ip;
 		if (sample->time < s.last || sample->period != period ||
-		    h->size != sizeof(*sample))
+		    rec->head.size != 8 + sizeof(*sample))
 			s.in_order = false;
 		s.last = sample->time;
 	}
+	ring_consume(r);
+	free(rec);
 	return s;
 }
 
@@ -76,15 +76,15 @@ TEST(ten_million)
 {
 	ROWS("O-26 A-03 S-10 S-03 R-01");
 	struct perf_event_attr a = insns(PERIOD);
-	struct ring *r;
+	struct ring r;
 	struct seen s;
 	int fd;
 
 	no_throttle();
 	fd = ev_must(&a, 0, -1, -1, 0);
-	r = ring_map(fd, 64);
+	ring_map(&r, fd, &a, 64);
 	work_counted(fd, ROUNDS, 0);
-	s = look(r, PERIOD);
+	s = look(&r, PERIOD);
 	EXPECT_EQ(ev_count(fd), WORK_INSNS(ROUNDS));
 	if (!exact()) {
 		EXPECT_GT(s.samples, 900);
@@ -102,19 +102,19 @@ TEST(in_pieces)
 {
 	ROWS("O-26 I-01 I-02");
 	struct perf_event_attr a = insns(10007);
-	struct ring *r;
+	struct ring r;
 	struct seen s;
 	uint64_t all = 0;
 	int fd, i;
 
 	no_throttle();
 	fd = ev_must(&a, 0, -1, -1, 0);
-	r = ring_map(fd, 64);
+	ring_map(&r, fd, &a, 64);
 	for (i = 1; i <= 1000; i++) {
 		work_counted(fd, i, 0);
 		all += WORK_INSNS(i);
 	}
-	s = look(r, 10007);
+	s = look(&r, 10007);
 	EXPECT_EQ(ev_count(fd), all);
 	if (exact())
 		EXPECT_EQ(s.samples, all / 10007);
@@ -128,23 +128,23 @@ TEST(branches_and_loads)
 	struct perf_event_attr a = sampling(PERF_TYPE_HARDWARE,
 					PERF_COUNT_HW_BRANCH_INSTRUCTIONS, 999);
 	struct perf_event_attr b = sampling(PERF_TYPE_RAW, RAW_LOADS, 777);
-	struct ring *ra, *rb;
+	struct ring ra, rb;
 	struct seen s;
 	int fa, fb;
 
 	no_throttle();
 	fa = ev_must(&a, 0, -1, -1, 0);
-	ra = ring_map(fa, 16);
+	ring_map(&ra, fa, &a, 16);
 	work_counted(fa, 100000, 0);
-	s = look(ra, 999);
+	s = look(&ra, 999);
 	if (exact()) {
 		EXPECT_EQ(s.samples, WORK_BRANCHES(100000) / 999);
 		EXPECT_TRUE(s.one_ip);
 	}
 	fb = ev_must(&b, 0, -1, -1, 0);
-	rb = ring_map(fb, 16);
+	ring_map(&rb, fb, &b, 16);
 	work_counted(fb, 100000, 0);
-	s = look(rb, 777);
+	s = look(&rb, 777);
 	if (exact()) {
 		EXPECT_EQ(s.samples, WORK_LOADS(100000) / 777);
 		EXPECT_TRUE(s.one_ip);
@@ -157,28 +157,28 @@ TEST(long_and_short)
 {
 	ROWS("O-26 A-03");
 	struct perf_event_attr a = insns(1ULL << 50), b = insns(2), c = insns(1);
-	struct ring *r;
+	struct ring r;
 	struct seen s;
 	int fd;
 
 	no_throttle();
 	fd = ev_must(&a, 0, -1, -1, 0);
-	r = ring_map(fd, 1);
+	ring_map(&r, fd, &a, 1);
 	work_counted(fd, ROUNDS, 0);
-	EXPECT_EQ(ring_count(r, PERF_RECORD_SAMPLE), 0);
+	EXPECT_EQ(ring_count(&r, PERF_RECORD_SAMPLE), 0);
 	EXPECT_EQ(ev_count(fd), WORK_INSNS(ROUNDS));
 	fd = ev_must(&b, 0, -1, -1, 0);
-	r = ring_map(fd, 64);
+	ring_map(&r, fd, &a, 64);
 	work_counted(fd, 1000, 0);
-	s = look(r, 2);
+	s = look(&r, 2);
 	printf("# period 2: %d samples of %d instructions\n", s.samples,
 	       WORK_INSNS(1000));
 	if (exact())
 		EXPECT_EQ(s.samples, WORK_INSNS(1000) / 2);
 	fd = ev_must(&c, 0, -1, -1, 0);
-	r = ring_map(fd, 64);
+	ring_map(&r, fd, &a, 64);
 	work_counted(fd, 1000, 0);
-	s = look(r, 1);
+	s = look(&r, 1);
 	/* A counter cannot be set closer than two events to its overflow */
 	printf("# period 1: %d samples of %d instructions\n", s.samples,
 	       WORK_INSNS(1000));
@@ -188,7 +188,7 @@ TEST(long_and_short)
 
 struct job {
 	int fd, cpu, hops;
-	struct ring *r;
+	struct ring r;
 	pthread_t thread;
 	struct seen seen;
 	uint64_t count;
@@ -202,13 +202,13 @@ static void *hop(void *arg)
 
 	pin_to(j->cpu);
 	j->fd = ev_must(&a, 0, -1, -1, 0);
-	j->r = ring_map(j->fd, 64);
+	ring_map(&j->r, j->fd, &a, 64);
 	for (i = 0; i < 40; i++) {
 		if (j->hops)
 			pin_to((j->cpu + i) % nr_cpus());
 		work_counted(j->fd, ROUNDS / 40, 0);
 	}
-	j->seen = look(j->r, PERIOD);
+	j->seen = look(&j->r, PERIOD);
 	j->count = ev_count(j->fd);
 	return NULL;
 }
@@ -253,17 +253,17 @@ TEST(beside_counting)
 	ROWS("O-26 Q-01");
 	struct perf_event_attr a = insns(5000);
 	int counting[3], fd, i;
-	struct ring *r;
+	struct ring r;
 	struct seen s;
 
 	no_throttle();
 	fd = ev_must(&a, 0, -1, -1, 0);
-	r = ring_map(fd, 64);
+	ring_map(&r, fd, &a, 64);
 	for (i = 0; i < 3; i++)
 		counting[i] = ev_self(PERF_TYPE_RAW, RAW_LOADS + 0x100 * (i % 2),
 				      fd);
 	work_counted(fd, 100000, PERF_IOC_FLAG_GROUP);
-	s = look(r, 5000);
+	s = look(&r, 5000);
 	if (exact())
 		EXPECT_EQ(s.samples, WORK_INSNS(100000) / 5000);
 	EXPECT_EQ(ev_count(fd), WORK_INSNS(100000));

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What an event is to count for: a task, a CPU, or a cgroup on a CPU.  And how
+ * it gets there.
+ */
+#include <linux/cgroup.h>
+#include <linux/cpumask.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+
+#include <uapi/linux/kpmu.h>
+
+#include "../compat/ksym.h"
+#include "../event/event.h"
+#include "../event/family.h"
+#include "../hooks/hooks.h"
+#include "../record/sample.h"
+#include "../record/side.h"
+#include "../sched/sched.h"
+#include "dev.h"
+#include "request.h"
+
+/**
+ * kpmu_target_task() - the task that pid names
+ * @r: the open; its task is held afterwards, unless it is who asks
+ *
+ * Context: task.
+ * Return: 0, also when pid names none; -ESRCH.
+ */
+int kpmu_target_task(struct kpmu_request *r)
+{
+	struct pid_namespace *ns;
+
+	if (r->args->pid == -1 || r->args->flags & PERF_FLAG_PID_CGROUP)
+		return 0;
+	if (!r->args->pid) {
+		r->task = r->who;
+		return 0;
+	}
+	rcu_read_lock();
+	ns = task_active_pid_ns(r->who);
+	if (ns)
+		r->task = pid_task(find_pid_ns(r->args->pid, ns), PIDTYPE_PID);
+	/* Who asks stays itself, by whatever name it was called */
+	if (r->task && r->task != r->who)
+		get_task_struct(r->task);
+	rcu_read_unlock();
+	return r->task ? 0 : -ESRCH;
+}
+
+/**
+ * kpmu_target_check_cpu() - is there such a CPU, or a task that needs none?
+ * @r: the open, with its task
+ *
+ * Return: 0, -EINVAL.
+ */
+int kpmu_target_check_cpu(struct kpmu_request *r)
+{
+	int cpu = r->args->cpu;
+
+	if (r->task && cpu == -1)
+		return 0;
+	if ((unsigned int)cpu < nr_cpu_ids)
+		return 0;
+	r->why = r->task ? "no such CPU" : "neither a task nor a CPU";
+	return -EINVAL;
+}
+
+/* Both must be about the same thing for their values to be comparable */
+static int check_group(struct kpmu_request *r, struct kpmu_ctx *ctx)
+{
+	struct kpmu_event *leader = r->leader;
+
+	if (!leader)
+		return 0;
+	if (!kpmu_is_leader(leader)) {
+		r->why = "group_fd is not a group leader";
+		return -EINVAL;
+	}
+	if (leader->cpu != r->args->cpu || leader->ctx->task != ctx->task ||
+	    leader->ctx->css != ctx->css) {
+		r->why = "group_fd counts for another task, cgroup or CPU";
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* The hooks that an event needs, a bit each of enum kpmu_lazy */
+static u32 needs(u64 flags, bool of_task, bool of_cgroup)
+{
+	u32 hooks = kpmu_side_needs(flags);
+
+	if (of_task || of_cgroup)
+		hooks |= BIT(KPMU_LAZY_SWITCH);
+	if (of_task && flags & KPMU_ATTR_INHERIT)
+		hooks |= BIT(KPMU_LAZY_FORK);
+	return hooks;
+}
+
+static void unhook(u64 flags, bool of_task, bool of_cgroup)
+{
+	kpmu_hooks_put(needs(flags, of_task, of_cgroup));
+	kpmu_side_count(flags, -1);
+}
+
+/**
+ * kpmu_event_unhook() - give back the hooks an event needed
+ * @e: the event, attached once
+ *
+ * Context: task; kpmu_hooks_linger() must follow.
+ */
+void kpmu_event_unhook(struct kpmu_event *e)
+{
+	unhook(e->flags, e->ctx->task, e->ctx->css);
+}
+
+/* A CPU's event that joins a cgroup's group counts for the cgroup */
+static bool of_cgroup(const struct kpmu_request *r)
+{
+	return r->css || (!r->task && r->leader && r->leader->ctx->css);
+}
+
+#define ON_EXEC	(KPMU_ATTR_ENABLE_ON_EXEC | KPMU_ATTR_REMOVE_ON_EXEC)
+
+static int get_hooks(struct kpmu_request *r)
+{
+	u64 flags = r->attr.flags;
+	int err;
+
+	if (flags & ON_EXEC && !kpmu_hooks_see_exec()) {
+		r->why = "exec cannot be seen on this kernel";
+		return -EOPNOTSUPP;
+	}
+	if (r->attr.sample_type & KPMU_SAMPLE_CALLCHAIN) {
+		err = kpmu_chains_get();
+		if (err)
+			return err;
+	}
+	if (flags & KPMU_ATTR_NAMESPACES)
+		kpmu_side_namespaces_setup();
+	err = kpmu_hooks_get(needs(flags, r->task, of_cgroup(r)));
+	if (err) {
+		r->why = "what the event is to see cannot be seen on this kernel";
+		return err;
+	}
+	kpmu_side_count(flags, 1);
+	if (!r->task || !(flags & KPMU_ATTR_INHERIT))
+		return 0;
+	err = kpmu_family_new(r->event, r->leader);
+	if (err) {
+		unhook(flags, r->task, of_cgroup(r));
+		kpmu_hooks_linger();
+	}
+	return err;
+}
+
+/* The context that the event is for, held */
+static struct kpmu_ctx *find_ctx(struct kpmu_request *r)
+{
+	struct kpmu_ctx *ctx;
+
+	if (r->task)
+		return kpmu_ctx_of_task(r->task);
+	if (r->css)
+		return kpmu_ctx_of_cgroup(r->css, r->args->cpu);
+	ctx = of_cgroup(r) ?
+		r->leader->ctx : &per_cpu(kpmu_cpu, r->args->cpu).ctx;
+	kpmu_ctx_get(ctx);
+	return ctx;
+}
+
+static int attach(struct kpmu_request *r)
+{
+	struct kpmu_ctx *ctx;
+	int err;
+
+	err = get_hooks(r);
+	if (err)
+		return err;
+	do {
+		ctx = find_ctx(r);
+		if (IS_ERR(ctx)) {
+			err = PTR_ERR(ctx);
+			break;
+		}
+		/* On success the event takes over our reference */
+		err = check_group(r, ctx) ?:
+		      kpmu_event_attach(r->event, ctx, r->leader, &r->why);
+		if (err)
+			kpmu_ctx_put(ctx);
+		if (err == -EAGAIN)
+			cond_resched();
+	} while (err == -EAGAIN);
+	if (err) {
+		unhook(r->attr.flags, r->task, of_cgroup(r));
+		kpmu_hooks_linger();
+	}
+	return err;
+}
+
+static int attach_to_task(struct kpmu_request *r)
+{
+	struct rw_semaphore *lock = &r->task->signal->exec_update_lock;
+	int err;
+
+	/* Oneself one may always watch, and is not becoming somebody else */
+	if (r->task == current && r->who == current)
+		return attach(r);
+	/* What another task may become by exec must not slip in between */
+	err = down_read_interruptible(lock);
+	if (err)
+		return err;
+	err = kpmu_dev_permit_task(&r->attr, r->task, r->who, &r->why) ?:
+	      attach(r);
+	up_read(lock);
+	return err;
+}
+
+static int attach_to_cpu(struct kpmu_request *r)
+{
+	if (r->args->flags & PERF_FLAG_PID_CGROUP) {
+		struct cgroup_subsys_state *css = kpmu_css_of_fd(r->args->pid);
+
+		if (IS_ERR(css)) {
+			r->why = "pid is not an fd of a cgroup's folder";
+			return PTR_ERR(css);
+		}
+		r->css = css;
+	}
+	return kpmu_permit(KPMU_PERMIT_CPU, &r->attr, NULL, &r->why) ?: attach(r);
+}
+
+/**
+ * kpmu_target_attach() - let the event count for what it was opened for
+ * @r: the open, with an event
+ *
+ * Permission is checked here: only now all that it depends on is known.
+ *
+ * Context: task, may sleep.
+ * Return: 0; an errno of perf_event_open(2).
+ */
+int kpmu_target_attach(struct kpmu_request *r)
+{
+	return r->task ? attach_to_task(r) : attach_to_cpu(r);
+}
+
+/**
+ * kpmu_target_put() - let go of what was looked up
+ * @r: the open, at its end
+ */
+void kpmu_target_put(struct kpmu_request *r)
+{
+	if (r->task && r->task != r->who)
+		put_task_struct(r->task);
+	if (r->css)
+		css_put(r->css);
+}

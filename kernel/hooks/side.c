@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Functions that the kernel calls to tell its own perf what happens.  We attach
+ * to their entry while events want the records; nothing is done otherwise.
+ */
+#include <linux/bpf.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "../compat/compat.h"
+#include "../compat/hook.h"
+#include "../record/side.h"
+#include "hooks.h"
+
+static void on_mmap(struct ftrace_regs *fregs)
+{
+	if (!kpmu_side_any(KPMU_SIDE_OF_MMAP))
+		return;
+	kpmu_side_mmap((struct vm_area_struct *)kpmu_ftrace_arg(fregs, 0));
+}
+
+static void on_comm(struct ftrace_regs *fregs)
+{
+	if (!kpmu_side_any(KPMU_SIDE_OF_COMM))
+		return;
+	kpmu_side_comm((struct task_struct *)kpmu_ftrace_arg(fregs, 0),
+		       kpmu_ftrace_arg(fregs, 1) & 0xff);
+}
+
+/* A fork calls it too, if the compiler left that call: see on_fork() for those */
+static void on_namespaces(struct ftrace_regs *fregs)
+{
+	struct task_struct *task = (void *)kpmu_ftrace_arg(fregs, 0);
+
+	if (task == current)
+		kpmu_side_namespaces(task);
+}
+
+/*
+ * BPF programs are told of by on_bpf().  If the kernel's own perf wants their
+ * symbols too they come by here as well.
+ */
+static void on_ksymbol(struct ftrace_regs *fregs)
+{
+	const char *name = (const char *)kpmu_ftrace_arg(fregs, 4);
+
+	if (strncmp(name, "bpf_prog_", 9))
+		kpmu_side_ksymbol(kpmu_ftrace_arg(fregs, 0),
+				  kpmu_ftrace_arg(fregs, 1),
+				  kpmu_ftrace_arg(fregs, 2),
+				  kpmu_ftrace_arg(fregs, 3) & 0xff, name);
+}
+
+static void on_bpf(struct ftrace_regs *fregs)
+{
+	kpmu_side_bpf((struct bpf_prog *)kpmu_ftrace_arg(fregs, 0),
+		      kpmu_ftrace_arg(fregs, 1), kpmu_ftrace_arg(fregs, 2));
+}
+
+static void on_text_poke(struct ftrace_regs *fregs)
+{
+	if (!kpmu_side_any(KPMU_SIDE_OF_TEXT_POKE))
+		return;
+	kpmu_side_text_poke((const void *)kpmu_ftrace_arg(fregs, 0),
+			    (const void *)kpmu_ftrace_arg(fregs, 1),
+			    kpmu_ftrace_arg(fregs, 2),
+			    (const void *)kpmu_ftrace_arg(fregs, 3),
+			    kpmu_ftrace_arg(fregs, 4));
+}
+
+static void on_cgroup_online(struct ftrace_regs *fregs)
+{
+	if (!kpmu_side_any(KPMU_SIDE_OF_CGROUP))
+		return;
+	kpmu_side_cgroup((void *)kpmu_ftrace_arg(fregs, 0));
+}
+
+/* In the order of enum kpmu_lazy, from KPMU_LAZY_FUNCS on */
+struct kpmu_lhook kpmu_side_hooks[KPMU_NR_LAZY_FUNCS] = {
+	{ "perf_event_mmap", on_mmap, "MMAP and MMAP2 records" },
+	{ "perf_event_comm", on_comm, "COMM records" },
+	{ "perf_event_namespaces", on_namespaces,
+	  "NAMESPACES records of unshare and setns" },
+	{ "perf_event_ksymbol", on_ksymbol, "KSYMBOL records" },
+	{ "perf_event_bpf_event", on_bpf,
+	  "BPF_EVENT records, KSYMBOL records of programs" },
+	{ "perf_event_text_poke", on_text_poke, "TEXT_POKE records" },
+	{ "perf_cgroup_css_online", on_cgroup_online, "CGROUP records" },
+};
+
+/* Who asks for which records, and the hooks that they need */
+static const struct {
+	u64 flags;
+	u32 hooks;
+} needs[KPMU_NR_SIDES] = {
+	[KPMU_SIDE_OF_SWITCH] = { KPMU_ATTR_CONTEXT_SWITCH,
+				  BIT(KPMU_LAZY_SWITCH) },
+	/* As upstream, mmap2 alone says no more than how a mapping is told of */
+	[KPMU_SIDE_OF_TASK] = { KPMU_SIDE_TASK & ~KPMU_ATTR_MMAP2,
+				BIT(KPMU_LAZY_FORK) },
+	[KPMU_SIDE_OF_MMAP] = { KPMU_ATTR_MMAP | KPMU_ATTR_MMAP_DATA,
+				BIT(KPMU_LAZY_MMAP) },
+	[KPMU_SIDE_OF_COMM] = { KPMU_ATTR_COMM, BIT(KPMU_LAZY_COMM) },
+	[KPMU_SIDE_OF_NAMESPACES] = { KPMU_ATTR_NAMESPACES,
+				      BIT(KPMU_LAZY_FORK) |
+				      BIT(KPMU_LAZY_NAMESPACES) },
+	[KPMU_SIDE_OF_KSYMBOL] = { KPMU_ATTR_KSYMBOL,
+				   BIT(KPMU_LAZY_KSYMBOL) |
+				   BIT(KPMU_LAZY_BPF) },
+	[KPMU_SIDE_OF_BPF] = { KPMU_ATTR_BPF_EVENT, BIT(KPMU_LAZY_BPF) },
+	[KPMU_SIDE_OF_TEXT_POKE] = { KPMU_ATTR_TEXT_POKE,
+				     BIT(KPMU_LAZY_TEXT_POKE) },
+	[KPMU_SIDE_OF_CGROUP] = { KPMU_ATTR_CGROUP, BIT(KPMU_LAZY_CGROUP) },
+};
+
+/* Events that ask for each; a hook may be in place for longer */
+atomic_t kpmu_sides[KPMU_NR_SIDES];
+
+/**
+ * kpmu_side_count() - an event with side-band has come, or gone
+ * @flags: of its attr
+ * @by: 1 or -1
+ *
+ * Context: task.
+ */
+void kpmu_side_count(u64 flags, int by)
+{
+	int i;
+
+	if (!(flags & KPMU_ATTR_SIDE))
+		return;
+	for (i = 0; i < KPMU_NR_SIDES; i++)
+		if (flags & needs[i].flags)
+			atomic_add(by, &kpmu_sides[i]);
+}
+
+/**
+ * kpmu_side_needs() - the hooks that an event's side-band needs
+ * @flags: of the attr
+ *
+ * Context: any.
+ * Return: a bit for each of enum kpmu_lazy.
+ */
+u32 kpmu_side_needs(u64 flags)
+{
+	u32 hooks = 0;
+	int i;
+
+	if (!(flags & KPMU_ATTR_SIDE))
+		return 0;
+	for (i = 0; i < ARRAY_SIZE(needs); i++)
+		if (flags & needs[i].flags)
+			hooks |= needs[i].hooks;
+	return hooks;
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who gets a side-band record: the enabled events of this CPU, of the cgroups
+ * active here, and of current.  A context lists those of its events that ask for
+ * any such record.
+ */
+#include <linux/irqflags.h>
+#include <linux/percpu.h>
+#include <linux/smp.h>
+
+#include "../sched/sched.h"
+#include "side.h"
+
+static bool wants(const struct kpmu_event *e, u64 flags)
+{
+	return e->flags & flags && e->state == KPMU_ON &&
+	       (e->cpu < 0 || e->cpu == smp_processor_id()) &&
+	       rcu_access_pointer(kpmu_root_of(e)->ring);
+}
+
+static bool any_wants(const struct kpmu_ctx *ctx, u64 flags)
+{
+	const struct kpmu_sampling *s;
+
+	hlist_for_each_entry(s, &ctx->side, side)
+		if (wants(s->event, flags))
+			return true;
+	return false;
+}
+
+static void tell(struct kpmu_ctx *ctx, u64 flags, kpmu_side_fn fn, void *data)
+{
+	struct kpmu_sampling *s;
+
+	hlist_for_each_entry(s, &ctx->side, side)
+		if (wants(s->event, flags))
+			fn(s->event, data);
+}
+
+static bool active_here(const struct kpmu_ctx *ctx)
+{
+	return READ_ONCE(ctx->cpu) == smp_processor_id();
+}
+
+/**
+ * kpmu_side_wanted() - would kpmu_side_tell() tell anybody?
+ * @flags: KPMU_ATTR_*, of which an event has to have one
+ *
+ * Context: any but NMI.
+ */
+bool kpmu_side_wanted(u64 flags)
+{
+	struct kpmu_cpu *kc;
+	struct kpmu_ctx *ctx;
+	unsigned long irq;
+	bool any = false;
+
+	local_irq_save(irq);
+	kc = this_cpu_ptr(&kpmu_cpu);
+	if (active_here(&kc->ctx))
+		kpmu_for_each_cpu_ctx(ctx, kc)
+			any = any || any_wants(ctx, flags);
+	if (kc->task)
+		any = any || any_wants(kc->task, flags);
+	local_irq_restore(irq);
+	return any;
+}
+
+/**
+ * kpmu_side_tell_cpu() - a record for events of this CPU and its cgroups
+ * @flags: KPMU_ATTR_*, of which an event has to have one
+ * @fn: writes the record
+ * @data: for @fn
+ *
+ * Context: any but NMI.
+ */
+void kpmu_side_tell_cpu(u64 flags, kpmu_side_fn fn, void *data)
+{
+	struct kpmu_ctx *ctx;
+	struct kpmu_cpu *kc;
+	unsigned long irq;
+
+	local_irq_save(irq);
+	kc = this_cpu_ptr(&kpmu_cpu);
+	if (active_here(&kc->ctx))
+		kpmu_for_each_cpu_ctx(ctx, kc)
+			tell(ctx, flags, fn, data);
+	local_irq_restore(irq);
+}
+
+/**
+ * kpmu_side_tell() - a record for events of this CPU and of its task
+ * @flags: KPMU_ATTR_*, of which an event has to have one
+ * @fn: writes the record; IRQs off
+ * @data: for @fn
+ *
+ * Context: any but NMI.
+ */
+void kpmu_side_tell(u64 flags, kpmu_side_fn fn, void *data)
+{
+	struct kpmu_cpu *kc;
+	unsigned long irq;
+
+	local_irq_save(irq);
+	kpmu_side_tell_cpu(flags, fn, data);
+	kc = this_cpu_ptr(&kpmu_cpu);
+	if (kc->task)
+		tell(kc->task, flags, fn, data);
+	local_irq_restore(irq);
+}
+
+/**
+ * kpmu_side_tell_ctx() - a record for events of one context
+ * @ctx: the context
+ * @flags: KPMU_ATTR_*, of which an event has to have one
+ * @fn: writes the record
+ * @data: for @fn
+ *
+ * Context: the context's owner, IRQs off.
+ */
+void kpmu_side_tell_ctx(struct kpmu_ctx *ctx, u64 flags, kpmu_side_fn fn,
+			void *data)
+{
+	tell(ctx, flags, fn, data);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Side-band: records of what tasks and the kernel do, for events whose attr
+ * asks for them, whether they count at the moment or wait for a counter.
+ *
+ * All functions here are called by hooks, and may be in an atomic context.
+ */
+#ifndef KPMU_SIDE_H
+#define KPMU_SIDE_H
+
+#include "record.h"
+
+struct bpf_prog;
+struct cgroup_subsys_state;
+struct kpmu_ctx;
+struct vm_area_struct;
+
+/* FORK and EXIT come with any of these */
+#define KPMU_SIDE_TASK	(KPMU_ATTR_TASK | KPMU_ATTR_COMM | KPMU_ATTR_MMAP | \
+			 KPMU_ATTR_MMAP2 | KPMU_ATTR_MMAP_DATA)
+
+typedef void (*kpmu_side_fn)(struct kpmu_event *e, void *data);
+
+/* side.c: who gets a record */
+bool kpmu_side_wanted(u64 flags);
+void kpmu_side_tell(u64 flags, kpmu_side_fn fn, void *data);
+void kpmu_side_tell_cpu(u64 flags, kpmu_side_fn fn, void *data);
+void kpmu_side_tell_ctx(struct kpmu_ctx *ctx, u64 flags, kpmu_side_fn fn,
+			void *data);
+
+/* task.c, exit.c, namespaces.c, mmap.c, switch.c: what tasks do */
+void kpmu_side_comm(struct task_struct *task, bool exec);
+void kpmu_side_fork(struct task_struct *task);
+void kpmu_side_exit_ctx(struct kpmu_ctx *ctx);
+void kpmu_side_exit_cpu(struct task_struct *task);
+void kpmu_side_task(struct kpmu_event *e, u32 type, struct task_struct *task);
+void kpmu_side_namespaces(struct task_struct *task);
+void kpmu_side_namespaces_setup(void);
+void kpmu_side_mmap(struct vm_area_struct *vma);
+void kpmu_side_switch(struct task_struct *task, struct task_struct *other,
+		      bool in);
+
+/* kernel.c: what happens to the kernel's own text; cgroup.c */
+void kpmu_side_ksymbol(u16 type, u64 addr, u32 len, bool unregister,
+		       const char *name);
+void kpmu_side_bpf(const struct bpf_prog *prog, u16 type, u16 flags);
+void kpmu_side_text_poke(const void *addr, const void *old, u32 old_len,
+			 const void *new, u32 new_len);
+void kpmu_side_cgroup(struct cgroup_subsys_state *css);
+
+#endif
