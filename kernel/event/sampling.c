@@ -70,6 +70,28 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 }
 
 /**
+ * kpmu_sampling_for() - the records are for the eyes of another task than current
+ * @e: the event, attached to nothing yet
+ * @who: the task
+ *
+ * Context: task.
+ */
+void kpmu_sampling_for(struct kpmu_event *e, struct task_struct *who)
+{
+	struct pid_namespace *ns;
+
+	if (!e->sampling)
+		return;
+	rcu_read_lock();
+	ns = task_active_pid_ns(who);
+	if (ns) {		/* it is not gone */
+		put_pid_ns(e->sampling->ns);
+		e->sampling->ns = get_pid_ns(ns);
+	}
+	rcu_read_unlock();
+}
+
+/**
  * kpmu_sampling_blank() - memory for kpmu_sampling_clone()
  *
  * Context: any but NMI, with no raw spinlock held.

@@ -160,6 +160,7 @@ static inline void kpmu_side_leave(struct kpmu_event *e)
 
 /* sampling.c */
 int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr);
+void kpmu_sampling_for(struct kpmu_event *e, struct task_struct *who);
 struct kpmu_sampling *kpmu_sampling_blank(void);
 void kpmu_sampling_clone(struct kpmu_sampling *s,
 			 const struct kpmu_sampling *from);
