@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct cgroup_subsys_state;
+struct perf_event;
 struct task_struct;
 struct vm_area_struct;
 
@@ -34,6 +35,9 @@ struct vm_area_struct;
 	X(ftrace_profile_set_filter)		\
 	X(ftrace_find_event)			\
 	X(trace_event_sem)			\
+	X(bpf_prog_get)				\
+	X(perf_event_set_bpf_prog)		\
+	X(perf_event_query_prog_array)		\
 	X(build_id_parse)			\
 	X(build_id_parse_nofault)
 
@@ -60,9 +64,12 @@ struct cgroup_subsys_state *kpmu_css_of_fd(int fd);
 u32 kpmu_build_id(struct vm_area_struct *vma, u8 *id);
 int kpmu_native_reserve(void);
 int kpmu_native_create_vpmu(void);
+
+/* native.c */
 u32 kpmu_native_type(enum kpmu_ksym pmu);
-struct perf_event;
 int kpmu_native_filter(struct perf_event *event, u64 id, char *filter);
 bool kpmu_tracepoint_is_open(u64 id);
+int kpmu_native_set_bpf(struct perf_event *event, int fd);
+int kpmu_native_query_bpf(struct perf_event *event, void __user *query);
 
 #endif
