@@ -12,7 +12,6 @@
 #include "hooks/hooks.h"
 #include "pmu/source.h"
 #include "record/sample.h"
-#include "record/sample.h"
 #include "ring/ring.h"
 #include "sched/sched.h"
 
