@@ -7,6 +7,7 @@
 
 struct cgroup_subsys_state;
 struct pt_regs;
+struct perf_event;
 struct task_struct;
 struct vm_area_struct;
 
@@ -35,6 +36,9 @@ struct vm_area_struct;
 	X(ftrace_profile_set_filter)		\
 	X(ftrace_find_event)			\
 	X(trace_event_sem)			\
+	X(bpf_prog_get)				\
+	X(perf_event_set_bpf_prog)		\
+	X(perf_event_query_prog_array)		\
 	X(build_id_parse)			\
 	X(build_id_parse_nofault)		\
 	X(__x64_sys_perf_event_open)		\
@@ -63,10 +67,13 @@ struct cgroup_subsys_state *kpmu_css_of_fd(int fd);
 u32 kpmu_build_id(struct vm_area_struct *vma, u8 *id);
 int kpmu_native_reserve(void);
 int kpmu_native_create_vpmu(void);
+long kpmu_native_open(const struct pt_regs *regs, bool compat);
+
+/* native.c */
 u32 kpmu_native_type(enum kpmu_ksym pmu);
-struct perf_event;
 int kpmu_native_filter(struct perf_event *event, u64 id, char *filter);
 bool kpmu_tracepoint_is_open(u64 id);
-long kpmu_native_open(const struct pt_regs *regs, bool compat);
+int kpmu_native_set_bpf(struct perf_event *event, int fd);
+int kpmu_native_query_bpf(struct perf_event *event, void __user *query);
 
 #endif

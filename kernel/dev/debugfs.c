@@ -99,6 +99,7 @@ DEFINE_SHOW_ATTRIBUTE(stats);
 
 static int caps_show(struct seq_file *m, void *unused)
 {
+	kpmu_sources_show(m);
 	kpmu_hooks_show(m);
 	return 0;
 }

@@ -46,12 +46,6 @@ static long do_refresh(struct kpmu_event *e, unsigned long arg)
 	return kpmu_event_refresh(e, arg);
 }
 
-/* Only for events that BPF programs can be attached to */
-static long do_refuse(struct kpmu_event *e, unsigned long arg)
-{
-	return -EINVAL;
-}
-
 static long do_period(struct kpmu_event *e, unsigned long arg)
 {
 	u64 period;
@@ -97,12 +91,12 @@ static long do_set_filter(struct kpmu_event *e, unsigned long arg)
 
 static long do_set_bpf(struct kpmu_event *e, unsigned long arg)
 {
-	struct file *file = fget(arg);
+	return kpmu_event_set_bpf(e, arg);
+}
 
-	if (!file)
-		return -EBADF;
-	fput(file);
-	return -EINVAL;
+static long do_query_bpf(struct kpmu_event *e, unsigned long arg)
+{
+	return kpmu_event_query_bpf(e, (void __user *)arg);
 }
 
 static long do_modify(struct kpmu_event *e, unsigned long arg)
@@ -134,7 +128,7 @@ static const struct ioctl_row {
 	{ PERF_EVENT_IOC_ID, do_id },
 	{ PERF_EVENT_IOC_SET_BPF, do_set_bpf },
 	{ PERF_EVENT_IOC_PAUSE_OUTPUT, do_pause_output },
-	{ PERF_EVENT_IOC_QUERY_BPF, do_refuse },
+	{ PERF_EVENT_IOC_QUERY_BPF, do_query_bpf },
 	{ PERF_EVENT_IOC_MODIFY_ATTRIBUTES, do_modify },
 };
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What can be changed of an event after it was opened: its filter, its place. */
+/* What can be changed of an event after it was opened: filter, program, place. */
+#include <linux/capability.h>
 #include <linux/errno.h>
 #include <linux/mutex.h>
 
+#include "../compat/ksym.h"
 #include "../sched/sched.h"
 #include "event.h"
 #include "family.h"
@@ -64,6 +66,48 @@ int kpmu_event_filter(struct kpmu_event *e, char *filter)
 		return -EINVAL;
 	mutex_lock(&lock);
 	err = set_filter(e, filter);
+	mutex_unlock(&lock);
+	return err;
+}
+
+/**
+ * kpmu_event_set_bpf() - PERF_EVENT_IOC_SET_BPF
+ * @e: the event
+ * @fd: the program's
+ *
+ * Context: task, may sleep.
+ * Return: see kpmu_native_set_bpf().
+ */
+int kpmu_event_set_bpf(struct kpmu_event *e, int fd)
+{
+	int err;
+
+	if (!e->hw.source->set_bpf)
+		return kpmu_native_set_bpf(NULL, fd);
+	mutex_lock(&lock);
+	err = e->hw.source->set_bpf(&e->hw, fd);
+	mutex_unlock(&lock);
+	return err;
+}
+
+/**
+ * kpmu_event_query_bpf() - PERF_EVENT_IOC_QUERY_BPF
+ * @e: the event
+ * @query: the caller's struct perf_event_query_bpf
+ *
+ * Context: task, may sleep.
+ * Return: see kpmu_native_query_bpf(); -EINVAL if it is no tracepoint.
+ */
+int kpmu_event_query_bpf(struct kpmu_event *e, void __user *query)
+{
+	int err;
+
+	if (!perfmon_capable())
+		return -EPERM;
+	if (!e->hw.source->query_bpf)
+		return -EINVAL;
+	mutex_lock(&lock);
+	err = e->hw.source->query_bpf(&e->hw, query);
 	mutex_unlock(&lock);
 	return err;
 }

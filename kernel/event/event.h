@@ -260,8 +260,10 @@ enum kpmu_op { KPMU_OP_ENABLE, KPMU_OP_DISABLE, KPMU_OP_RESET };
 void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group);
 void kpmu_event_disable_owned(struct kpmu_ctx *ctx, struct kpmu_event *e);
 
-/* change.c: filters and places */
+/* change.c: filters, programs and places */
 int kpmu_event_filter(struct kpmu_event *e, char *filter);
+int kpmu_event_set_bpf(struct kpmu_event *e, int fd);
+int kpmu_event_query_bpf(struct kpmu_event *e, void __user *query);
 int kpmu_event_modify(struct kpmu_event *e, const struct kpmu_attr *attr);
 
 /* owner.c: all events that a thread has opened */

@@ -52,6 +52,11 @@ static int probe_filter(struct kpmu_hw *hw, char *filter, const void **tap)
 	return kpmu_native_filter(kpmu_tap_event(kpmu_tap_of(hw)), 0, filter);
 }
 
+static int probe_set_bpf(struct kpmu_hw *hw, int fd)
+{
+	return kpmu_native_set_bpf(kpmu_tap_event(kpmu_tap_of(hw)), fd);
+}
+
 const struct kpmu_source kpmu_kprobe = {
 	.name = "kprobe",
 	.nmi = true,
@@ -62,6 +67,7 @@ const struct kpmu_source kpmu_kprobe = {
 	.read = kpmu_source_read,
 	.set_period = kpmu_source_set_period,
 	.filter = probe_filter,
+	.set_bpf = probe_set_bpf,
 };
 
 const struct kpmu_source kpmu_uprobe = {
@@ -74,4 +80,5 @@ const struct kpmu_source kpmu_uprobe = {
 	.read = kpmu_source_read,
 	.set_period = kpmu_source_set_period,
 	.filter = probe_filter,
+	.set_bpf = probe_set_bpf,
 };

@@ -3,6 +3,7 @@
 #include <linux/errno.h>
 #include <linux/init.h>
 #include <linux/perf_event.h>
+#include <linux/seq_file.h>
 
 #include "../abi/attr.h"
 #include "../compat/ksym.h"
@@ -93,6 +94,25 @@ bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu)
 		return describe(pmu, "uprobe", kpmu_native_type(KSYM_perf_uprobe),
 				uprobe_format);
 	}
+}
+
+/**
+ * kpmu_sources_show() - the caps file: which kinds of events there are
+ * @m: where to print
+ */
+void kpmu_sources_show(struct seq_file *m)
+{
+	struct kpmu_pmu pmu = { };
+	int i;
+
+	for (i = 0; i < KPMU_NR_PMUS; i++)
+		if (kpmu_pmu_get(i, &pmu))
+			seq_printf(m, "%-26s %-8s events of type %d\n", pmu.name,
+				   "ok", pmu.type);
+		else
+			seq_printf(m, "%-26s %-8s %s\n", pmu.name, "missing",
+				   i ? "its number cannot be looked up" :
+				   "this machine has no PMU that we know");
 }
 
 /* See source.h */

@@ -144,6 +144,9 @@ struct kpmu_target {
  *	-EINVAL.  NULL: it cannot
  * @set_period: overflow after so many events from now on.  IRQs off, on the CPU
  *	where hw->idx is
+ * @set_bpf: SET_BPF: run a BPF program at each hit.  Task context, may sleep.
+ *	NULL: it cannot
+ * @query_bpf: QUERY_BPF.  Likewise
  * @user_view: how user space reads the counter that the event is on: its number
  *	for RDPMC plus 1, its width, and what to add to its sign-extended
  *	value.  Owner of the context
@@ -164,6 +167,8 @@ struct kpmu_source {
 	int (*filter)(struct kpmu_hw *hw, char *filter, const void **tap);
 	void (*unfilter)(const void *tap);
 	int (*modify)(struct kpmu_hw *hw, const struct kpmu_attr *attr);
+	int (*set_bpf)(struct kpmu_hw *hw, int fd);
+	int (*query_bpf)(struct kpmu_hw *hw, void __user *query);
 	u32 (*user_view)(const struct kpmu_hw *hw, u16 *width, s64 *offset);
 };
 
@@ -328,9 +333,10 @@ struct kpmu_pmu {
  * @n: which, below KPMU_NR_PMUS
  * @pmu: filled in; all but the struct itself is good until the module goes
  *
- * Return: false if this machine does not have it.
+ * Return: false if this machine does not have it; then only the name is good.
  */
 bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu);
+void kpmu_sources_show(struct seq_file *m);
 
 /*
  * Who counts hits, for sources without counters: something that happened on this

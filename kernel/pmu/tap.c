@@ -244,13 +244,63 @@ struct kpmu_tap *kpmu_tap_own(const struct perf_event_attr *attr,
 	return tap;
 }
 
+struct silence {
+	struct work_struct work;
+	struct kpmu_tap *tap;
+	int err;
+};
+
+static void make_silent(struct work_struct *work)
+{
+	struct silence *s = container_of(work, struct silence, work);
+	struct perf_event *e;
+
+	e = perf_event_create_kernel_counter(&s->tap->attr, raw_smp_processor_id(),
+					     NULL, on_hit, s->tap);
+	s->tap->event[0] = IS_ERR(e) ? NULL : e;
+	s->err = PTR_ERR_OR_ZERO(e);
+}
+
 /**
- * kpmu_tap_event() - the kernel's event
- * @tap: from kpmu_tap_own()
+ * kpmu_tap_silent() - an event of the kernel's for the same, which never tells
+ * @like: another tap
+ *
+ * It is for what can be attached to an event whatever it counts.
+ *
+ * Context: task, may sleep.
+ * Return: as for kpmu_tap_own().
+ */
+struct kpmu_tap *kpmu_tap_silent(const struct kpmu_tap *like)
+{
+	struct silence s = { .tap = new_tap(&like->attr, 1) };
+
+	if (!s.tap)
+		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&s.tap->node);
+	s.tap->attr.disabled = 1;
+	INIT_WORK_ONSTACK(&s.work, make_silent);
+	queue_work(system_unbound_wq, &s.work);
+	flush_work(&s.work);
+	destroy_work_on_stack(&s.work);
+	if (s.err) {
+		free_tap(s.tap);
+		return ERR_PTR(s.err);
+	}
+	return s.tap;
+}
+
+/**
+ * kpmu_tap_event() - one of the kernel's events
+ * @tap: the tap
  */
 struct perf_event *kpmu_tap_event(struct kpmu_tap *tap)
 {
-	return tap->event[0];
+	int i;
+
+	for (i = 0; i < tap->nr; i++)
+		if (tap->event[i])
+			return tap->event[i];
+	return NULL;
 }
 
 /**

@@ -19,6 +19,7 @@ struct kpmu_tap *kpmu_tap_own(const struct perf_event_attr *attr,
 struct kpmu_tap *kpmu_tap_filtered(const struct kpmu_tap *like, char *filter);
 bool kpmu_tap_has_filter(const struct kpmu_tap *tap);
 struct perf_event *kpmu_tap_event(struct kpmu_tap *tap);
+struct kpmu_tap *kpmu_tap_silent(const struct kpmu_tap *like);
 void kpmu_tap_put(struct kpmu_tap *tap);
 void kpmu_taps_cpu_up(int cpu);
 void kpmu_taps_exit(void);

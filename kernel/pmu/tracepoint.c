@@ -38,6 +38,8 @@ static int tracepoint_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 
 static void tracepoint_put(struct kpmu_hw *hw)
 {
+	if (hw->own)
+		kpmu_tap_put(hw->own);
 	kpmu_tap_put(kpmu_tap_of(hw));
 }
 
@@ -73,6 +75,33 @@ static void tracepoint_unfilter(const void *tap)
 	kpmu_tap_put((struct kpmu_tap *)tap);
 }
 
+/*
+ * The kernel runs the programs of all its events of a tracepoint at each hit, on
+ * whatever CPU; one a program.  So it needs an event just to be there.
+ */
+static int tracepoint_set_bpf(struct kpmu_hw *hw, int fd)
+{
+	struct kpmu_tap *tap;
+	int err;
+
+	if (hw->own)
+		return -EEXIST;
+	tap = kpmu_tap_silent(kpmu_tap_of(hw));
+	if (IS_ERR(tap))
+		return PTR_ERR(tap);
+	err = kpmu_native_set_bpf(kpmu_tap_event(tap), fd);
+	if (err)
+		kpmu_tap_put(tap);
+	else
+		hw->own = tap;
+	return err;
+}
+
+static int tracepoint_query_bpf(struct kpmu_hw *hw, void __user *query)
+{
+	return kpmu_native_query_bpf(kpmu_tap_event(kpmu_tap_of(hw)), query);
+}
+
 const struct kpmu_source kpmu_tracepoint = {
 	.name = "tracepoint",
 	.nmi = true,
@@ -85,4 +114,6 @@ const struct kpmu_source kpmu_tracepoint = {
 	.set_period = kpmu_source_set_period,
 	.filter = tracepoint_filter,
 	.unfilter = tracepoint_unfilter,
+	.set_bpf = tracepoint_set_bpf,
+	.query_bpf = tracepoint_query_bpf,
 };

@@ -164,6 +164,87 @@ static void bench_switches(void)
 	row("task switch when no kpmu event exists", c);
 }
 
+static char *page;
+
+static void op_fault(void)
+{
+	madvise(page, 4096, MADV_DONTNEED);
+	*(volatile char *)page = 1;
+}
+
+static int soft(uint32_t type, uint64_t config, int lead)
+{
+	struct perf_event_attr attr = ev_attr(type, config);
+
+	attr.exclude_kernel = 0;
+	attr.disabled = 0;
+	return ev_must(&attr, 0, -1, lead, 0);
+}
+
+/* What is counted, less what it costs when nobody counts it */
+static void bench_hit(const char *name, void (*op)(void), uint32_t type,
+		      uint64_t config)
+{
+	struct cost without = measure(op);
+
+	fd = soft(type, config, -1);
+	row(name, minus(measure(op), without));
+	close(fd);
+}
+
+/* Software events: what has no counter */
+static void bench_soft(void)
+{
+	const char *id = "/sys/kernel/tracing/events/syscalls/sys_enter_getppid/id";
+	int i;
+
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	munlock(page, 4096);
+	bench_hit("page fault, counted", op_fault, PERF_TYPE_SOFTWARE,
+		  PERF_COUNT_SW_PAGE_FAULTS);
+	bench_hit("tracepoint hit, counted", op_bare, PERF_TYPE_TRACEPOINT,
+		  read_long(id));
+	fd = soft(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, -1);
+	row("read() software event", net(measure(op_read), 1));
+	close(fd);
+	fd = soft(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, -1);
+	for (i = 0; i < 3; i++)
+		soft(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, fd);
+	row("read() task-clock", net(measure(op_read), 1));
+	row("disable + enable, group of 4 clocks",
+	    net(measure(op_toggle_group), 2));
+	close_from(fd);
+}
+
+/* Beside the counters' own: a switch of four clocks and faults on both sides */
+static void bench_soft_switch(void)
+{
+	static const uint64_t configs[] = {
+		PERF_COUNT_SW_TASK_CLOCK, PERF_COUNT_SW_PAGE_FAULTS,
+		PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_CONTEXT_SWITCHES,
+	};
+	pid_t pid = partner_start();
+	struct cost c;
+	int i, first = -1;
+
+	for (i = 0; i < 8; i++) {
+		struct perf_event_attr attr = ev_attr(PERF_TYPE_SOFTWARE,
+						      configs[i % 4]);
+
+		attr.exclude_kernel = 0;
+		attr.disabled = 0;
+		fd = ev_must(&attr, i < 4 ? 0 : pid, -1, -1, 0);
+		if (first < 0)
+			first = fd;
+	}
+	c = minus(measure(op_pingpong), idle_switch);
+	row("task switch, 4 software events both sides",
+	    (struct cost) { c.insns / 2, c.wrmsr / 2, c.rdmsr / 2 });
+	partner_end(pid);
+	close_from(first);
+}
+
 static void bench_memory(void)
 {
 	const char *slab = route_is_native() ? "perf_event" : "kpmu_event";
@@ -214,6 +295,8 @@ int main(int argc, char **argv)
 	idle_switch = switch_without_events();
 	bench_calls();
 	bench_switches();
+	bench_soft();
+	bench_soft_switch();
 	bench_memory();
 	return 0;
 }

@@ -241,7 +241,7 @@ TEST(uprobe_inherited)
 }
 
 /* A counter in the program that says how many look at the probe */
-static volatile unsigned short semaphore __attribute__((section(".data"))) = 0;
+static volatile unsigned short semaphore __attribute__((section(".data")));
 
 TEST(uprobe_reference_counter)
 {

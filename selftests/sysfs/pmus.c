@@ -53,11 +53,9 @@ TEST(types)
 
 	for (i = 0; i < ARRAY_SIZE(pmus); i++) {
 		ASSERT_TRUE(text(root(), pmus[i], "type", here, sizeof(here)));
-		if (i < ARRAY_SIZE(fixed)) {
-			EXPECT_EQ(atoi(here), fixed[i]);
-		} else {
-			EXPECT_GE(atoi(here), 6);
-		}
+		/* The others have got theirs when the kernel started */
+		EXPECT_TRUE(i < ARRAY_SIZE(fixed) ? atoi(here) == fixed[i] :
+			    atoi(here) >= 6);
 		/* The numbers are the kernel's, so either way's tools will do */
 		ASSERT_TRUE(text(NATIVE, pmus[i], "type", there, sizeof(there)));
 		EXPECT_EQ(strcmp(here, there), 0);

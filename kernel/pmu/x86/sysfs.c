@@ -92,6 +92,7 @@ static struct kpmu_file caps[] = {
  */
 bool x86_describe(struct kpmu_pmu *pmu)
 {
+	pmu->name = "cpu";
 	if (!x86_pmu.version)
 		return false;
 	list_events();

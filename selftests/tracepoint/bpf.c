@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* BPF programs on events: attached, run, listed; and what has no place for one. */
+#define _GNU_SOURCE
+#include <linux/bpf.h>
+#include <linux/capability.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include "event.h"
+#include "harness.h"
+
+static int bpf(int cmd, union bpf_attr *attr)
+{
+	return syscall(SYS_bpf, cmd, attr, sizeof(*attr));
+}
+
+static int new_map(void)
+{
+	union bpf_attr a = {
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 8,
+		.max_entries = 1,
+	};
+
+	return bpf(BPF_MAP_CREATE, &a);
+}
+
+static uint64_t value(int map)
+{
+	uint32_t key = 0;
+	uint64_t val = 0;
+	union bpf_attr a = {
+		.map_fd = map, .key = (uintptr_t)&key, .value = (uintptr_t)&val,
+	};
+
+	bpf(BPF_MAP_LOOKUP_ELEM, &a);
+	return val;
+}
+
+#define I(c, d, s, o, i) { .code = (c), .dst_reg = (d), .src_reg = (s), \
+			   .off = (o), .imm = (i) }
+
+/* Count in the map's only entry; what is returned says whether the hit counts */
+static int load(uint32_t type, int map, int result)
+{
+	struct bpf_insn prog[] = {
+		I(BPF_ST | BPF_MEM | BPF_W, 10, 0, -4, 0),
+		I(BPF_ALU64 | BPF_MOV | BPF_X, 2, 10, 0, 0),
+		I(BPF_ALU64 | BPF_ADD | BPF_K, 2, 0, 0, -4),
+		I(BPF_LD | BPF_DW | BPF_IMM, 1, BPF_PSEUDO_MAP_FD, 0, map),
+		I(0, 0, 0, 0, 0),
+		I(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem),
+		I(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2, 0),
+		I(BPF_ALU64 | BPF_MOV | BPF_K, 1, 0, 0, 1),
+		I(BPF_STX | BPF_ATOMIC | BPF_DW, 0, 1, 0, BPF_ADD),
+		I(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, result),
+		I(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+	};
+	union bpf_attr a = {
+		.prog_type = type, .insns = (uintptr_t)prog,
+		.insn_cnt = ARRAY_SIZE(prog), .license = (uintptr_t)"GPL",
+	};
+	int fd = bpf(BPF_PROG_LOAD, &a);
+
+	if (fd < 0) {
+		printf("# BPF_PROG_LOAD: %s\n", strerror(errno));
+		exit(1);
+	}
+	return fd;
+}
+
+static uint32_t id_of(int prog)
+{
+	struct bpf_prog_info info = { 0 };
+	union bpf_attr a = {
+		.info = { .bpf_fd = prog, .info = (uintptr_t)&info,
+			  .info_len = sizeof(info) },
+	};
+
+	bpf(BPF_OBJ_GET_INFO_BY_FD, &a);
+	return info.id;
+}
+
+static struct perf_event_attr tp(void)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_TRACEPOINT,
+		read_long("/sys/kernel/tracing/events/syscalls/sys_enter_getppid/id"));
+
+	a.exclude_kernel = 0;
+	a.disabled = 0;
+	return a;
+}
+
+static void call(int n)
+{
+	while (n--)
+		syscall(SYS_getppid);
+}
+
+static int set(int fd, int prog)
+{
+	return ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog) ? errno : 0;
+}
+
+TEST(runs)
+{
+	ROWS("I-22");
+	struct perf_event_attr a = tp();
+	int fd = ev_must(&a, 0, -1, -1, 0), map = new_map();
+	int prog = load(BPF_PROG_TYPE_TRACEPOINT, map, 1);
+
+	call(3);
+	EXPECT_EQ(value(map), 0);
+	EXPECT_EQ(set(fd, prog), 0);
+	call(5);
+	EXPECT_EQ(value(map), 5);
+	EXPECT_EQ(ev_count(fd), 8);
+	close(fd);
+	call(2);
+	EXPECT_EQ(value(map), 5);
+}
+
+TEST(decides)
+{
+	ROWS("I-22");
+	struct perf_event_attr a = tp();
+	int fd = ev_must(&a, 0, -1, -1, 0), map = new_map();
+
+	EXPECT_EQ(set(fd, load(BPF_PROG_TYPE_TRACEPOINT, map, 0)), 0);
+	call(5);
+	EXPECT_EQ(value(map), 5);
+	EXPECT_EQ(ev_count(fd), 0);
+}
+
+TEST(one_an_event)
+{
+	ROWS("I-23");
+	struct perf_event_attr a = tp();
+	int fd = ev_must(&a, 0, -1, -1, 0), other = ev_must(&a, 0, -1, -1, 0);
+	int map = new_map(), prog = load(BPF_PROG_TYPE_TRACEPOINT, map, 1);
+
+	EXPECT_EQ(set(fd, prog), 0);
+	EXPECT_EQ(set(fd, prog), EEXIST);
+	/* Another program on another event of the same tracepoint */
+	EXPECT_EQ(set(other, load(BPF_PROG_TYPE_TRACEPOINT, map, 1)), 0);
+	call(4);
+	EXPECT_EQ(value(map), 8);
+}
+
+TEST(query)
+{
+	ROWS("I-28 I-29");
+	struct perf_event_attr a = tp();
+	int fd[2] = { ev_must(&a, 0, -1, -1, 0), ev_must(&a, 0, -1, -1, 0) };
+	int map = new_map(), prog[2], i;
+	struct {
+		uint32_t ids_len, prog_cnt, ids[4];
+	} q = { .ids_len = 4 };
+
+	EXPECT_EQ(ioctl(fd[0], PERF_EVENT_IOC_QUERY_BPF, &q), 0);
+	EXPECT_EQ(q.prog_cnt, 0);
+	for (i = 0; i < 2; i++) {
+		prog[i] = load(BPF_PROG_TYPE_TRACEPOINT, map, 1);
+		EXPECT_EQ(set(fd[i], prog[i]), 0);
+	}
+	/* All that are there, whoever is asked */
+	EXPECT_EQ(ioctl(fd[1], PERF_EVENT_IOC_QUERY_BPF, &q), 0);
+	EXPECT_EQ(q.prog_cnt, 2);
+	EXPECT_EQ(q.ids[0], id_of(prog[0]));
+	EXPECT_EQ(q.ids[1], id_of(prog[1]));
+	q.ids_len = 1;
+	q.prog_cnt = 0;
+	EXPECT_EQ(ioctl(fd[1], PERF_EVENT_IOC_QUERY_BPF, &q), -1);
+	EXPECT_EQ(errno, ENOSPC);
+	EXPECT_EQ(q.prog_cnt, 2);
+}
+
+TEST(query_needs_permission)
+{
+	ROWS("I-30 C-13");
+	struct perf_event_attr a = tp();
+	uint32_t q[6] = { 4 };
+	int fd, sw = ev_self(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, -1);
+
+	a.exclude_kernel = 1;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	EXPECT_EQ(ioctl(sw, PERF_EVENT_IOC_QUERY_BPF, q), -1);
+	EXPECT_EQ(errno, EINVAL);
+	drop_privilege();
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_QUERY_BPF, q), -1);
+	EXPECT_EQ(errno, EPERM);
+	EXPECT_EQ(ioctl(sw, PERF_EVENT_IOC_QUERY_BPF, q), -1);
+	EXPECT_EQ(errno, EPERM);
+}
+
+TEST(bad_ones)
+{
+	ROWS("I-22");
+	struct perf_event_attr a = tp();
+	int fd = ev_must(&a, 0, -1, -1, 0), map = new_map();
+	int sw = ev_self(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, -1);
+
+	EXPECT_EQ(set(fd, 999), EBADF);
+	EXPECT_EQ(set(fd, eventfd(0, 0)), EINVAL);
+	EXPECT_EQ(set(fd, map), EINVAL);
+	/* A program of the wrong kind */
+	EXPECT_EQ(set(fd, load(BPF_PROG_TYPE_KPROBE, map, 1)), EINVAL);
+	EXPECT_EQ(set(sw, load(BPF_PROG_TYPE_TRACEPOINT, map, 1)), EINVAL);
+}
+
+TEST(on_a_probe)
+{
+	ROWS("I-22");
+	struct perf_event_attr a = ev_attr(0, 0);
+	int fd, map = new_map();
+
+	a.type = read_long(route_is_native() ?
+			   "/sys/bus/event_source/devices/kprobe/type" :
+			   "/sys/bus/kpmu/devices/kprobe/type");
+	a.exclude_kernel = 0;
+	a.disabled = 0;
+	a.kprobe_func = (uintptr_t)"__x64_sys_getppid";
+	fd = ev_must(&a, 0, -1, -1, 0);
+	EXPECT_EQ(set(fd, load(BPF_PROG_TYPE_KPROBE, map, 1)), 0);
+	EXPECT_EQ(set(fd, load(BPF_PROG_TYPE_KPROBE, map, 1)), EEXIST);
+	call(6);
+	EXPECT_EQ(value(map), 6);
+	EXPECT_EQ(ev_count(fd), 6);
+}
+
+/*
+ * Documentation/abi.rst, "What cannot be built": the programs that upstream runs at
+ * overflows belong to events of the kernel's own perf.
+ */
+TEST(at_overflow)
+{
+	ROWS("I-22");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	int map = new_map();
+
+	if (route_is_native())
+		SKIP(return, "the kernel's own perf can");
+	a.sample_period = 100000;
+	EXPECT_EQ(set(ev_must(&a, 0, -1, -1, 0),
+		      load(BPF_PROG_TYPE_PERF_EVENT, map, 1)), EOPNOTSUPP);
+	a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
+	a.sample_period = 1000000;
+	EXPECT_EQ(set(ev_must(&a, 0, -1, -1, 0),
+		      load(BPF_PROG_TYPE_PERF_EVENT, map, 1)), EOPNOTSUPP);
+}
+
+TEST_HARNESS_MAIN
