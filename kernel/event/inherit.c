@@ -14,30 +14,23 @@
 #include "../trace/stats.h"
 #include "event.h"
 #include "family.h"
+#include "sampling.h"
 
 struct fork {
 	struct kpmu_ctx *ctx;		/* the child's */
 	unsigned long clone_flags;
 	struct kpmu_event *blanks;	/* linked by their leader */
 	u32 nr_blanks;
+	struct hlist_head spares;	/* parts of blanks that did not need them */
+	bool sampling;			/* blanks come with such a part */
 	bool no_memory;
 };
 
-/* As many as may be needed; nothing can be allocated under the locks to come */
-static void get_blanks(struct fork *f, u32 nr, bool sampling)
+static void put_blank(struct fork *f, struct kpmu_event *e)
 {
-	struct kpmu_event *e;
-
-	while (f->nr_blanks < nr && !f->no_memory) {
-		e = kpmu_event_blank(sampling);
-		if (!e) {
-			f->no_memory = true;
-			break;
-		}
-		e->leader = f->blanks;
-		f->blanks = e;
-		f->nr_blanks++;
-	}
+	e->leader = f->blanks;
+	f->blanks = e;
+	f->nr_blanks++;
 }
 
 static struct kpmu_event *take_blank(struct fork *f)
@@ -49,6 +42,58 @@ static struct kpmu_event *take_blank(struct fork *f)
 		f->nr_blanks--;
 	}
 	return e;
+}
+
+static void free_blanks(struct fork *f)
+{
+	struct kpmu_sampling *s;
+	struct hlist_node *tmp;
+	struct kpmu_event *e;
+
+	while ((e = take_blank(f)))
+		kpmu_event_unclone(e);
+	hlist_for_each_entry_safe(s, tmp, &f->spares, side)
+		kpmu_sampling_free(s);
+	INIT_HLIST_HEAD(&f->spares);
+}
+
+/* As many as may be needed; nothing can be had or freed under the locks to come */
+static void get_blanks(struct fork *f, u32 nr, bool sampling)
+{
+	struct kpmu_event *e;
+
+	if (sampling && !f->sampling) {
+		free_blanks(f);
+		f->sampling = true;
+	}
+	while (f->nr_blanks < nr && !f->no_memory) {
+		e = kpmu_event_blank(f->sampling);
+		if (e)
+			put_blank(f, e);
+		else
+			f->no_memory = true;
+	}
+}
+
+/* A blank has the part that writes records just if the event has */
+static struct kpmu_event *blank_like(struct fork *f, const struct kpmu_event *e)
+{
+	struct kpmu_event *child = take_blank(f);
+
+	if (!child || !child->sampling == !e->sampling)
+		return child;
+	if (child->sampling) {
+		hlist_add_head(&child->sampling->side, &f->spares);
+		child->sampling = NULL;
+	} else if (f->spares.first) {
+		child->sampling = hlist_entry(f->spares.first,
+					      struct kpmu_sampling, side);
+		hlist_del(f->spares.first);
+	} else {
+		put_blank(f, child);
+		child = NULL;
+	}
+	return child;
 }
 
 static bool wanted(const struct fork *f, const struct kpmu_event *leader)
@@ -65,12 +110,8 @@ static bool wanted(const struct fork *f, const struct kpmu_event *leader)
 static struct kpmu_event *copy(struct fork *f, struct kpmu_event *e,
 			       struct kpmu_event *leader)
 {
-	struct kpmu_event *child = take_blank(f);
+	struct kpmu_event *child = blank_like(f, e);
 
-	if (child && e->sampling && !child->sampling) {
-		kpmu_event_unclone(child);
-		child = NULL;
-	}
 	if (!child) {
 		kpmu_stat_inc(not_inherited);
 		return NULL;
@@ -82,7 +123,7 @@ static struct kpmu_event *copy(struct fork *f, struct kpmu_event *e,
 	 */
 	child->ctx = f->ctx;
 	if (!kpmu_family_link(child, e)) {
-		kpmu_event_unclone(child);
+		put_blank(f, child);
 		return NULL;
 	}
 	kpmu_ctx_get(f->ctx);
@@ -112,7 +153,8 @@ static int fork_owned(struct kpmu_ctx *ctx, void *data)
 	int err = 0;
 
 	/* Others have attached more meanwhile */
-	if (f->nr_blanks < ctx->nr_inherit && !f->no_memory)
+	if (!f->no_memory && (f->nr_blanks < ctx->nr_inherit ||
+			      (ctx->nr_sampling && !f->sampling)))
 		return -EAGAIN;
 	/* The child does not run yet: its context belongs to the lock's holder */
 	raw_spin_lock_nested(&f->ctx->lock, SINGLE_DEPTH_NESTING);
@@ -137,7 +179,6 @@ void kpmu_inherit(struct task_struct *task, unsigned long clone_flags)
 {
 	struct kpmu_ctx *ctx = kpmu_ctx_find_get(current);
 	struct fork f = { .clone_flags = clone_flags };
-	struct kpmu_event *e;
 	int err = -EAGAIN;
 
 	if (!ctx)
@@ -153,7 +194,6 @@ void kpmu_inherit(struct task_struct *task, unsigned long clone_flags)
 		err = kpmu_ctx_call(ctx, fork_owned, &f);
 		kpmu_ctx_put(f.ctx);
 	}
-	while ((e = take_blank(&f)))
-		kpmu_event_unclone(e);
+	free_blanks(&f);
 	kpmu_ctx_put(ctx);
 }

@@ -273,7 +273,7 @@ static void to_slots(struct build *b)
 }
 
 /* The plan is right for what the contexts are now */
-static void stamp(struct kpmu_plan *plan, struct kpmu_cpu *kc)
+static __always_inline void stamp(struct kpmu_plan *plan, struct kpmu_cpu *kc)
 {
 	const struct kpmu_ctx *task = kc->task;
 
@@ -408,24 +408,6 @@ void kpmu_ctx_unplace(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 		return;
 	leader->group.placed = false;
 	drop(ctx->placed, &ctx->nr_placed, leader);
-}
-
-/**
- * kpmu_plan_live() - is the plan in force on this CPU open to small changes?
- * @ctx: a context that is about to change, its clock up to date
- *
- * Context: the context's owner, IRQs off; before the change.
- * Return: the CPU, or NULL.
- */
-struct kpmu_cpu *kpmu_plan_live(const struct kpmu_ctx *ctx)
-{
-	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
-	const struct kpmu_plan *plan = kc->applied;
-
-	if (ctx->cpu < 0 || !plan || kc->stale || plan->exclusive ||
-	    plan->cpu_waits | plan->task_waits)
-		return NULL;
-	return kc;
 }
 
 static u32 counters_of(struct kpmu_event *leader)

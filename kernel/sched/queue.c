@@ -142,8 +142,6 @@ static void unpark(struct kpmu_ctx *ctx)
 {
 	struct kpmu_event *leader = ctx->parked;
 
-	if (!leader)
-		return;
 	ctx->parked = NULL;
 	take_out(ctx, leader);
 }
@@ -252,7 +250,8 @@ void kpmu_queue_park(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 		kpmu_free_del(leader);
 		return;
 	}
-	unpark(ctx);
+	if (ctx->parked)
+		unpark(ctx);
 	ctx->parked = leader;
 	leave(ctx, leader);
 }

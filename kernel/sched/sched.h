@@ -217,6 +217,25 @@ static inline bool kpmu_plan_is_good(const struct kpmu_plan *plan,
 	       (plan->cpu < 0 || plan->cpu == kc->ctx.home);
 }
 
+/**
+ * kpmu_plan_live() - is the plan in force on this CPU open to small changes?
+ * @ctx: a context that is about to change, its clock up to date
+ *
+ * Context: the context's owner, IRQs off; before the change.
+ * Return: the CPU, or NULL.
+ */
+static __always_inline struct kpmu_cpu *
+kpmu_plan_live(const struct kpmu_ctx *ctx)
+{
+	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
+	const struct kpmu_plan *plan = kc->applied;
+
+	if (ctx->cpu < 0 || !plan || kc->stale || plan->exclusive ||
+	    plan->cpu_waits | plan->task_waits)
+		return NULL;
+	return kc;
+}
+
 /* After a change: what programs read by themselves follows, and timers do */
 static __always_inline void kpmu_ctx_follow(struct kpmu_ctx *ctx, bool active)
 {
@@ -288,7 +307,6 @@ void kpmu_free_move(struct kpmu_ctx *ctx);
 void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc);
 bool kpmu_plan_fits(struct kpmu_event *const *events, int n);
 const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_event *leader);
-struct kpmu_cpu *kpmu_plan_live(const struct kpmu_ctx *ctx);
 void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_event *leader);
 void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_event *leader);
 void kpmu_ctx_unplace(struct kpmu_ctx *ctx, struct kpmu_event *leader);

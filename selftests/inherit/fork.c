@@ -225,6 +225,27 @@ TEST(shared_counters)
 	EXPECT_GE(running, least * counters_general() * 9 / 10);
 }
 
+/* Events that write records, inherited or not, beside one that just counts */
+TEST(beside_others_that_write_records)
+{
+	ROWS("H-01");
+	struct clone_work w = { .clone = CLONE_FORK, .n = N, .kids = 20 };
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	int fd, i;
+
+	for (i = 0; i < 4; i++) {
+		a.inherit = i & 1;
+		a.comm = 1;
+		a.task = i > 1;
+		ev_must(&a, 0, -1, -1, 0);
+	}
+	fd = own(1);
+	for (i = 1; i <= 5; i++) {
+		clone_counted(fd, &w);
+		EXACT(ev_count(fd), i * (CLONE_SELF(20) + CLONE_KIDS(N, 20)));
+	}
+}
+
 /* With a CPU: each event has what the family did there */
 TEST(on_one_cpu)
 {
