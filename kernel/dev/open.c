@@ -13,6 +13,7 @@
 #include "../event/event.h"
 #include "../event/rate.h"
 #include "../event/sampling.h"
+#include "../record/side.h"
 #include "../trace/kpmu_trace.h"
 #include "dev.h"
 #include "request.h"
@@ -87,6 +88,9 @@ static int make_event(struct kpmu_request *r)
 	err = check_rules(r, KPMU_ATTR_SUPPORT);
 	if (err)
 		return err;
+	/* Looks at a file of /proc, with no lock of a task held */
+	if (r->attr.flags & KPMU_ATTR_NAMESPACES)
+		kpmu_side_namespaces_setup();
 	target.task = r->task;
 	r->event = kpmu_event_alloc(&target, &r->why);
 	if (IS_ERR(r->event)) {
