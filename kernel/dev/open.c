@@ -13,6 +13,7 @@
 #include "../event/event.h"
 #include "../event/rate.h"
 #include "../event/sampling.h"
+#include "../record/side.h"
 #include "../trace/kpmu_trace.h"
 #include "dev.h"
 #include "request.h"
@@ -91,6 +92,9 @@ static int make_event(struct kpmu_request *r)
 		r->why = "sigtrap is for the events of a task";
 		return -EINVAL;
 	}
+	/* Looks at a file of /proc, with no lock of a task held */
+	if (r->attr.flags & KPMU_ATTR_NAMESPACES)
+		kpmu_side_namespaces_setup();
 	target.task = r->task;
 	r->event = kpmu_event_alloc(&target, &r->why);
 	if (IS_ERR(r->event)) {

@@ -138,8 +138,6 @@ static int get_hooks(struct kpmu_request *r)
 		if (err)
 			return err;
 	}
-	if (flags & KPMU_ATTR_NAMESPACES)
-		kpmu_side_namespaces_setup();
 	err = kpmu_hooks_get(needs(r->event, r->task, of_cgroup(r)));
 	if (err) {
 		r->why = "what the event is to see cannot be seen on this kernel";

@@ -117,8 +117,9 @@ bool kpmu_record_room(struct kpmu_record *r, struct kpmu_event *e, u32 size)
 
 	r->event = e;
 	r->task = kpmu_task_of(e);
-	rcu_read_lock();
-	r->ring = rcu_dereference(root->ring);
+	/* As good as rcu_read_lock(), and it has to be off for the ring anyway */
+	preempt_disable_notrace();
+	r->ring = rcu_dereference_sched(root->ring);
 	if (unlikely(!r->ring))
 		goto none;
 	/* Children of a task's event may run on several CPUs, a ring is of one */
@@ -135,7 +136,7 @@ lost:
 	if (r->ring->nr_pages)
 		atomic64_inc(&root->sampling->lost);
 none:
-	rcu_read_unlock();
+	preempt_enable_notrace();
 	return false;
 }
 
@@ -150,7 +151,7 @@ bool kpmu_record_done(struct kpmu_record *r)
 {
 	bool wake = kpmu_ring_commit(r->ring, &r->h);
 
-	rcu_read_unlock();
+	preempt_enable_notrace();
 	return wake;
 }
 

@@ -17,6 +17,7 @@
 #define KPMU_RECORD_H
 
 #include <linux/perf_event.h>
+#include <linux/pid_namespace.h>
 #include <linux/sched.h>
 
 #include "../event/event.h"
@@ -81,10 +82,18 @@ static inline u32 kpmu_record_tid(const struct kpmu_event *e,
 	return kpmu_record_id(e, task, PIDTYPE_PID);
 }
 
+static inline const struct kpmu_event *kpmu_root_of(const struct kpmu_event *e)
+{
+	return e->root ?: e;
+}
+
 /* Process and thread as the one word that they are in most records */
 static inline u64 kpmu_record_ids(const struct kpmu_event *e,
 				  struct task_struct *task)
 {
+	if (likely(kpmu_root_of(e)->sampling->ns == &init_pid_ns &&
+		   pid_alive(task)))
+		return (u32)task->tgid | (u64)task->pid << 32;
 	return kpmu_record_pid(e, task) |
 	       (u64)kpmu_record_tid(e, task) << 32;
 }
@@ -96,11 +105,6 @@ static inline u64 kpmu_record_ids(const struct kpmu_event *e,
 static inline struct task_struct *kpmu_task_of(const struct kpmu_event *e)
 {
 	return e->ctx->task ?: current;
-}
-
-static inline const struct kpmu_event *kpmu_root_of(const struct kpmu_event *e)
-{
-	return e->root ?: e;
 }
 
 #endif

@@ -305,11 +305,11 @@ bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s)
 	u32 size = sampling->fixed;
 	struct kpmu_filling f;
 
-	if (!rcu_access_pointer(kpmu_root_of(e)->ring))
-		return false;
 	f.e = e;
 	f.s = s;
 	if (variable) {
+		if (!rcu_access_pointer(kpmu_root_of(e)->ring))
+			return false;
 		f.chain = NULL;
 		f.room = KPMU_RECORD_MAX - size;
 		size += measure(&f);
@@ -321,7 +321,8 @@ bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s)
 	put_front(&f, size);
 	if (variable)
 		put_variable(&f);
-	kpmu_ring_sample(&f.r.h, sampling->wakeup_events);
+	if (sampling->wakeup_events)
+		kpmu_ring_sample(&f.r.h, sampling->wakeup_events);
 	kpmu_record_done(&f.r);
 	return true;
 }

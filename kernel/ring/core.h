@@ -95,14 +95,25 @@ void kpmu_ring_put(struct kpmu_ring_handle *h, const void *from, u64 len);
  *
  * For copies from user memory.  Follow by kpmu_ring_skip().
  */
-void *kpmu_ring_span(struct kpmu_ring_handle *h, u64 *len);
+static inline void *kpmu_ring_span(struct kpmu_ring_handle *h, u64 *len)
+{
+	u64 at = h->pos & (h->core->size - 1);
+	u64 to_end = h->core->size - at;
+
+	*len = h->left < to_end ? h->left : to_end;
+	return h->core->data + at;
+}
 
 /**
  * kpmu_ring_skip() - go past bytes that were written at kpmu_ring_span()
  * @h: from kpmu_ring_begin()
  * @len: how many
  */
-void kpmu_ring_skip(struct kpmu_ring_handle *h, u64 len);
+static inline void kpmu_ring_skip(struct kpmu_ring_handle *h, u64 len)
+{
+	h->pos += len;
+	h->left -= len;
+}
 
 /**
  * kpmu_ring_sample() - the record is a sample, and samples are counted

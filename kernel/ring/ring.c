@@ -105,28 +105,6 @@ void kpmu_ring_put_ref(struct kpmu_ring *ring)
 }
 
 /* See ring.h */
-bool kpmu_ring_begin(struct kpmu_ring *ring, struct kpmu_ring_handle *h,
-		     u64 size, u64 lost_size)
-{
-	preempt_disable_notrace();
-	if (likely(kpmu_core_begin(&ring->core, h, size, lost_size)))
-		return true;
-	preempt_enable_notrace();
-	return false;
-}
-
-/* See ring.h */
-bool kpmu_ring_commit(struct kpmu_ring *ring, struct kpmu_ring_handle *h)
-{
-	bool wake = kpmu_core_commit(h);
-
-	if (wake)
-		kpmu_ring_wake(ring);
-	preempt_enable_notrace();
-	return wake;
-}
-
-/* See ring.h */
 void kpmu_ring_notify(struct kpmu_ring *ring)
 {
 	if (atomic_xchg(&ring->waking, 1))

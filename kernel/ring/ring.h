@@ -13,6 +13,7 @@
 #include <linux/irq_work.h>
 #include <linux/list.h>
 #include <linux/perf_event.h>
+#include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
@@ -95,6 +96,14 @@ struct kpmu_ring_reader {
  */
 
 /**
+ * kpmu_ring_wake() - there is something to read: wake the readers
+ * @ring: the ring
+ *
+ * Context: any, NMI too; the ring held or under RCU.
+ */
+void kpmu_ring_wake(struct kpmu_ring *ring);
+
+/**
  * kpmu_ring_begin() - take room for a record
  * @ring: the ring, held or under RCU
  * @h: filled in; h->lost says how many records were lost just before
@@ -112,8 +121,16 @@ struct kpmu_ring_reader {
  * record is then counted as lost (the event's own count of lost samples is the
  * caller's), and h is not to be used.
  */
-bool kpmu_ring_begin(struct kpmu_ring *ring, struct kpmu_ring_handle *h,
-		     u64 size, u64 lost_size);
+static __always_inline bool
+kpmu_ring_begin(struct kpmu_ring *ring, struct kpmu_ring_handle *h, u64 size,
+		u64 lost_size)
+{
+	preempt_disable_notrace();
+	if (likely(kpmu_core_begin(&ring->core, h, size, lost_size)))
+		return true;
+	preempt_enable_notrace();
+	return false;
+}
 
 /**
  * kpmu_ring_commit() - the record is complete: show it
@@ -125,15 +142,16 @@ bool kpmu_ring_begin(struct kpmu_ring *ring, struct kpmu_ring_handle *h,
  * Context: as kpmu_ring_begin().
  * Return: whether a mark was passed.
  */
-bool kpmu_ring_commit(struct kpmu_ring *ring, struct kpmu_ring_handle *h);
+static __always_inline bool
+kpmu_ring_commit(struct kpmu_ring *ring, struct kpmu_ring_handle *h)
+{
+	bool wake = kpmu_core_commit(h);
 
-/**
- * kpmu_ring_wake() - there is something to read: wake the readers
- * @ring: the ring
- *
- * Context: any, NMI too; the ring held or under RCU.
- */
-void kpmu_ring_wake(struct kpmu_ring *ring);
+	if (unlikely(wake))
+		kpmu_ring_wake(ring);
+	preempt_enable_notrace();
+	return wake;
+}
 
 /**
  * kpmu_ring_notify() - wake the readers, though there is nothing to read

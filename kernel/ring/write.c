@@ -121,21 +121,6 @@ bool kpmu_core_begin(struct kpmu_ring_core *c, struct kpmu_ring_handle *h,
 	return true;
 }
 
-void *kpmu_ring_span(struct kpmu_ring_handle *h, u64 *len)
-{
-	u64 at = h->pos & (h->core->size - 1);
-	u64 to_end = h->core->size - at;
-
-	*len = h->left < to_end ? h->left : to_end;
-	return h->core->data + at;
-}
-
-void kpmu_ring_skip(struct kpmu_ring_handle *h, u64 len)
-{
-	h->pos += len;
-	h->left -= len;
-}
-
 void kpmu_ring_put(struct kpmu_ring_handle *h, const void *from, u64 len)
 {
 	while (len) {

@@ -245,6 +245,43 @@ static void bench_soft_switch(void)
 	close_from(first);
 }
 
+/* Just over a period's instructions in user mode: one overflow */
+#define SAMPLE_ROUNDS	10000
+
+static void op_sample(void)
+{
+	work(SAMPLE_ROUNDS);
+}
+
+static void bench_sample(const char *name, uint64_t more)
+{
+	struct perf_event_attr attr = ev_attr(PERF_TYPE_HARDWARE,
+					      PERF_COUNT_HW_INSTRUCTIONS);
+	const size_t len = 65 * 4096;
+	void *ring;
+
+	attr.disabled = 0;
+	attr.sample_period = 4 * SAMPLE_ROUNDS;
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			   PERF_SAMPLE_PERIOD | more;
+	fd = ev_must(&attr, 0, -1, -1, 0);
+	/* Read-only: there is always room */
+	ring = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0);
+	if (ring == MAP_FAILED) {
+		perror("mmap");
+		exit(1);
+	}
+	row(name, measure(op_sample));
+	munmap(ring, len);
+	close(fd);
+}
+
+static void bench_samples(void)
+{
+	bench_sample("overflow sample, IP+TID+TIME+PERIOD", 0);
+	bench_sample("same with callchain", PERF_SAMPLE_CALLCHAIN);
+}
+
 static void bench_memory(void)
 {
 	const char *slab = route_is_native() ? "perf_event" : "kpmu_event";
@@ -297,6 +334,7 @@ int main(int argc, char **argv)
 	bench_switches();
 	bench_soft();
 	bench_soft_switch();
+	bench_samples();
 	bench_memory();
 	return 0;
 }

@@ -23,6 +23,7 @@ static inline struct perf_event_attr sampled_attr(uint64_t sample_type)
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
 					   PERF_COUNT_HW_INSTRUCTIONS);
 
+	no_throttle();
 	a.sample_period = PERIOD;
 	a.sample_type = sample_type;
 	return a;

@@ -77,7 +77,7 @@ TEST(of_the_user)
 	int n;
 
 	run(&r, &a, the_work);
-	for (n = 0; ring_next(&r, &rec); n++) {
+	for (n = 0; ring_find(&r, &rec, PERF_RECORD_SAMPLE); n++) {
 		struct parts s = record_sample(&r, &rec);
 
 		ASSERT_GE(s.nr, 2 + DEPTH);
@@ -105,7 +105,7 @@ TEST(of_the_kernel)
 	a.exclude_kernel = 0;
 	a.exclude_user = 1;
 	run(&r, &a, the_calls);
-	while (ring_next(&r, &rec)) {
+	while (ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
 		struct parts s = record_sample(&r, &rec);
 
 		if (rec.head.misc != PERF_RECORD_MISC_KERNEL)
@@ -137,7 +137,7 @@ TEST(excluded)
 		a.exclude_callchain_kernel = what & 1;
 		a.exclude_callchain_user = what >> 1;
 		run(&r, &a, the_calls);
-		for (n = 0; ring_next(&r, &rec);) {
+		for (n = 0; ring_find(&r, &rec, PERF_RECORD_SAMPLE);) {
 			struct parts s = record_sample(&r, &rec);
 
 			if (rec.head.misc != PERF_RECORD_MISC_KERNEL)
@@ -172,7 +172,7 @@ TEST(limited)
 	for (max = 1; max < 8; max += 3) {
 		a.sample_max_stack = max;
 		run(&r, &a, the_work);
-		for (n = 0; ring_next(&r, &rec); n++)
+		for (n = 0; ring_find(&r, &rec, PERF_RECORD_SAMPLE); n++)
 			EXPECT_EQ(record_sample(&r, &rec).nr, 1 + max);
 		EXPECT_EQ(n, 10);
 	}
@@ -180,7 +180,7 @@ TEST(limited)
 	a.exclude_kernel = 0;
 	a.exclude_user = 1;
 	run(&r, &a, the_calls);
-	for (n = 0; ring_next(&r, &rec);) {
+	for (n = 0; ring_find(&r, &rec, PERF_RECORD_SAMPLE);) {
 		struct parts s = record_sample(&r, &rec);
 
 		if (rec.head.misc != PERF_RECORD_MISC_KERNEL)

@@ -37,7 +37,7 @@ TEST(of_user_mode)
 	int fd, n, i;
 
 	fd = sampled(&r, &a);
-	for (n = 1; ring_next(&r, &rec); n++) {
+	for (n = 1; ring_find(&r, &rec, PERF_RECORD_SAMPLE); n++) {
 		struct parts s = record_sample(&r, &rec);
 
 		EXPECT_EQ(rec.head.size, 16 + 2 * (8 + 20 * 8));
@@ -65,7 +65,7 @@ TEST(of_the_kernel)
 	struct ring r;
 
 	sampled_kernel(&r, &a, 100);
-	while (ring_next(&r, &rec)) {
+	while (ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
 		struct parts s = record_sample(&r, &rec);
 
 		if (rec.head.misc == PERF_RECORD_MISC_USER)
@@ -192,7 +192,7 @@ TEST(no_stack)
 
 	a.sample_regs_intr = 1 << PERF_REG_X86_IP;
 	sampled(&r, &a);
-	for (n = 0; ring_next(&r, &rec); n++) {
+	for (n = 0; ring_find(&r, &rec, PERF_RECORD_SAMPLE); n++) {
 		struct parts s = record_sample(&r, &rec);
 
 		EXPECT_EQ(rec.head.size, 8 + 8 + 16 + 8);
@@ -223,7 +223,7 @@ TEST(too_much_stack)
 	fd = ev_must(&a, 0, -1, -1, 0);
 	ring_map(&r, fd, &a, 256);
 	work_counted(fd, ROUNDS, 0);
-	for (n = 0; ring_next(&r, &rec); n++) {
+	for (n = 0; ring_find(&r, &rec, PERF_RECORD_SAMPLE); n++) {
 		struct parts s = record_sample(&r, &rec);
 
 		EXPECT_EQ(rec.head.size, 65528);

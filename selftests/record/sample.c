@@ -25,7 +25,7 @@ TEST(fixed_fields)
 	pin_to(nr_cpus() - 1);
 	before = now_ns();
 	fd = sampled(&r, &a);
-	while (ring_next(&r, &rec)) {
+	while (ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
 		struct parts s = record_sample(&r, &rec);
 
 		EXPECT_EQ(rec.head.size, 8 + 9 * 8);
@@ -78,7 +78,7 @@ static void check_size(struct __test *_metadata, uint64_t bits, int size)
 	a.sample_stack_user = 8;
 	a.sample_regs_intr = 1 << PERF_REG_X86_IP;
 	fd = sampled(&r, &a);
-	for (n = 0; ring_next(&r, &rec); n++) {
+	for (n = 0; ring_find(&r, &rec, PERF_RECORD_SAMPLE); n++) {
 		struct parts s = record_sample(&r, &rec);
 
 		EXPECT_EQ(rec.head.size, 8 + size);
@@ -122,7 +122,7 @@ TEST(read_values)
 
 	a.read_format = FORMAT_TIMES | PERF_FORMAT_ID | PERF_FORMAT_LOST;
 	fd = sampled(&r, &a);
-	for (n = 1; ring_next(&r, &rec); n++) {
+	for (n = 1; ring_find(&r, &rec, PERF_RECORD_SAMPLE); n++) {
 		struct parts s = record_sample(&r, &rec);
 
 		EXPECT_EQ(rec.head.size, 8 + 40);
@@ -152,7 +152,7 @@ TEST(read_group)
 	m.config = RAW_BRANCHES;
 	branches = ev_must(&m, 0, -1, fd, 0);
 	work_counted(fd, ROUNDS, PERF_IOC_FLAG_GROUP);
-	for (n = 1; ring_next(&r, &rec); n++) {
+	for (n = 1; ring_find(&r, &rec, PERF_RECORD_SAMPLE); n++) {
 		struct parts s = record_sample(&r, &rec);
 
 		ASSERT_EQ(s.read_words, 1 + 2 + 3 * 2);
@@ -182,7 +182,7 @@ TEST(read_in_a_member)
 	fd = ev_must(&a, 0, -1, leader, 0);
 	ring_map(&r, fd, &a, 8);
 	work_counted(leader, ROUNDS, 0);
-	for (n = 1; ring_next(&r, &rec); n++) {
+	for (n = 1; ring_find(&r, &rec, PERF_RECORD_SAMPLE); n++) {
 		struct parts s = record_sample(&r, &rec);
 
 		EXPECT_EQ(s.id, ev_id(fd));
@@ -207,7 +207,7 @@ TEST(addresses)
 	int n;
 
 	sampled(&r, &a);
-	for (n = 0; ring_next(&r, &rec); n++) {
+	for (n = 0; ring_find(&r, &rec, PERF_RECORD_SAMPLE); n++) {
 		struct parts s = record_sample(&r, &rec);
 
 		/* This event has no address */
@@ -228,7 +228,7 @@ TEST(kernel_pages)
 	int large = 0;
 
 	sampled_kernel(&r, &a, 200);
-	while (ring_next(&r, &rec)) {
+	while (ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
 		struct parts s = record_sample(&r, &rec);
 
 		EXPECT_TRUE(s.code_page == 4096 || s.code_page == 2 << 20);
@@ -244,7 +244,7 @@ TEST(data_src)
 	struct ring r;
 
 	sampled(&r, &a);
-	ASSERT_TRUE(ring_next(&r, &rec));
+	ASSERT_TRUE(ring_find(&r, &rec, PERF_RECORD_SAMPLE));
 	EXPECT_EQ(record_sample(&r, &rec).data_src, 0x1e05080021);
 }
 
@@ -270,7 +270,7 @@ TEST(clocks)
 		a.clockid = ids[i];
 		before = clock_now(ids[i]);
 		sampled(&r, &a);
-		ASSERT_TRUE(ring_next(&r, &rec));
+		ASSERT_TRUE(ring_find(&r, &rec, PERF_RECORD_SAMPLE));
 		EXPECT_GE(record_sample(&r, &rec).time, before);
 		EXPECT_LE(record_sample(&r, &rec).time, clock_now(ids[i]));
 	}
