@@ -4,6 +4,7 @@
 ## make demo         boot, load kpmu, count known work beside native perf
 ## make test         all tests, on all kernels
 ## make test-debug   those in guests, on a kernel with KASAN, lockdep and the like
+## make clients      the distribution's perf and others, natively and on kpmu (K=6.12)
 ## make stress       everything at once at random (T=600 seconds, K=debug, SEED=n)
 ## make bench        what operations cost, native beside kpmu
 ## make shell        a shell in a guest with kpmu loaded (K=6.12)
@@ -55,8 +56,10 @@ test-debug: deps selftests
 	@selftests/all.sh -g debug
 stress: module selftests
 	@selftests/stress/run.sh $(K) $(or $(T),60) $(SEED)
+clients: module selftests
+	@selftests/clients/run.sh $(K)
 clean:
 	rm -rf build
 
 .PHONY: help module modules selftests demo bench check layers conformance deps
-.PHONY: tools shell test test-debug stress clean
+.PHONY: tools clients shell test test-debug stress clean
