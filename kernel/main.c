@@ -12,7 +12,6 @@
 #include "hooks/hooks.h"
 #include "pmu/source.h"
 #include "record/sample.h"
-#include "record/sample.h"
 #include "ring/ring.h"
 #include "sched/sched.h"
 
@@ -29,7 +28,7 @@ static int __init kpmu_init(void)
 	err = kpmu_ctxs_init();
 	if (err)
 		goto err_events;
-	err = kpmu_sources_init();
+	err = kpmu_sources_init(kpmu_hit);
 	if (err)
 		goto err_ctxs;
 	err = kpmu_hooks_init();

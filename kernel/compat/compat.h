@@ -15,6 +15,7 @@
 #include <linux/ftrace.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/perf_event.h>
 #include <linux/sysctl.h>
 #include <asm/msr.h>
 
@@ -153,6 +154,22 @@ kpmu_ftrace_arg(struct ftrace_regs *fregs, int n)
 	default: return regs->r8;
 	}
 #endif
+}
+
+/* What a tracepoint says of itself, in a sample on its way to an event */
+static inline void kpmu_raw_of_sample(const struct perf_sample_data *data,
+				      const void **raw, u32 *size)
+{
+	const struct perf_raw_record *r = data->raw;
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+	if (!(data->sample_flags & PERF_SAMPLE_RAW))
+		return;
+#endif
+	if (!r)
+		return;
+	*raw = r->frag.data;
+	*size = r->frag.size;
 }
 
 /* From 6.3 on a mapping's flags are not to be written directly */

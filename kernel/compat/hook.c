@@ -203,6 +203,9 @@ void kpmu_thooks_find(struct kpmu_thook *hooks, int n)
 	for_each_kernel_tracepoint(thook_match, &s);
 }
 
+/* After other listeners: an event that counts a switch counts it for who leaves */
+#define LAST	0
+
 /**
  * kpmu_thook_arm() - attach the probe
  * @hook: found before by kpmu_thooks_find()
@@ -217,7 +220,8 @@ int kpmu_thook_arm(struct kpmu_thook *hook)
 		return 0;
 	if (!hook->tp)
 		return -EOPNOTSUPP;
-	err = tracepoint_probe_register(hook->tp, hook->probe, NULL);
+	err = tracepoint_probe_register_prio(hook->tp, hook->probe, NULL,
+					     LAST);
 	hook->armed = !err;
 	return err;
 }

@@ -14,6 +14,7 @@
 #include <linux/perf_event.h>
 #include <linux/ptrace.h>
 #include <linux/security.h>
+#include <linux/trace_events.h>
 
 #include "compat.h"
 #include "ksym.h"
@@ -275,4 +276,58 @@ struct cgroup_subsys_state *kpmu_css_of_fd(int fd)
 		css = -EOPNOTSUPP;
 	fput(file);
 	return (void *)css;
+}
+
+/**
+ * kpmu_native_type() - attr.type of a PMU that got its number at boot
+ * @pmu: the symbol of its struct pmu
+ *
+ * Return: the number; U32_MAX, which is no type, if there is no such PMU.
+ */
+u32 kpmu_native_type(enum kpmu_ksym pmu)
+{
+	const struct pmu *p = kpmu_ksym_data(pmu);
+
+	return p ? p->type : U32_MAX;
+}
+
+/**
+ * kpmu_native_filter() - give an event of the kernel's perf a filter
+ * @event: the event, of a tracepoint or a probe
+ * @id: of the tracepoint
+ * @filter: in ftrace's grammar
+ *
+ * Context: task, may sleep.
+ * Return: 0; -EINVAL for a bad filter, -EEXIST if it has one, -ENOMEM; -EOPNOTSUPP
+ * if the kernel's function cannot be reached.
+ */
+int kpmu_native_filter(struct perf_event *event, u64 id, char *filter)
+{
+	if (!addr[KSYM_ftrace_profile_set_filter])
+		return -EOPNOTSUPP;
+	return kpmu_ksym_call(KSYM_ftrace_profile_set_filter,
+			      (unsigned long)event, id, (unsigned long)filter, 0);
+}
+
+/**
+ * kpmu_tracepoint_is_open() - may everybody see its records of his own tasks?
+ * @id: the tracepoint's
+ *
+ * Context: task, may sleep.
+ * Return: false also if that cannot be found out.
+ */
+bool kpmu_tracepoint_is_open(u64 id)
+{
+	struct rw_semaphore *sem = kpmu_ksym_data(KSYM_trace_event_sem);
+	struct trace_event *event;
+	bool open;
+
+	if (!sem || !addr[KSYM_ftrace_find_event])
+		return false;
+	down_read(sem);
+	event = (void *)kpmu_ksym_call(KSYM_ftrace_find_event, id, 0, 0, 0);
+	open = event && container_of(event, struct trace_event_call,
+				     event)->flags & TRACE_EVENT_FL_CAP_ANY;
+	up_read(sem);
+	return open;
 }

@@ -30,6 +30,11 @@ struct vm_area_struct;
 	X(__sched_clock_offset)			\
 	X(css_tryget_online_from_dir)		\
 	X(perf_event_cgrp_subsys)		\
+	X(perf_kprobe)				\
+	X(perf_uprobe)				\
+	X(ftrace_profile_set_filter)		\
+	X(ftrace_find_event)			\
+	X(trace_event_sem)			\
 	X(build_id_parse)			\
 	X(build_id_parse_nofault)		\
 	X(__x64_sys_perf_event_open)		\
@@ -59,5 +64,9 @@ u32 kpmu_build_id(struct vm_area_struct *vma, u8 *id);
 int kpmu_native_reserve(void);
 int kpmu_native_create_vpmu(void);
 long kpmu_native_open(const struct pt_regs *regs, bool compat);
+u32 kpmu_native_type(enum kpmu_ksym pmu);
+struct perf_event;
+int kpmu_native_filter(struct perf_event *event, u64 id, char *filter);
+bool kpmu_tracepoint_is_open(u64 id);
 
 #endif

@@ -5,8 +5,10 @@
 
 #include <linux/fs.h>
 
+struct attribute_group;
 struct kpmu_attr;
 struct kpmu_event;
+struct kpmu_file;
 struct vm_area_struct;
 struct kpmu_open;
 struct kpmu_open_for;
@@ -28,6 +30,9 @@ long kpmu_event_compat_ioctl(struct file *file, unsigned int cmd,
 
 int kpmu_event_mmap(struct file *file, struct vm_area_struct *vma);
 
+struct attribute_group *kpmu_folder(const char *name,
+				    const struct kpmu_file *files);
+void kpmu_folder_free(const struct attribute_group *group);
 int kpmu_sysfs_init(void);
 void kpmu_sysfs_exit(void);
 int kpmu_chardev_init(void);

@@ -86,11 +86,13 @@ static long do_pause_output(struct kpmu_event *e, unsigned long arg)
 static long do_set_filter(struct kpmu_event *e, unsigned long arg)
 {
 	char *filter = strndup_user((const char __user *)arg, PAGE_SIZE);
+	long err;
 
 	if (IS_ERR(filter))
 		return PTR_ERR(filter);
+	err = kpmu_event_filter(e, filter);
 	kfree(filter);
-	return -EINVAL;
+	return err;
 }
 
 static long do_set_bpf(struct kpmu_event *e, unsigned long arg)
@@ -114,7 +116,7 @@ static long do_modify(struct kpmu_event *e, unsigned long arg)
 		err = kpmu_attr_check(&attr, NULL, KPMU_ATTR_SHAPE, &why);
 	if (err)
 		return err;
-	return attr.type == e->type ? -EOPNOTSUPP : -EINVAL;
+	return kpmu_event_modify(e, &attr);
 }
 
 /* Row n is the ioctl with number n */

@@ -78,6 +78,7 @@ static int check_inherit(struct kpmu_request *r)
 
 static int make_event(struct kpmu_request *r)
 {
+	struct kpmu_target target = { .attr = &r->attr, .cpu = r->args->cpu };
 	int err;
 
 	err = kpmu_target_check_cpu(r);
@@ -86,7 +87,8 @@ static int make_event(struct kpmu_request *r)
 	err = check_rules(r, KPMU_ATTR_SUPPORT);
 	if (err)
 		return err;
-	r->event = kpmu_event_alloc(&r->attr, r->args->cpu, &r->why);
+	target.task = r->task;
+	r->event = kpmu_event_alloc(&target, &r->why);
 	if (IS_ERR(r->event)) {
 		err = PTR_ERR(r->event);
 		r->event = NULL;

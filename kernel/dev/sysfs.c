@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/bus/kpmu/devices: a directory for each source, as the kernel's own perf
- * has below /sys/bus/event_source.
+ * /sys/bus/kpmu/devices: a directory for each PMU, with what the kernel's own perf
+ * has below /sys/bus/event_source, in the same words.
  */
 #include <linux/device.h>
 #include <linux/err.h>
@@ -9,20 +9,74 @@
 #include <linux/slab.h>
 
 #include "../pmu/source.h"
+#include "../sched/sched.h"
 #include "dev.h"
 
 static struct bus_type bus = { .name = "kpmu" };
 
 /* What all our devices are below: their own names are taken at the top */
 static struct device *parent;
-static struct device *cpu;
+
+/**
+ * struct pmu_dev - a PMU's directory
+ * @dev: as a device
+ * @pmu: what it says
+ * @groups: its files and folders, ended by NULL: those of all, those for
+ *	counters, and what was made for this one
+ */
+struct pmu_dev {
+	struct device dev;
+	struct kpmu_pmu pmu;
+	const struct attribute_group *groups[6];
+};
+
+static struct pmu_dev *pmus[KPMU_NR_PMUS];
+
+static struct pmu_dev *pmu_of(struct device *dev)
+{
+	return container_of(dev, struct pmu_dev, dev);
+}
 
 static ssize_t type_show(struct device *dev, struct device_attribute *attr,
 			 char *buf)
 {
-	return sysfs_emit(buf, "%d\n", kpmu_counters_type());
+	return sysfs_emit(buf, "%d\n", pmu_of(dev)->pmu.type);
 }
 static DEVICE_ATTR_RO(type);
+
+/* One period for all: what waits, waits for the CPU's counters */
+static ssize_t perf_event_mux_interval_ms_show(struct device *dev,
+					       struct device_attribute *attr,
+					       char *buf)
+{
+	return sysfs_emit(buf, "%u\n", kpmu_mux_interval_ms);
+}
+
+static ssize_t perf_event_mux_interval_ms_store(struct device *dev,
+						struct device_attribute *attr,
+						const char *buf, size_t len)
+{
+	int val, err;
+
+	err = kstrtoint(buf, 0, &val);
+	if (err)
+		return err;
+	if (val < 1)
+		return -EINVAL;
+	if (val != kpmu_mux_interval_ms) {
+		kpmu_mux_interval_ms = val;
+		kpmu_rotate_restart();
+	}
+	return len;
+}
+static DEVICE_ATTR_RW(perf_event_mux_interval_ms);
+
+static struct attribute *common_attrs[] = {
+	&dev_attr_type.attr,
+	&dev_attr_perf_event_mux_interval_ms.attr,
+	NULL
+};
+static const struct attribute_group common = { .attrs = common_attrs };
 
 static ssize_t rdpmc_show(struct device *dev, struct device_attribute *attr,
 			  char *buf)
@@ -43,68 +97,107 @@ static ssize_t rdpmc_store(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RW(rdpmc);
 
-static struct attribute *cpu_attrs[] = {
-	&dev_attr_type.attr,
-	&dev_attr_rdpmc.attr,
-	NULL
-};
-ATTRIBUTE_GROUPS(cpu);
+static struct attribute *counter_attrs[] = { &dev_attr_rdpmc.attr, NULL };
+static const struct attribute_group counters = { .attrs = counter_attrs };
+
+/* Where the folders begin that are made for one PMU */
+static int first_folder(const struct pmu_dev *p)
+{
+	return p->pmu.counters ? 2 : 1;
+}
 
 static void release(struct device *dev)
 {
-	kfree(dev);
+	struct pmu_dev *p = pmu_of(dev);
+	int i;
+
+	for (i = first_folder(p); p->groups[i]; i++)
+		kpmu_folder_free(p->groups[i]);
+	kfree(p);
 }
 
-static int add_cpu(void)
+static int make_groups(struct pmu_dev *p)
 {
+	const struct {
+		const char *name;
+		const struct kpmu_file *files;
+	} folders[] = {
+		{ "format", p->pmu.format },
+		{ "events", p->pmu.events },
+		{ "caps", p->pmu.caps },
+	};
+	int i, n = 0;
+
+	p->groups[n++] = &common;
+	if (p->pmu.counters)
+		p->groups[n++] = &counters;
+	for (i = 0; i < ARRAY_SIZE(folders); i++) {
+		if (!folders[i].files)
+			continue;
+		p->groups[n] = kpmu_folder(folders[i].name, folders[i].files);
+		if (!p->groups[n++])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_pmu(int n)
+{
+	struct pmu_dev *p = kzalloc(sizeof(*p), GFP_KERNEL);
 	int err;
 
-	if (kpmu_counters_type() < 0)
-		return 0;
-	cpu = kzalloc(sizeof(*cpu), GFP_KERNEL);
-	if (!cpu)
+	if (!p)
 		return -ENOMEM;
-	device_initialize(cpu);
-	cpu->bus = &bus;
-	cpu->parent = parent;
-	cpu->groups = cpu_groups;
-	cpu->release = release;
-	err = dev_set_name(cpu, "cpu") ?: device_add(cpu);
-	if (err) {
-		put_device(cpu);
-		cpu = NULL;
+	if (!kpmu_pmu_get(n, &p->pmu)) {
+		kfree(p);
+		return 0;
 	}
-	return err;
+	device_initialize(&p->dev);
+	p->dev.bus = &bus;
+	p->dev.parent = parent;
+	p->dev.groups = p->groups;
+	p->dev.release = release;
+	err = make_groups(p) ?: dev_set_name(&p->dev, "%s", p->pmu.name) ?:
+	      device_add(&p->dev);
+	if (err) {
+		put_device(&p->dev);
+		return err;
+	}
+	pmus[n] = p;
+	return 0;
+}
+
+static void remove_all(void)
+{
+	int i;
+
+	for (i = 0; i < KPMU_NR_PMUS; i++)
+		if (pmus[i])
+			device_unregister(&pmus[i]->dev);
+	root_device_unregister(parent);
+	bus_unregister(&bus);
 }
 
 int __init kpmu_sysfs_init(void)
 {
-	int err;
+	int i, err;
 
 	err = bus_register(&bus);
 	if (err)
 		return err;
 	parent = root_device_register("kpmu");
 	if (IS_ERR(parent)) {
-		err = PTR_ERR(parent);
-		goto err_bus;
+		bus_unregister(&bus);
+		return PTR_ERR(parent);
 	}
-	err = add_cpu();
+	for (i = 0; !err && i < KPMU_NR_PMUS; i++)
+		err = add_pmu(i);
 	if (err)
-		goto err_parent;
-	return 0;
-
-err_parent:
-	root_device_unregister(parent);
-err_bus:
-	bus_unregister(&bus);
+		remove_all();
 	return err;
 }
 
 void kpmu_sysfs_exit(void)
 {
-	if (cpu)
-		device_unregister(cpu);
-	root_device_unregister(parent);
-	bus_unregister(&bus);
+	remove_all();
 }

@@ -88,21 +88,21 @@ static int check_group(struct kpmu_request *r, struct kpmu_ctx *ctx)
 }
 
 /* The hooks that an event needs, a bit each of enum kpmu_lazy */
-static u32 needs(u64 flags, bool of_task, bool of_cgroup)
+static u32 needs(const struct kpmu_event *e, bool of_task, bool of_cgroup)
 {
-	u32 hooks = kpmu_side_needs(flags);
+	u32 hooks = kpmu_side_needs(e->flags);
 
-	if (of_task || of_cgroup)
+	if (of_task || of_cgroup || e->hw.switches)
 		hooks |= BIT(KPMU_LAZY_SWITCH);
-	if (of_task && flags & KPMU_ATTR_INHERIT)
+	if (of_task && e->flags & KPMU_ATTR_INHERIT)
 		hooks |= BIT(KPMU_LAZY_FORK);
 	return hooks;
 }
 
-static void unhook(u64 flags, bool of_task, bool of_cgroup)
+static void unhook(const struct kpmu_event *e, bool of_task, bool of_cgroup)
 {
-	kpmu_hooks_put(needs(flags, of_task, of_cgroup));
-	kpmu_side_count(flags, -1);
+	kpmu_hooks_put(needs(e, of_task, of_cgroup));
+	kpmu_side_count(e->flags, -1);
 }
 
 /**
@@ -113,7 +113,7 @@ static void unhook(u64 flags, bool of_task, bool of_cgroup)
  */
 void kpmu_event_unhook(struct kpmu_event *e)
 {
-	unhook(e->flags, e->ctx->task, e->ctx->css);
+	unhook(e, e->ctx->task, e->ctx->css);
 }
 
 /* A CPU's event that joins a cgroup's group counts for the cgroup */
@@ -140,7 +140,7 @@ static int get_hooks(struct kpmu_request *r)
 	}
 	if (flags & KPMU_ATTR_NAMESPACES)
 		kpmu_side_namespaces_setup();
-	err = kpmu_hooks_get(needs(flags, r->task, of_cgroup(r)));
+	err = kpmu_hooks_get(needs(r->event, r->task, of_cgroup(r)));
 	if (err) {
 		r->why = "what the event is to see cannot be seen on this kernel";
 		return err;
@@ -150,7 +150,7 @@ static int get_hooks(struct kpmu_request *r)
 		return 0;
 	err = kpmu_family_new(r->event, r->leader);
 	if (err) {
-		unhook(flags, r->task, of_cgroup(r));
+		unhook(r->event, r->task, of_cgroup(r));
 		kpmu_hooks_linger();
 	}
 	return err;
@@ -194,7 +194,7 @@ static int attach(struct kpmu_request *r)
 			cond_resched();
 	} while (err == -EAGAIN);
 	if (err) {
-		unhook(r->attr.flags, r->task, of_cgroup(r));
+		unhook(r->event, r->task, of_cgroup(r));
 		kpmu_hooks_linger();
 	}
 	return err;

@@ -23,22 +23,6 @@ static void requeue(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	kpmu_queue_add(ctx, leader);
 }
 
-/* Take a group out of what the context runs; the counters follow by commit */
-static void unplace(struct kpmu_ctx *ctx, struct kpmu_event *leader)
-{
-	int i;
-
-	if (!leader->group.placed)
-		return;
-	leader->group.placed = false;
-	for (i = 0; i < ctx->nr_placed; i++)
-		if (ctx->placed[i] == leader)
-			break;
-	for (; i < ctx->nr_placed - 1; i++)
-		ctx->placed[i] = ctx->placed[i + 1];
-	ctx->nr_placed--;
-}
-
 /*
  * Could the group with the new member ever run?  Members that are off count
  * too: they may be switched on.
@@ -150,6 +134,7 @@ void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
 	}
 	if (e->flags & KPMU_ATTR_SIDE)
 		hlist_add_head(&e->sampling->side, &ctx->side);
+	kpmu_hit_link(ctx, e);
 	if (leader) {
 		join_group(e, leader);
 		kpmu_plan_remove(live, leader);
@@ -266,13 +251,14 @@ void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e)
 	}
 	e->attached = false;
 	kpmu_side_leave(e);
+	kpmu_hit_unlink(e);
 	if (e->leader != e) {
 		leave_group(ctx, live, e);
 		return;
 	}
 	kpmu_queue_del(ctx, e);
 	kpmu_plan_remove(live, e);
-	unplace(ctx, e);
+	kpmu_ctx_unplace(ctx, e);
 	list_del_init(&e->node);
 	promote_members(ctx, live, e);
 }

@@ -13,8 +13,10 @@ struct control {
 /* te and tr go on; only the count starts again */
 static void reset(struct kpmu_event *e)
 {
-	e->hw.next -= e->hw.source->read(&e->hw);
-	local64_set(&e->hw.count, 0);
+	u64 count = kpmu_event_count(e, 0);
+
+	e->hw.next -= count;
+	local64_sub(count, &e->hw.count);
 }
 
 static void reset_owned(struct control *c)

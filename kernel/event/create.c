@@ -49,13 +49,25 @@ static int set_clock(struct kpmu_event *e, const struct kpmu_attr *attr,
 static void put_hardware(struct kpmu_event *e)
 {
 	if (e->hw.source->put)
-		e->hw.source->put();
+		e->hw.source->put(&e->hw);
+}
+
+static int permit(const struct kpmu_event *e, const struct kpmu_target *target,
+		  const char **why)
+{
+	const struct kpmu_source *source = e->hw.source;
+	u32 needs = source->needs ? source->needs(&e->hw, target) : 0;
+
+	if (needs & KPMU_NEED_CPU)
+		return kpmu_permit(KPMU_PERMIT_CPU, target->attr, NULL, why);
+	if (needs & KPMU_NEED_RAW)
+		return kpmu_permit(KPMU_PERMIT_RAW, target->attr, NULL, why);
+	return 0;
 }
 
 /**
  * kpmu_event_alloc() - make an event of an attr
- * @attr: checked for shape, limits and support
- * @cpu: the CPU it is bound to, -1 for any
+ * @target: what it is to count; the attr checked for shape, limits and support
  * @why: set to what is wrong
  *
  * The source has taken its hardware for the event when this returns.
@@ -64,9 +76,10 @@ static void put_hardware(struct kpmu_event *e)
  * Return: the event, not attached to anything; -ENOMEM, -ENOENT for a type
  * that nobody serves, or what its source says.
  */
-struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
+struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 				    const char **why)
 {
+	const struct kpmu_attr *attr = target->attr;
 	const struct kpmu_source *source = kpmu_source_find(attr);
 	struct kpmu_event *e;
 	int err;
@@ -85,7 +98,7 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
 	e->state = attr->flags & KPMU_ATTR_DISABLED ? KPMU_OFF : KPMU_ON;
 	e->read_format = attr->read_format;
 	kpmu_read_layout(e);
-	e->cpu = cpu;
+	e->cpu = target->cpu;
 	e->flags = attr->flags;
 	if (attr->flags & KPMU_ATTR_WATERMARK)
 		e->wakeup_watermark = attr->wakeup_watermark;
@@ -97,13 +110,10 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
 	refcount_set(&e->ref, 1);
 
 	err = source->init(&e->hw, attr, why) ?: kpmu_sampling_init(e, attr);
-	if (!err && source->needs && source->needs(&e->hw) & KPMU_NEED_CPU)
-		err = kpmu_permit(KPMU_PERMIT_CPU, attr, NULL, why);
-	if (!err && source->get) {
-		err = source->get();
-		if (err)
-			*why = "the counters are taken; see the kernel log";
-	}
+	if (!err)
+		err = permit(e, target, why);
+	if (!err && source->get)
+		err = source->get(&e->hw, target, why);
 	if (!err) {
 		err = set_clock(e, attr, why);
 		if (err)
@@ -264,7 +274,7 @@ void kpmu_event_put(struct kpmu_event *e)
 	if (e->ctx)
 		kpmu_ctx_put(e->ctx);
 	/* Reading a member looks at its leader without a lock */
-	if (e->group.shared || e->sampling)
+	if (e->group.shared || e->sampling || kpmu_counts_hits(e))
 		call_rcu(&e->rcu, free_event);
 	else
 		kmem_cache_free(event_cache, e);

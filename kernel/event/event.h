@@ -83,13 +83,15 @@ struct kpmu_class {
  * @gen: changes with the members; an inherited group starts with its parent's
  * @shared: it has or had members, which may look at the leader
  * @placed: it runs in the plan that its context applied last
- * @queued: it is in a class (flexible) or in the pinned list
+ * @queued: it is in a class (flexible), in the pinned list, or @free
+ * @free: it needs no counter; then it is in no plan
  * @mark: scratch of the apply: it is in the plan
  * @served: running time received, ns
  * @order: @served in whole turns, more or less: the place in the class
  * @charged: the context's time up to which @served is right
  * @rb: in its class
- * @pinned_node: in the context's pinned list
+ * @pinned_node: in the context's pinned list; if it is free, in the list of those
+ *	bound to a CPU
  * @class: storage for the class, if this group happens to keep it
  */
 struct kpmu_group {
@@ -99,6 +101,7 @@ struct kpmu_group {
 	bool shared;
 	bool placed;
 	bool queued;
+	bool free;
 	bool mark;
 	u64 served;
 	u64 order;
@@ -136,6 +139,7 @@ struct kpmu_group {
  * @maps: its mappings; with none, @ring is another event's
  * @user_reads: those of them that can read its counter by themselves
  * @mapped_node: in the context's list of mapped events
+ * @hit_node: in the context's list of events that count hits
  * @owner: who opened it, see owner.c
  * @owned: among the events of its owner, see owner.c
  * @family: with inherit set: the root's family; NULL without
@@ -171,6 +175,7 @@ struct kpmu_event {
 	u32 maps;
 	u32 user_reads;
 	struct hlist_node mapped_node;
+	struct hlist_node hit_node;
 	u64 owner;
 	struct list_head owned;
 	struct kpmu_family *family;
@@ -211,8 +216,14 @@ static inline bool kpmu_has_counter(const struct kpmu_event *e)
 	return e->hw.allowed;
 }
 
+/* Does it count what kpmu_hit() tells of? */
+static inline bool kpmu_counts_hits(const struct kpmu_event *e)
+{
+	return !kpmu_has_counter(e) && e->hw.tap;
+}
+
 /* create.c: the event itself */
-struct kpmu_event *kpmu_event_alloc(const struct kpmu_attr *attr, int cpu,
+struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 				    const char **why);
 struct kpmu_event *kpmu_event_blank(bool sampling);
 void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from);
@@ -249,6 +260,10 @@ enum kpmu_op { KPMU_OP_ENABLE, KPMU_OP_DISABLE, KPMU_OP_RESET };
 void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group);
 void kpmu_event_disable_owned(struct kpmu_ctx *ctx, struct kpmu_event *e);
 
+/* change.c: filters and places */
+int kpmu_event_filter(struct kpmu_event *e, char *filter);
+int kpmu_event_modify(struct kpmu_event *e, const struct kpmu_attr *attr);
+
 /* owner.c: all events that a thread has opened */
 void kpmu_owner_set(struct kpmu_event *e, const struct task_struct *who);
 void kpmu_owner_clear(struct kpmu_event *e);
@@ -280,6 +295,13 @@ void kpmu_page_set(struct kpmu_event *e, struct perf_event_mmap_page *page,
 		   int reads);
 void kpmu_pages_update(struct kpmu_ctx *ctx, bool active);
 
+/* hit.c, timer.c: events without counters */
+void kpmu_hit_link(struct kpmu_ctx *ctx, struct kpmu_event *e);
+void kpmu_hit_unlink(struct kpmu_event *e);
+bool kpmu_hit_excluded(const struct kpmu_event *e, struct pt_regs *regs);
+void kpmu_hit(const void *tap, u64 nr, struct kpmu_hit *hit);
+void kpmu_followers_update(struct kpmu_ctx *ctx, bool active);
+
 /* read_family.c */
 ssize_t kpmu_read_family(struct kpmu_event *e, char __user *buf, size_t len);
 
@@ -288,6 +310,7 @@ enum kpmu_permit {
 	KPMU_PERMIT_OPEN,	/* an event with this attr at all */
 	KPMU_PERMIT_CPU,	/* on every task of a CPU */
 	KPMU_PERMIT_TASK,	/* on this task */
+	KPMU_PERMIT_RAW,	/* with records of what the kernel does */
 };
 int kpmu_permit(enum kpmu_permit what, const struct kpmu_attr *attr,
 		struct task_struct *task, const char **why);

@@ -30,12 +30,12 @@ static void end(struct kpmu_event *e)
 		e->state = KPMU_OFF;
 	e->attached = false;
 	kpmu_side_leave(e);
+	kpmu_hit_unlink(e);
 }
 
 /* A child's values are final: its family keeps them */
 static void fold(struct kpmu_event *e)
 {
-	e->hw.source->read(&e->hw);
 	if (kpmu_family_fold(e))
 		refcount_dec(&e->ref);	/* the link's; the context's is left */
 }

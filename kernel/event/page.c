@@ -63,7 +63,7 @@ static u32 write_count(struct kpmu_event *e)
 			p->pmc_width = width;
 		} else {
 			index = 0;
-			offset = source->read(&e->hw);
+			offset = kpmu_event_count(e, 0);
 		}
 		p->index = index;
 		p->offset = offset;
@@ -112,6 +112,7 @@ static int change_owned(struct kpmu_ctx *ctx, void *data)
 		hlist_add_head(&e->mapped_node, &ctx->mapped);
 	else if (!pc->page && e->hw.page)
 		hlist_del(&e->mapped_node);
+	ctx->follow = true;	/* or finds out that nothing is left */
 	/* In one store: an overflow looks at it */
 	WRITE_ONCE(e->hw.page, pc->page);
 	return 0;

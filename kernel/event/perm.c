@@ -50,6 +50,15 @@ static int permit_cpu(const struct kpmu_attr *attr, const char **why)
 	return kpmu_lsm_open(PERF_SECURITY_CPU, attr->type, attr->config);
 }
 
+static int permit_raw(const struct kpmu_attr *attr, const char **why)
+{
+	if (kpmu_paranoid() > -1 && !perfmon_capable()) {
+		*why = "raw records of the kernel need CAP_PERFMON at this paranoid level";
+		return -EPERM;
+	}
+	return kpmu_lsm_open(PERF_SECURITY_TRACEPOINT, attr->type, attr->config);
+}
+
 /* Branches of no level given are those of the event's own levels */
 static bool branches_of_kernel(const struct kpmu_attr *attr)
 {
@@ -152,6 +161,8 @@ int kpmu_permit(enum kpmu_permit what, const struct kpmu_attr *attr,
 		return permit_open(attr, why);
 	case KPMU_PERMIT_CPU:
 		return permit_cpu(attr, why);
+	case KPMU_PERMIT_RAW:
+		return permit_raw(attr, why);
 	default:
 		return permit_task(attr, task, why);
 	}

@@ -19,6 +19,7 @@
 #include "../trace/stats.h"
 #include "rate.h"
 #include "sampling.h"
+#include "timer.h"
 
 int kpmu_sysctl_max_rate = 100000;
 
@@ -153,7 +154,7 @@ static void look_at(struct kpmu_event *e)
 {
 	struct kpmu_sampling *s = e->sampling;
 	u64 now = kpmu_ctx_now(e->ctx), ns = now - s->looked;
-	u64 count = e->hw.source->read(&e->hw), events = count - s->counted;
+	u64 count = kpmu_event_count(e, 0), events = count - s->counted;
 
 	s->looked = now;
 	s->counted = count;
@@ -254,6 +255,8 @@ static int period_owned(struct kpmu_ctx *ctx, void *data)
 		return 0;
 	}
 	e->hw.source->set_period(&e->hw, n->period);
+	if (kpmu_has_timer(e))
+		kpmu_timer_reset(e);
 	if (!e->sampling->stopped)
 		kpmu_counters_resume(&e->hw);
 	return 0;

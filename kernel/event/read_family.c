@@ -49,10 +49,10 @@ struct family_read {
 static struct kpmu_total own(struct kpmu_event *e)
 {
 	const struct kpmu_clock *c = &e->clock;
-	u64 passed = kpmu_ctx_now(e->ctx) - c->since;
+	u64 now = kpmu_ctx_now(e->ctx), passed = now - c->since;
 
 	return (struct kpmu_total){
-		.count = e->hw.source->read(&e->hw),
+		.count = kpmu_event_count(e, now),
 		.enabled = c->enabled + (c->is_enabled ? passed : 0),
 		.running = c->running + (c->is_running ? passed : 0),
 	};
@@ -116,7 +116,7 @@ static int child_owned(struct kpmu_event *child, void *data)
 	r->entry[i++].count += t.count;
 	if (r->group)
 		kpmu_for_each_member(e, child)
-			r->entry[i++].count += e->hw.source->read(&e->hw);
+			r->entry[i++].count += kpmu_event_count(e, 0);
 	return 0;
 }
 

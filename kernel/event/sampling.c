@@ -55,9 +55,16 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 	kpmu_overflow_setup(e);
 	if (!attr->sample_period)
 		return 0;
-	if (attr->flags & KPMU_ATTR_FREQ)
+	if (!(attr->flags & KPMU_ATTR_FREQ)) {
+		e->hw.period = attr->sample_period;
+	} else if (e->hw.source->read) {
 		s->freq = attr->sample_freq;
-	e->hw.period = s->freq ? 1 : attr->sample_period;
+		e->hw.period = 1;
+	} else {
+		/* Of a clock it is known once and for all */
+		e->flags &= ~KPMU_ATTR_FREQ;
+		e->hw.period = NSEC_PER_SEC / attr->sample_freq;
+	}
 	e->hw.next = e->hw.period;
 	return 0;
 }

@@ -7,6 +7,7 @@
 #define KPMU_SAMPLING_H
 
 #include <linux/atomic.h>
+#include <linux/hrtimer.h>
 #include <linux/irq_work.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
@@ -14,6 +15,20 @@
 #include "event.h"
 
 struct pid_namespace;
+
+/**
+ * struct kpmu_timer - what lets a clock event overflow
+ * @timer: the timer
+ * @event: whose it is
+ * @left: of the period in which it was stopped, ns
+ * @on: it runs
+ */
+struct kpmu_timer {
+	struct hrtimer timer;
+	struct kpmu_event *event;
+	u64 left;
+	bool on;
+};
 
 /**
  * struct kpmu_sampling - an event that writes records
@@ -44,6 +59,7 @@ struct pid_namespace;
  * @notify: does what an NMI may not; a root's
  * @stop: switches the event off where @notify cannot; a root's
  * @lost: its records that found no room; a child's go to its root
+ * @timer: of a clock event
  * @end: frees a root when nobody looks at it any more
  */
 struct kpmu_sampling {
@@ -74,6 +90,7 @@ struct kpmu_sampling {
 	struct irq_work notify;
 	struct work_struct stop;
 	atomic64_t lost;
+	struct kpmu_timer timer;
 	struct rcu_work end;
 };
 

@@ -29,6 +29,8 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev,
 {
 	bool tell = kpmu_side_any(KPMU_SIDE_OF_SWITCH);
 
+	if (unlikely(atomic_read(&kpmu_software_switches)))
+		kpmu_software_switch(prev, next);
 	if (unlikely(tell))
 		kpmu_side_switch(prev, next, false);
 	kpmu_switch(next);
@@ -227,6 +229,7 @@ static int cpu_up(unsigned int cpu)
 	local_irq_save(flags);
 	kpmu_cpu_online();
 	local_irq_restore(flags);
+	kpmu_sources_cpu_up(cpu);
 	return 0;
 }
 

@@ -15,17 +15,20 @@ struct kpmu_hw;
 struct kpmu_grant;
 struct mm_struct;
 struct perf_event_mmap_page;
+struct kpmu_tap;
 struct pt_regs;
 struct seq_file;
+struct task_struct;
 
 #define KPMU_MAX_COUNTERS_SHIFT	5
 #define KPMU_NR_SLOTS		(1 << KPMU_MAX_COUNTERS_SHIFT)
 
 /* What an event may only have with more than the usual permission */
 #define KPMU_NEED_CPU		BIT(0)	/* it sees other tasks (AnyThread) */
+#define KPMU_NEED_RAW		BIT(1)	/* its records tell what the kernel does */
 
 /**
- * struct kpmu_hit - what a source knows of an overflow
+ * struct kpmu_hit - what a source knows of an overflow, or of what leads to one
  * @regs: where it was noticed
  * @period: events since the one before
  * @addr: the address it is about, 0 if none
@@ -48,7 +51,10 @@ struct kpmu_hit {
  * @next: the value of @count at which the next overflow is due
  * @period: events from one overflow to the next; 0 for an event without
  * @sel: the selector, ready to be written
+ * @tap: instead of @sel, for a source without counters: where its hits come from,
+ *	NULL if it has none
  * @extra: value for the extra register, when @extra_reg is not 0
+ * @own: instead of @extra: what the source keeps for a root event
  * @allowed: counters it may use, a bit each; 0 for a source without counters
  * @hint: counter it used last, -1 if none: taken again when free
  * @idx: counter it is on now, -1 when it does not count
@@ -57,6 +63,7 @@ struct kpmu_hit {
  * @extra_reg: the extra register it needs, from 1; 0 for none
  * @extra_alt: registers 1 and 2 do the same, and the other one will do as well
  * @rdpmc: user space may read its counter, as the knob was when it was opened
+ * @switches: task switches must be seen for it, whatever it is bound to
  * @jumps: how often the overflow handler set its counter to another value
  * @page: its user page, NULL when it is not mapped; set by the context's owner
  */
@@ -66,8 +73,14 @@ struct kpmu_hw {
 	local64_t prev;
 	u64 next;
 	u64 period;
-	u64 sel;
-	u64 extra;
+	union {
+		u64 sel;
+		const void *tap;
+	};
+	union {
+		u64 extra;
+		void *own;
+	};
 	u32 allowed;
 	s8 hint;
 	s8 idx;
@@ -76,6 +89,7 @@ struct kpmu_hw {
 	u8 extra_reg;
 	bool extra_alt;
 	bool rdpmc;
+	bool switches;
 	u32 jumps;
 	struct perf_event_mmap_page *page;
 };
@@ -93,17 +107,41 @@ struct kpmu_slots {
 };
 
 /**
+ * struct kpmu_target - what an event is about to count
+ * @attr: its attr, checked
+ * @task: whom, NULL for all of a CPU
+ * @cpu: where, -1 for any CPU
+ */
+struct kpmu_target {
+	const struct kpmu_attr *attr;
+	struct task_struct *task;
+	int cpu;
+};
+
+/**
  * struct kpmu_source - a source of events
  * @name: its name, as in sysfs
  * @nmi: its overflows are NMIs
+ * @both: exclude_user does not keep its hits out: they are the kernel's, even
+ *	with registers of the user
  * @init: check type and config of an attr, fill in an event's hw part.
  *	Task context.  0, -ENOENT (not mine, or no such event here), -EINVAL,
  *	-EOPNOTSUPP, -ENXIO; *@why then says more
- * @needs: what more permission (KPMU_NEED_*) an initialised event asks for
- * @get: take the hardware for one more event.  Task context, may sleep.
- *	-EBUSY when somebody else holds it
+ * @needs: what more permission (KPMU_NEED_*) an initialised event asks for,
+ *	for what it is to count
+ * @get: take the hardware for one more event, or what else gives its hits.  Task
+ *	context, may sleep.  -EBUSY when somebody else holds it; *@why says more
  * @put: give it back.  Task context, may sleep
- * @read: bring hw->count up to date.  IRQs off, on the CPU where hw->idx is
+ * @read: bring hw->count up to date.  IRQs off, on the CPU where hw->idx is.
+ *	NULL for a clock: the event counts the time it ran, and hw->count is
+ *	what to add
+ * @filter: SET_FILTER: let only hits that a filter of ftrace's grammar accepts come
+ *	by.  *@tap becomes what hw->tap is to be from now on; what it was before
+ *	goes to @unfilter.  Task context, may sleep.  -EINVAL for a bad filter,
+ *	-EEXIST if there is one.  NULL: there are no filters
+ * @unfilter: nothing looks at a former tap any more
+ * @modify: MODIFY_ATTRIBUTES: count another thing.  Task context, may sleep.
+ *	-EINVAL.  NULL: it cannot
  * @set_period: overflow after so many events from now on.  IRQs off, on the CPU
  *	where hw->idx is
  * @user_view: how user space reads the counter that the event is on: its number
@@ -113,13 +151,19 @@ struct kpmu_slots {
 struct kpmu_source {
 	const char *name;
 	bool nmi;
+	bool both;
 	int (*init)(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		    const char **why);
-	u32 (*needs)(const struct kpmu_hw *hw);
-	int (*get)(void);
-	void (*put)(void);
+	u32 (*needs)(const struct kpmu_hw *hw,
+		     const struct kpmu_target *target);
+	int (*get)(struct kpmu_hw *hw, const struct kpmu_target *target,
+		   const char **why);
+	void (*put)(struct kpmu_hw *hw);
 	u64 (*read)(struct kpmu_hw *hw);
 	void (*set_period)(struct kpmu_hw *hw, u64 period);
+	int (*filter)(struct kpmu_hw *hw, char *filter, const void **tap);
+	void (*unfilter)(const void *tap);
+	int (*modify)(struct kpmu_hw *hw, const struct kpmu_attr *attr);
 	u32 (*user_view)(const struct kpmu_hw *hw, u16 *width, s64 *offset);
 };
 
@@ -228,7 +272,74 @@ int kpmu_rdpmc_get(void);
  */
 void kpmu_counters_show(struct seq_file *m, int cpu);
 
-int kpmu_sources_init(void);
+/**
+ * kpmu_software_switch() - a task switch, for events that count them
+ * @prev: the task that leaves this CPU, whose events are still active
+ * @next: the task that comes
+ *
+ * Context: under the run-queue lock, IRQs off.
+ */
+void kpmu_software_switch(struct task_struct *prev, struct task_struct *next);
+extern atomic_t kpmu_software_switches;
+
+/**
+ * kpmu_source_read() - hw->count, for sources whose hits are counted by kpmu_hit()
+ * @hw: the event
+ */
+u64 kpmu_source_read(struct kpmu_hw *hw);
+void kpmu_source_set_period(struct kpmu_hw *hw, u64 period);
+
+/**
+ * kpmu_sources_cpu_up() - a CPU has come; what events tap there is to follow
+ * @cpu: the CPU
+ *
+ * Context: any.
+ */
+void kpmu_sources_cpu_up(int cpu);
+
+/* A file of one line */
+struct kpmu_file {
+	const char *name;
+	const char *text;
+};
+
+/**
+ * struct kpmu_pmu - what the folder of a PMU in sysfs says
+ * @name: its name
+ * @type: attr.type of its events
+ * @counters: it has counters that user space may read
+ * @format: which bits of an attr have which name; ended by an entry without one
+ * @events: events by name; likewise
+ * @caps: what it can do; likewise
+ */
+struct kpmu_pmu {
+	const char *name;
+	int type;
+	bool counters;
+	const struct kpmu_file *format;
+	const struct kpmu_file *events;
+	const struct kpmu_file *caps;
+};
+
+#define KPMU_NR_PMUS	6
+
+/**
+ * kpmu_pmu_get() - a PMU of this machine
+ * @n: which, below KPMU_NR_PMUS
+ * @pmu: filled in; all but the struct itself is good until the module goes
+ *
+ * Return: false if this machine does not have it.
+ */
+bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu);
+
+/*
+ * Who counts hits, for sources without counters: something that happened on this
+ * CPU, so many times at once.  Events with the same hw.tap count it, if they are
+ * active.  Any context, NMI too.
+ */
+typedef void (*kpmu_hit_fn)(const void *tap, u64 nr, struct kpmu_hit *hit);
+
+int kpmu_sources_init(kpmu_hit_fn hit);
 void kpmu_sources_exit(void);
 
 #endif

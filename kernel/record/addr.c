@@ -75,17 +75,21 @@ static u64 walk(struct mm_struct *mm, u64 addr)
  */
 u64 kpmu_page_size_of(u64 addr)
 {
-	struct mm_struct *mm = current->mm ?: current->active_mm;
+	unsigned int level = PG_LEVEL_NONE;
 	unsigned long flags;
-	u64 size;
+	u64 size = 0;
+	pte_t *pte;
 
-	if (!addr || !mm)
+	if (!addr)
 		return 0;
-	/* A kernel thread has the kernel's part of any mm, and no other */
-	if (!current->mm && addr < TASK_SIZE_MAX)
+	if (addr >= TASK_SIZE_MAX) {
+		pte = lookup_address(addr, &level);
+		return pte && pte_present(*pte) ? page_level_size(level) : 0;
+	}
+	if (!current->mm)
 		return 0;
 	local_irq_save(flags);
-	size = walk(mm, addr);
+	size = walk(current->mm, addr);
 	local_irq_restore(flags);
 	return size;
 }

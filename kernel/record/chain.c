@@ -148,7 +148,8 @@ const struct kpmu_frames *kpmu_chain_take(const struct kpmu_event *e,
 					  struct pt_regs *regs)
 {
 	bool user = !(e->flags & KPMU_ATTR_EXCLUDE_CALLCHAIN_USER) &&
-		    kpmu_is_user_task(current) && current->mm;
+		    kpmu_is_user_task(current) && current->mm &&
+		    kpmu_task_of(e) == current;
 	bool kernel = !(e->flags & KPMU_ATTR_EXCLUDE_CALLCHAIN_KERNEL);
 	struct collector c = { .left = e->sampling->max_stack };
 	struct buffers *b;

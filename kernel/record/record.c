@@ -116,7 +116,7 @@ bool kpmu_record_room(struct kpmu_record *r, struct kpmu_event *e, u32 size)
 	struct kpmu_event *root = e->root ?: e;
 
 	r->event = e;
-	r->task = current;
+	r->task = kpmu_task_of(e);
 	rcu_read_lock();
 	r->ring = rcu_dereference(root->ring);
 	if (unlikely(!r->ring))
@@ -229,9 +229,9 @@ void kpmu_record_throttle(struct kpmu_event *e, bool on)
 	u64 body[3];
 
 	if (!leader->sampling ||
-	    !kpmu_record_begin(&r, leader, on ? PERF_RECORD_THROTTLE :
-						PERF_RECORD_UNTHROTTLE,
-			       0, sizeof(body)))
+	    !kpmu_record_begin_of(&r, leader, on ? PERF_RECORD_THROTTLE :
+						   PERF_RECORD_UNTHROTTLE,
+				  0, sizeof(body), kpmu_task_of(leader)))
 		return;
 	body[0] = kpmu_record_clock(leader);
 	body[1] = leader->id;

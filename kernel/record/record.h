@@ -22,6 +22,7 @@
 #include "../event/event.h"
 #include "../event/sampling.h"
 #include "../ring/ring.h"
+#include "../sched/sched.h"
 
 /* The largest record: its size is 16 bits, and a multiple of 8 */
 #define KPMU_RECORD_MAX	0xfff8
@@ -86,6 +87,15 @@ static inline u64 kpmu_record_ids(const struct kpmu_event *e,
 {
 	return kpmu_record_pid(e, task) |
 	       (u64)kpmu_record_tid(e, task) << 32;
+}
+
+/*
+ * Whom an event watches now.  Not always current: the events of a task begin to
+ * count on its way in, when the one before is still to be left.
+ */
+static inline struct task_struct *kpmu_task_of(const struct kpmu_event *e)
+{
+	return e->ctx->task ?: current;
 }
 
 static inline const struct kpmu_event *kpmu_root_of(const struct kpmu_event *e)

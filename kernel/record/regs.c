@@ -38,19 +38,24 @@ u64 kpmu_regs_abi(void)
 /**
  * kpmu_user_regs_find() - where the registers of user mode are
  * @u: filled in
+ * @e: the event
  * @regs: registers at the overflow
  *
- * An NMI that hits the kernel may do so while it saves them.
+ * An NMI that hits the kernel may do so while it saves them.  What is known of
+ * another task than the event's is not for it.
  *
  * Context: any, NMI too.
  */
-void kpmu_user_regs_find(struct kpmu_user_regs *u, const struct pt_regs *regs)
+void kpmu_user_regs_find(struct kpmu_user_regs *u, const struct kpmu_event *e,
+			 const struct pt_regs *regs)
 {
 	const struct pt_regs *saved = task_pt_regs(current);
 
 	u->regs = NULL;
 	u->abi = PERF_SAMPLE_REGS_ABI_NONE;
 	u->partial = false;
+	if (kpmu_task_of(e) != current)
+		return;
 	if (user_mode((struct pt_regs *)regs)) {
 		u->regs = regs;
 	} else if (!kpmu_is_user_task(current)) {

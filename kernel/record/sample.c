@@ -71,7 +71,7 @@ static u32 size_regs(const struct pt_regs *regs, u64 mask)
 
 static u32 size_regs_user(struct kpmu_filling *f)
 {
-	kpmu_user_regs_find(&f->user, f->s->regs);
+	kpmu_user_regs_find(&f->user, f->e, f->s->regs);
 	return size_regs(f->user.regs, f->e->sampling->regs_user);
 }
 
@@ -99,7 +99,7 @@ static void put_regs_intr(struct kpmu_filling *f)
 /* Sized last: it gets what the others leave */
 static u32 size_stack(struct kpmu_filling *f)
 {
-	kpmu_user_regs_find(&f->user, f->s->regs);
+	kpmu_user_regs_find(&f->user, f->e, f->s->regs);
 	f->stack = kpmu_stack_size(&f->user, f->e->sampling->stack_user,
 				   f->room);
 	return sizeof(u64) + (f->stack ? f->stack + sizeof(u64) : 0);
@@ -137,7 +137,7 @@ static void put_cgroup(struct kpmu_filling *f)
 	u64 id = 0;
 
 	rcu_read_lock();
-	css = kpmu_task_css(current);
+	css = kpmu_task_css(kpmu_task_of(f->e));
 	if (css)
 		id = cgroup_id(css->cgroup);
 	rcu_read_unlock();
@@ -211,7 +211,7 @@ static __always_inline u64 *put_fixed(u64 *p, const struct kpmu_event *e,
 	if (type & KPMU_SAMPLE_IP)
 		*p++ = instruction_pointer(s->regs);
 	if (type & KPMU_SAMPLE_TID)
-		*p++ = kpmu_record_ids(e, current);
+		*p++ = kpmu_record_ids(e, kpmu_task_of(e));
 	if (type & KPMU_SAMPLE_TIME)
 		*p++ = kpmu_record_clock(e);
 	if (type & KPMU_SAMPLE_ADDR)

@@ -82,7 +82,7 @@ void kpmu_cgroup_release(struct kpmu_ctx *left)
 	for (; left; left = next) {
 		next = left->next_left;
 		left->up = NULL;
-		kpmu_ctx_pages(left, false);
+		kpmu_ctx_follow(left, false);
 		kpmu_ctx_release(left);
 	}
 }

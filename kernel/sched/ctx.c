@@ -65,9 +65,11 @@ static void ctx_setup(struct kpmu_ctx *ctx, int home)
 	raw_spin_lock_init(&ctx->lock);
 	ctx->cpu = -1;
 	ctx->home = home;
+	ctx->last_cpu = home;
 	INIT_LIST_HEAD(&ctx->leaders);
 	INIT_LIST_HEAD(&ctx->pinned);
 	INIT_LIST_HEAD(&ctx->classes);
+	INIT_LIST_HEAD(&ctx->bound);
 	ctx->plan.cpu = -1;
 	ctx->emptied = jiffies;
 	refcount_set(&ctx->ref, 1);
@@ -339,7 +341,7 @@ static void call_here(void *data)
 		raw_spin_lock(&c->ctx->lock);
 		if (c->ctx->cpu < 0) {
 			c->ret = c->fn(c->ctx, c->data);
-			kpmu_ctx_pages(c->ctx, false);
+			kpmu_ctx_follow(c->ctx, false);
 			c->done = true;
 		}
 		raw_spin_unlock(&c->ctx->lock);

@@ -384,6 +384,32 @@ const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_event *leader)
  * others stay where they are.  Else a new plan is made.
  */
 
+static void drop(struct kpmu_event **array, u8 *nr, struct kpmu_event *leader)
+{
+	int i = 0;
+
+	while (array[i] != leader)
+		i++;
+	for (--*nr; i < *nr; i++)
+		array[i] = array[i + 1];
+}
+
+/**
+ * kpmu_ctx_unplace() - take a group out of what its context runs
+ * @ctx: the context
+ * @leader: the group, not in its queue any more, so that the next plan has not
+ *	got it; the counters follow with that
+ *
+ * Context: the context's owner, IRQs off.
+ */
+void kpmu_ctx_unplace(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+{
+	if (!leader->group.placed)
+		return;
+	leader->group.placed = false;
+	drop(ctx->placed, &ctx->nr_placed, leader);
+}
+
 /**
  * kpmu_plan_live() - is the plan in force on this CPU open to small changes?
  * @ctx: a context that is about to change, its clock up to date
@@ -400,16 +426,6 @@ struct kpmu_cpu *kpmu_plan_live(const struct kpmu_ctx *ctx)
 	    plan->cpu_waits | plan->task_waits)
 		return NULL;
 	return kc;
-}
-
-static void drop(struct kpmu_event **array, u8 *nr, struct kpmu_event *leader)
-{
-	int i = 0;
-
-	while (array[i] != leader)
-		i++;
-	for (--*nr; i < *nr; i++)
-		array[i] = array[i + 1];
 }
 
 static u32 counters_of(struct kpmu_event *leader)
@@ -435,7 +451,7 @@ void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_event *leader)
 	struct kpmu_ctx *ctx = leader->ctx;
 	struct kpmu_plan *plan;
 
-	if (!kc || !leader->group.placed)
+	if (!kc || !leader->group.placed || leader->group.free)
 		return;
 	plan = kc->applied;
 	plan->slots.mask &= ~counters_of(leader);
@@ -490,7 +506,8 @@ void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_event *leader)
 	struct kpmu_event *e;
 	u32 mask;
 
-	if (!kc || leader->cpu >= 0 || leader->flags & KPMU_ATTR_EXCLUSIVE)
+	if (!kc || leader->group.free || leader->cpu >= 0 ||
+	    leader->flags & KPMU_ATTR_EXCLUSIVE)
 		return;
 	plan = kc->applied;
 	if (plan->nr == KPMU_NR_SLOTS)

@@ -170,6 +170,14 @@ void kpmu_queue_add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 {
 	struct kpmu_group *g = &leader->group;
 
+	if (unlikely(kpmu_group_is_free(leader))) {
+		if (ctx->parked == leader)
+			unpark(ctx);
+		if (!g->free)
+			kpmu_ctx_unplace(ctx, leader);
+		kpmu_free_add(ctx, leader);
+		return;
+	}
 	if (ctx->parked == leader) {
 		if (kpmu_is_pinned(leader) ||
 		    (g->order >= ctx->min_served &&
@@ -218,6 +226,10 @@ void kpmu_queue_del(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	}
 	if (!leader->group.queued)
 		return;
+	if (leader->group.free) {
+		kpmu_free_del(leader);
+		return;
+	}
 	take_out(ctx, leader);
 	leave(ctx, leader);
 }
@@ -236,6 +248,10 @@ void kpmu_queue_park(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 {
 	if (!leader->group.queued || ctx->parked == leader)
 		return;
+	if (leader->group.free) {
+		kpmu_free_del(leader);
+		return;
+	}
 	unpark(ctx);
 	ctx->parked = leader;
 	leave(ctx, leader);

@@ -54,6 +54,7 @@ struct kpmu_plan {
  *	run-queue lock
  * @cpu: where it is active, -1 if nowhere; changes under @lock
  * @home: context of a CPU or of a cgroup: its CPU; of a task: -1
+ * @last_cpu: where it is or was active, -1 if it never was
  * @retired: it does not run again: its task is gone, or it was empty for long
  * @task: task context: the task, held; else NULL
  * @css: cgroup context: the cgroup, held; else NULL
@@ -62,15 +63,19 @@ struct kpmu_plan {
  * @next_up: scratch of kpmu_cgroup_enter()
  * @next_left: likewise
  * @wanted: likewise
+ * @follow: there is something in @mapped or in @timed
  * @gen: changes whenever a plan made from it becomes wrong; 0: nothing enabled
  * @time: ns it was active, up to @since
  * @since: local_clock() when it became active
  * @leaders: all groups, enabled or not
  * @pinned: enabled pinned groups
  * @classes: enabled flexible groups by what they need
+ * @bound: enabled groups of a task that need no counter, but a certain CPU
+ * @hits: events that count hits
  * @parked: a group that is off, but keeps its place for a moment
  * @side: events with side-band records
  * @mapped: events whose user page is to be kept right
+ * @timed: clock events that sample
  * @nr_pinned: enabled pinned groups
  * @nr_flexible: enabled flexible groups
  * @nr_bound: enabled groups bound to one CPU (task context)
@@ -95,8 +100,10 @@ struct kpmu_ctx {
 	raw_spinlock_t lock;
 	int cpu;
 	int home;
+	int last_cpu;
 	bool retired;
 	bool wanted;
+	bool follow;
 	struct task_struct *task;
 	struct cgroup_subsys_state *css;
 	void *key;
@@ -109,9 +116,12 @@ struct kpmu_ctx {
 	struct list_head leaders;
 	struct list_head pinned;
 	struct list_head classes;
+	struct list_head bound;
+	struct hlist_head hits;
 	struct kpmu_event *parked;
 	struct hlist_head side;
 	struct hlist_head mapped;
+	struct hlist_head timed;
 	u32 nr_pinned;
 	u32 nr_flexible;
 	u32 nr_bound;
@@ -207,11 +217,11 @@ static inline bool kpmu_plan_is_good(const struct kpmu_plan *plan,
 	       (plan->cpu < 0 || plan->cpu == kc->ctx.home);
 }
 
-/* After a change: what programs read by themselves follows */
-static __always_inline void kpmu_ctx_pages(struct kpmu_ctx *ctx, bool active)
+/* After a change: what programs read by themselves follows, and timers do */
+static __always_inline void kpmu_ctx_follow(struct kpmu_ctx *ctx, bool active)
 {
-	if (unlikely(ctx->mapped.first))
-		kpmu_pages_update(ctx, active);
+	if (unlikely(ctx->follow))
+		kpmu_followers_update(ctx, active);
 }
 
 /* Bring the context's time up to a reading of local_clock() */
@@ -224,6 +234,19 @@ static inline void kpmu_ctx_tick(struct kpmu_ctx *ctx, u64 clock)
 /* time.c: an event's times follow its state */
 void kpmu_clock_set(struct kpmu_clock *c, u64 now, bool enabled, bool running);
 void kpmu_group_clocks(struct kpmu_event *leader, u64 now);
+
+u64 kpmu_event_time(const struct kpmu_event *e, u64 now);
+
+/*
+ * An event's count.  @now is the context's time if the caller has asked for it
+ * already, else 0.  The context's owner.
+ */
+static __always_inline u64 kpmu_event_count(struct kpmu_event *e, u64 now)
+{
+	if (unlikely(!e->hw.source->read))
+		return kpmu_event_time(e, now);
+	return e->hw.source->read(&e->hw);
+}
 
 /* ctx.c */
 struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task);
@@ -255,6 +278,12 @@ struct kpmu_event *kpmu_queue_next(struct kpmu_ctx *ctx,
 u64 kpmu_queue_charge(struct kpmu_ctx *ctx);
 void kpmu_ctx_changed(struct kpmu_ctx *ctx);
 
+/* free.c: groups that need no counter */
+bool kpmu_group_is_free(const struct kpmu_event *leader);
+void kpmu_free_add(struct kpmu_ctx *ctx, struct kpmu_event *leader);
+void kpmu_free_del(struct kpmu_event *leader);
+void kpmu_free_move(struct kpmu_ctx *ctx);
+
 /* plan.c */
 void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc);
 bool kpmu_plan_fits(struct kpmu_event *const *events, int n);
@@ -262,6 +291,7 @@ const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_event *leader);
 struct kpmu_cpu *kpmu_plan_live(const struct kpmu_ctx *ctx);
 void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_event *leader);
 void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_event *leader);
+void kpmu_ctx_unplace(struct kpmu_ctx *ctx, struct kpmu_event *leader);
 
 /* switch.c */
 void kpmu_resched(struct kpmu_cpu *kc, u64 clock);

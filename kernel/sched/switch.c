@@ -108,9 +108,9 @@ void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
 	if (plan->cpu_waits | plan->task_waits)
 		kpmu_rotate_arm(kc);
 	kpmu_for_each_cpu_ctx(ctx, kc)
-		kpmu_ctx_pages(ctx, true);
+		kpmu_ctx_follow(ctx, true);
 	if (kc->task)
-		kpmu_ctx_pages(kc->task, true);
+		kpmu_ctx_follow(kc->task, true);
 	if (unlikely(kc->ctx.nr_freq || (kc->task && kc->task->nr_freq)))
 		kpmu_rate_arm();
 }
@@ -133,6 +133,10 @@ bool kpmu_ctx_activate(struct kpmu_cpu *kc, struct kpmu_ctx *ctx, u64 clock)
 	if (ok) {
 		ctx->since = clock;
 		WRITE_ONCE(ctx->cpu, kc->ctx.home);
+		if (ctx->last_cpu != kc->ctx.home) {
+			ctx->last_cpu = kc->ctx.home;
+			kpmu_free_move(ctx);
+		}
 	}
 	raw_spin_unlock(&ctx->lock);
 	return ok;
@@ -181,7 +185,7 @@ void kpmu_switch(struct task_struct *next)
 	kpmu_resched(kc, clock);
 	/* All of it is folded: now others may have it */
 	if (old) {
-		kpmu_ctx_pages(old, false);
+		kpmu_ctx_follow(old, false);
 		kpmu_ctx_release(old);
 	}
 	if (cgroup)
@@ -224,7 +228,7 @@ void kpmu_switch_out(struct kpmu_ctx *ctx, u64 clock)
 	else if (!WARN_ON_ONCE(kc->task != ctx))
 		kc->task = NULL;
 	kpmu_resched(kc, clock);
-	kpmu_ctx_pages(ctx, false);
+	kpmu_ctx_follow(ctx, false);
 	kpmu_ctx_release(ctx);
 }
 
@@ -272,10 +276,10 @@ void kpmu_cpu_offline(void)
 	kpmu_commit(&nothing.slots);
 	kpmu_counters_offline();
 	kc->applied = NULL;
-	kpmu_ctx_pages(&kc->ctx, false);
+	kpmu_ctx_follow(&kc->ctx, false);
 	kpmu_cgroup_release(left);
 	if (kc->task) {
-		kpmu_ctx_pages(kc->task, false);
+		kpmu_ctx_follow(kc->task, false);
 		kpmu_ctx_release(kc->task);
 		kc->task = NULL;
 	}

@@ -52,3 +52,21 @@ void kpmu_group_clocks(struct kpmu_event *leader, u64 now)
 	kpmu_for_each_member(e, leader)
 		event_clock(e, now);
 }
+
+/**
+ * kpmu_event_time() - the count of an event that counts the time it runs
+ * @e: the event
+ * @now: the context's time, 0 if the caller does not know it
+ *
+ * Context: the context's owner.
+ * Return: ns.
+ */
+u64 kpmu_event_time(const struct kpmu_event *e, u64 now)
+{
+	const struct kpmu_clock *c = &e->clock;
+	u64 count = c->running + local64_read(&e->hw.count);
+
+	if (!c->is_running)
+		return count;
+	return count + (now ?: kpmu_ctx_now(e->ctx)) - c->since;
+}

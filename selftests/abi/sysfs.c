@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Events by the words of /sys/bus/event_source: what is written there opens, and counts. */
+/* Events by the words of sysfs: what is written there opens, and counts. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <sys/ioctl.h>
@@ -7,16 +7,24 @@
 #include "event.h"
 #include "harness.h"
 
-#define CPU	"/sys/bus/event_source/devices/cpu"
 #define N	100000
+
+static const char *cpu(const char *file)
+{
+	static char path[200];
+
+	snprintf(path, sizeof(path), "/sys/bus/%s/devices/cpu/%s",
+		 route_is_native() ? "event_source" : "kpmu", file);
+	return path;
+}
 
 static bool file(const char *dir, const char *name, char *buf, size_t size)
 {
-	char path[200];
+	char path[100];
 	FILE *f;
 
-	snprintf(path, sizeof(path), CPU "/%s/%s", dir, name);
-	f = fopen(path, "r");
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(cpu(path), "r");
 	if (!f)
 		return false;
 	if (!fgets(buf, size, f))
@@ -75,7 +83,7 @@ static bool encode(struct perf_event_attr *a, const char *name)
 
 	if (!file("events", name, buf, sizeof(buf)))
 		return false;
-	*a = ev_attr(read_long(CPU "/type"), 0);
+	*a = ev_attr(read_long(cpu("type")), 0);
 	for (term = strtok_r(buf, ",", &save); term; term = strtok_r(NULL, ",", &save)) {
 		val = 1;
 		eq = strchr(term, '=');
@@ -94,7 +102,7 @@ static bool encode(struct perf_event_attr *a, const char *name)
 TEST(type)
 {
 	ROWS("T-07 T-08");
-	struct perf_event_attr a = ev_attr(read_long(CPU "/type"), 0xc0);
+	struct perf_event_attr a = ev_attr(read_long(cpu("type")), 0xc0);
 	int fd;
 
 	EXPECT_EQ(a.type, PERF_TYPE_RAW);
@@ -127,7 +135,7 @@ TEST(formats)
 		EXPECT_EQ(a.config, fields[i].config);
 	}
 	/* And all that there are can be read */
-	dir = opendir(CPU "/format");
+	dir = opendir(cpu("format"));
 	ASSERT_TRUE(dir);
 	while ((d = readdir(dir))) {
 		struct perf_event_attr a = { 0 };
@@ -167,7 +175,7 @@ TEST(events)
 		close(fd);
 	}
 	/* All that there are can be read and open, but for notes as NAME.scale */
-	dir = opendir(CPU "/events");
+	dir = opendir(cpu("events"));
 	ASSERT_TRUE(dir);
 	while ((d = readdir(dir))) {
 		if (strchr(d->d_name, '.'))

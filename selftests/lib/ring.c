@@ -193,6 +193,138 @@ const char *record_name(uint32_t type)
 	return type <= RECORD_MAX_TYPE ? names[type] : "?";
 }
 
+/* Words of a read(2) as attr.read_format says */
+static int read_words(const struct perf_event_attr *a, const uint64_t *p)
+{
+	uint64_t f = a->read_format;
+	int times = !!(f & PERF_FORMAT_TOTAL_TIME_ENABLED) +
+		    !!(f & PERF_FORMAT_TOTAL_TIME_RUNNING);
+	int each = 1 + !!(f & PERF_FORMAT_ID) + !!(f & PERF_FORMAT_LOST);
+
+	return f & PERF_FORMAT_GROUP ? 1 + times + *p * each : times + each;
+}
+
+static const uint64_t *take_front(struct parts *s, uint64_t type,
+				  const uint64_t *p)
+{
+	if (type & PERF_SAMPLE_IDENTIFIER)
+		s->identifier = *p++;
+	if (type & PERF_SAMPLE_IP)
+		s->ip = *p++;
+	if (type & PERF_SAMPLE_TID) {
+		s->pid = *p;
+		s->tid = *p++ >> 32;
+	}
+	if (type & PERF_SAMPLE_TIME)
+		s->time = *p++;
+	if (type & PERF_SAMPLE_ADDR)
+		s->addr = *p++;
+	if (type & PERF_SAMPLE_ID)
+		s->id = *p++;
+	if (type & PERF_SAMPLE_STREAM_ID)
+		s->stream_id = *p++;
+	if (type & PERF_SAMPLE_CPU) {
+		s->cpu = *p;
+		s->cpu_pad = *p++ >> 32;
+	}
+	if (type & PERF_SAMPLE_PERIOD)
+		s->period = *p++;
+	return p;
+}
+
+static const uint64_t *take_stack(struct parts *s, const uint64_t *p)
+{
+	s->stack_size = *p++;
+	if (!s->stack_size)
+		return p;
+	s->stack = (const uint8_t *)p;
+	p += s->stack_size / 8;
+	s->stack_dyn = *p++;
+	return p;
+}
+
+static const uint64_t *take_variable(struct parts *s,
+				     const struct perf_event_attr *a,
+				     const uint64_t *p)
+{
+	uint64_t type = a->sample_type;
+
+	if (type & PERF_SAMPLE_READ) {
+		s->read = p;
+		s->read_words = read_words(a, p);
+		p += s->read_words;
+	}
+	if (type & PERF_SAMPLE_CALLCHAIN) {
+		s->nr = *p++;
+		s->chain = p;
+		p += s->nr;
+	}
+	if (type & PERF_SAMPLE_RAW) {
+		s->raw_size = *p;
+		s->raw = (const uint8_t *)p + 4;
+		p += (s->raw_size + 4 + 7) / 8;
+	}
+	if (type & PERF_SAMPLE_REGS_USER) {
+		s->user_abi = *p++;
+		s->user_regs = p;
+		if (s->user_abi)
+			p += __builtin_popcountll(a->sample_regs_user);
+	}
+	if (type & PERF_SAMPLE_STACK_USER)
+		p = take_stack(s, p);
+	return p;
+}
+
+static const uint64_t *take_rest(struct parts *s,
+				 const struct perf_event_attr *a,
+				 const uint64_t *p)
+{
+	uint64_t type = a->sample_type;
+
+	if (type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT))
+		s->weight = *p++;
+	if (type & PERF_SAMPLE_DATA_SRC)
+		s->data_src = *p++;
+	if (type & PERF_SAMPLE_TRANSACTION)
+		s->transaction = *p++;
+	if (type & PERF_SAMPLE_REGS_INTR) {
+		s->intr_abi = *p++;
+		s->intr_regs = p;
+		if (s->intr_abi)
+			p += __builtin_popcountll(a->sample_regs_intr);
+	}
+	if (type & PERF_SAMPLE_PHYS_ADDR)
+		s->phys_addr = *p++;
+	if (type & PERF_SAMPLE_CGROUP)
+		s->cgroup = *p++;
+	if (type & PERF_SAMPLE_DATA_PAGE_SIZE)
+		s->data_page = *p++;
+	if (type & PERF_SAMPLE_CODE_PAGE_SIZE)
+		s->code_page = *p++;
+	if (type & PERF_SAMPLE_AUX) {
+		s->aux_size = *p++;
+		p += s->aux_size / 8;
+	}
+	return p;
+}
+
+struct parts record_sample(const struct ring *r, const struct record *rec)
+{
+	const uint64_t *p = (const void *)rec->body;
+	const uint8_t *end = (const uint8_t *)rec + rec->head.size;
+	struct parts s = { 0 };
+
+	if (rec->head.type != PERF_RECORD_SAMPLE)
+		fail("not a sample", rec->head.type, rec->head.size);
+	p = take_front(&s, r->attr.sample_type, p);
+	p = take_variable(&s, &r->attr, p);
+	p = take_rest(&s, &r->attr, p);
+	if ((const uint8_t *)p != end)
+		fail("a sample is not as long as its parts",
+		     (const uint8_t *)p - (const uint8_t *)rec, rec->head.size);
+	return s;
+}
+
 int native_dummy(const struct perf_event_attr *attr, pid_t pid, int cpu)
 {
 	struct perf_event_attr a = *attr;

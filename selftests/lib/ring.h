@@ -54,6 +54,32 @@ void ring_consume(struct ring *r);
 /* Skip what is there */
 void ring_skip(struct ring *r);
 
+/* The parts of a sample; what was not asked for is 0 */
+struct parts {
+	uint64_t identifier, ip;
+	uint32_t pid, tid;
+	uint64_t time, addr, id, stream_id;
+	uint32_t cpu, cpu_pad;
+	uint64_t period;
+	const uint64_t *read;		/* the words of a read(2) */
+	int read_words;
+	uint64_t nr;			/* of the call chain */
+	const uint64_t *chain;
+	uint32_t raw_size;
+	const uint8_t *raw;
+	uint64_t user_abi;
+	const uint64_t *user_regs;
+	uint64_t stack_size, stack_dyn;
+	const uint8_t *stack;
+	uint64_t weight, data_src, transaction;
+	uint64_t intr_abi;
+	const uint64_t *intr_regs;
+	uint64_t phys_addr, cgroup, data_page, code_page, aux_size;
+};
+
+/* Take it apart; ends the test if the parts are not as long as the whole */
+struct parts record_sample(const struct ring *r, const struct record *rec);
+
 /* Bytes between header and trailer; the trailer itself */
 int record_size(const struct ring *r, const struct record *rec);
 struct whose record_whose(const struct ring *r, const struct record *rec);

@@ -160,7 +160,10 @@ void x86_set_period(struct kpmu_hw *hw, u64 period)
 	enable(c, c->on & ~bit);
 	fold(hw, hw->idx);
 	hw->next = local64_read(&hw->count) + period;
+	/* A PMI that is late must not find the counter's value half changed */
+	WRITE_ONCE(c->slots.hw[hw->idx], NULL);
 	x86_aim(hw, hw->idx);
+	WRITE_ONCE(c->slots.hw[hw->idx], hw);
 	enable(c, c->slots.mask);
 }
 

@@ -217,7 +217,8 @@ int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 }
 
 /* AnyThread shows what the neighbour hyperthread runs */
-u32 x86_event_needs(const struct kpmu_hw *hw)
+u32 x86_event_needs(const struct kpmu_hw *hw,
+		    const struct kpmu_target *target)
 {
 	return hw->sel & SEL_ANY ? KPMU_NEED_CPU : 0;
 }

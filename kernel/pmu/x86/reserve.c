@@ -66,17 +66,22 @@ static void release_all(void)
 
 /**
  * x86_get() - take the counters for one more event
+ * @hw: the event
+ * @target: what it is to count
+ * @why: set to what is wrong
  *
  * Context: task.
  * Return: 0; -EBUSY with the holder's name on the log; -EOPNOTSUPP where
  * others could not be kept off them.
  */
-int x86_get(void)
+int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
+	    const char **why)
 {
 	const char *holder = NULL;
 
 	if (atomic_inc_unless_negative(&users))
 		return 0;
+	*why = "the counters are taken; see the kernel log";
 	if (!x86_guarded())
 		return -EOPNOTSUPP;
 	spin_lock(&reserve_lock);
@@ -169,10 +174,11 @@ void x86_asked(void)
 
 /**
  * x86_put() - one event does not need the counters any more
+ * @hw: the event
  *
  * Context: task.
  */
-void x86_put(void)
+void x86_put(struct kpmu_hw *hw)
 {
 	if (atomic_dec_and_test(&users) && !keep)
 		kpmu_counters_yield();

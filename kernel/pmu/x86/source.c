@@ -36,25 +36,13 @@ const struct kpmu_source x86_source = {
 	.user_view = x86_user_view,
 };
 
-const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr)
-{
-	switch (attr->type) {
-	case KPMU_TYPE_HARDWARE:
-	case KPMU_TYPE_HW_CACHE:
-	case KPMU_TYPE_RAW:
-		return &x86_source;
-	default:
-		return NULL;
-	}
-}
-
 /* See source.h */
 int kpmu_counters_type(void)
 {
 	return x86_pmu.version ? KPMU_TYPE_RAW : -ENODEV;
 }
 
-int __init kpmu_sources_init(void)
+int __init x86_start(void)
 {
 	int err = x86_detect();
 
@@ -68,7 +56,7 @@ int __init kpmu_sources_init(void)
 	return err;
 }
 
-void kpmu_sources_exit(void)
+void x86_end(void)
 {
 	x86_rdpmc_exit();
 	if (!x86_pmu.version)

@@ -210,6 +210,23 @@ static const struct x86_extra_reg spr_extra[] = {
 /* Golden Cove counts reference cycles on general counters too */
 static const u64 spr_hw[X86_HW_EVENTS] = { [9] = 0x013c };
 
+/* Top-down accounting: what perf stat asks for by name */
+static const struct kpmu_file skl_events[] = {
+	{ "topdown-total-slots", "event=0x3c,umask=0x0" },
+	{ "topdown-total-slots.scale", "4" },
+	{ "topdown-slots-issued", "event=0xe,umask=0x1" },
+	{ "topdown-slots-retired", "event=0xc2,umask=0x2" },
+	{ "topdown-fetch-bubbles", "event=0x9c,umask=0x1" },
+	{ "topdown-recovery-bubbles", "event=0xd,umask=0x1,cmask=1" },
+	{ "topdown-recovery-bubbles.scale", "4" },
+	{ }
+};
+
+static const struct kpmu_file icl_events[] = {
+	{ "slots", "event=0x00,umask=0x4" },
+	{ }
+};
+
 static const u8 skl_models[] = {
 	0x4e, 0x5e, 0x55, 0x8e, 0x9e, 0xa5, 0xa6, 0
 };
@@ -218,17 +235,20 @@ static const u8 icx_models[] = { 0x6a, 0x6c, 0 };
 static const u8 spr_models[] = { 0x8f, 0xcf, 0 };
 
 static const struct x86_model skylake = {
-	"skylake", skl_models, skl_constraints, NULL, skl_cache, skl_extra
+	"skylake", skl_models, skl_constraints, NULL, skl_cache, skl_extra,
+	skl_events
 };
 static const struct x86_model icelake = {
-	"icelake", icl_models, icl_constraints, NULL, icl_cache, icl_extra
+	"icelake", icl_models, icl_constraints, NULL, icl_cache, icl_extra,
+	icl_events
 };
 static const struct x86_model icelake_x = {
-	"icelake", icx_models, icl_constraints, NULL, icx_cache, icl_extra
+	"icelake", icx_models, icl_constraints, NULL, icx_cache, icl_extra,
+	icl_events
 };
 static const struct x86_model sapphire_rapids = {
 	"sapphire_rapids", spr_models, spr_constraints, spr_hw, spr_cache,
-	spr_extra
+	spr_extra, icl_events
 };
 
 const struct x86_model *const x86_models[] = {
@@ -237,5 +257,5 @@ const struct x86_model *const x86_models[] = {
 
 /* Nothing known but the architectural events */
 const struct x86_model x86_generic = {
-	"generic", NULL, gen_constraints, NULL, NULL, NULL
+	"generic", NULL, gen_constraints, NULL, NULL, NULL, NULL
 };

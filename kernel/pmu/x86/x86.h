@@ -82,6 +82,7 @@ struct x86_extra_reg {
  * @hw: overrides of the generic hardware events, 0 for none
  * @cache: the generic cache events, or NULL
  * @extra: extra registers, ended by an entry with reg 0, or NULL
+ * @events: events by name beside the generic ones, for sysfs, or NULL
  */
 struct x86_model {
 	const char *name;
@@ -90,6 +91,7 @@ struct x86_model {
 	const u64 *hw;
 	const struct x86_cache_event (*cache)[X86_CACHE_OPS][X86_CACHE_RESULTS];
 	const struct x86_extra_reg *extra;
+	const struct kpmu_file *events;
 };
 
 extern const struct x86_model *const x86_models[];
@@ -171,9 +173,14 @@ DECLARE_PER_CPU(struct x86_cpu, x86_cpu);
 int x86_detect(void);
 int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		   const char **why);
-u32 x86_event_needs(const struct kpmu_hw *hw);
-int x86_get(void);
-void x86_put(void);
+u32 x86_event_needs(const struct kpmu_hw *hw,
+		    const struct kpmu_target *target);
+int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
+	    const char **why);
+void x86_put(struct kpmu_hw *hw);
+bool x86_describe(struct kpmu_pmu *pmu);
+int x86_start(void);
+void x86_end(void);
 u64 x86_read(struct kpmu_hw *hw);
 u32 x86_user_view(const struct kpmu_hw *hw, u16 *width, s64 *offset);
 void x86_user_jump(struct kpmu_hw *hw, u64 from, u64 to);

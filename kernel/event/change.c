@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What can be changed of an event after it was opened: its filter, its place. */
+#include <linux/errno.h>
+#include <linux/mutex.h>
+
+#include "../sched/sched.h"
+#include "event.h"
+#include "family.h"
+
+/* One change of one event at a time; they are rare */
+static DEFINE_MUTEX(lock);
+
+struct change {
+	struct kpmu_event *event;
+	const void *tap;
+};
+
+static int change_owned(struct kpmu_ctx *ctx, void *data)
+{
+	struct change *c = data;
+
+	WRITE_ONCE(c->event->hw.tap, c->tap);
+	return 0;
+}
+
+static int change_child(struct kpmu_event *child, void *data)
+{
+	struct change *c = data;
+
+	WRITE_ONCE(child->hw.tap, c->tap);
+	return 0;
+}
+
+static int set_filter(struct kpmu_event *e, char *filter)
+{
+	const void *old = e->hw.tap;
+	struct change c = { .event = e, .tap = old };
+	int err;
+
+	err = e->hw.source->filter(&e->hw, filter, &c.tap);
+	if (err || c.tap == old)
+		return err;
+	kpmu_ctx_call(e->ctx, change_owned, &c);
+	if (e->family)
+		kpmu_family_walk(e->family, change_child, &c);
+	e->hw.source->unfilter(old);
+	return 0;
+}
+
+/**
+ * kpmu_event_filter() - PERF_EVENT_IOC_SET_FILTER
+ * @e: the event
+ * @filter: the filter
+ *
+ * Context: task, may sleep.  perf_event_open(2), "perf_event ioctl calls".
+ * Return: 0; -EINVAL for an event that takes none, or for a bad one, -EEXIST if it
+ * has one, -ENOMEM; -EOPNOTSUPP if the kernel's filters cannot be reached.
+ */
+int kpmu_event_filter(struct kpmu_event *e, char *filter)
+{
+	int err;
+
+	if (!e->hw.source->filter)
+		return -EINVAL;
+	mutex_lock(&lock);
+	err = set_filter(e, filter);
+	mutex_unlock(&lock);
+	return err;
+}
+
+/**
+ * kpmu_event_modify() - PERF_EVENT_IOC_MODIFY_ATTRIBUTES
+ * @e: the event
+ * @attr: what its attr is to be, checked for shape
+ *
+ * As the kernel's perf does, it switches the event on or off, as attr says, if the
+ * change can be made.
+ *
+ * Context: task, may sleep.
+ * Return: 0; -EOPNOTSUPP if it is no breakpoint; -EINVAL for a change of anything but
+ * the breakpoint, or to one that cannot be.
+ */
+int kpmu_event_modify(struct kpmu_event *e, const struct kpmu_attr *attr)
+{
+	bool off = attr->flags & KPMU_ATTR_DISABLED;
+	int err;
+
+	if (attr->type != e->type)
+		return -EINVAL;
+	if (!e->hw.source->modify)
+		return -EOPNOTSUPP;
+	mutex_lock(&lock);
+	err = e->hw.source->modify(&e->hw, attr);
+	if (!err)
+		kpmu_event_control(e, off ? KPMU_OP_DISABLE : KPMU_OP_ENABLE,
+				   false);
+	mutex_unlock(&lock);
+	return err;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Hits: what events without counters count.  A source tells of one on the CPU
+ * where it happens; whoever of the events active there has the same tap counts
+ * it.  So such an event costs nothing when tasks are switched.
+ */
+#include <linux/kprobes.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/ptrace.h>
+#include <linux/rculist.h>
+
+#include "../sched/sched.h"
+#include "sampling.h"
+#include "timer.h"
+
+/**
+ * kpmu_hit_link() - an event comes into a context
+ * @ctx: the context
+ * @e: the event
+ *
+ * Context: the context's owner, IRQs off.
+ */
+void kpmu_hit_link(struct kpmu_ctx *ctx, struct kpmu_event *e)
+{
+	if (kpmu_counts_hits(e))
+		hlist_add_head_rcu(&e->hit_node, &ctx->hits);
+	else if (kpmu_has_timer(e))
+		kpmu_timer_link(ctx, e);
+}
+
+/**
+ * kpmu_hit_unlink() - an event counts no more
+ * @e: the event
+ *
+ * Context: the context's owner, IRQs off.  A hit may still be looking at it.
+ */
+void kpmu_hit_unlink(struct kpmu_event *e)
+{
+	if (hlist_unhashed(&e->hit_node))
+		return;
+	hlist_del_init_rcu(&e->hit_node);
+	if (kpmu_has_timer(e))
+		kpmu_timer_unlink(e);
+}
+
+/**
+ * kpmu_hit_excluded() - does an event not count in this mode?
+ * @e: the event
+ * @regs: of the moment; what has none happened in the kernel
+ *
+ * Context: any.
+ */
+bool kpmu_hit_excluded(const struct kpmu_event *e, struct pt_regs *regs)
+{
+	if (regs && user_mode(regs))
+		return e->flags & KPMU_ATTR_EXCLUDE_USER && !e->hw.source->both;
+	return e->flags & KPMU_ATTR_EXCLUDE_KERNEL;
+}
+NOKPROBE_SYMBOL(kpmu_hit_excluded);
+
+/*
+ * An event with a frequency had a period for hits that came faster.  As many as
+ * came since the last overflow will do.
+ */
+static void hurry(struct kpmu_event *e, u64 count)
+{
+	u64 passed = kpmu_ctx_now(e->ctx) - e->sampling->seen;
+	s64 left = e->hw.next - count;
+
+	if (left <= 0 || passed < 2 * NSEC_PER_SEC / e->sampling->freq)
+		return;
+	e->hw.period = max_t(s64, e->hw.period - left, 1);
+	e->hw.next = count;
+}
+NOKPROBE_SYMBOL(hurry);
+
+/*
+ * With SAMPLE_PERIOD each hit is a sample, of as many as it was: so upstream
+ * does, for all that has no frequency.
+ */
+static void sample(struct kpmu_event *e, u64 nr, u64 count, struct kpmu_hit *hit)
+{
+	struct kpmu_sampling *s = e->sampling;
+	u64 next;
+
+	if (!hit->regs)
+		return;
+	if (!s->freq && s->sample_type & KPMU_SAMPLE_PERIOD) {
+		hit->period = nr;
+		kpmu_overflow(&e->hw, hit);
+		return;
+	}
+	if (s->freq)
+		hurry(e, count);
+	for (;;) {
+		next = READ_ONCE(e->hw.next);
+		if ((s64)(count - next) < 0)
+			return;
+		hit->period = e->hw.period;
+		/* A hit may have come in between, in an NMI */
+		if (cmpxchg_local(&e->hw.next, next, next + hit->period) != next)
+			continue;
+		if (kpmu_overflow(&e->hw, hit))
+			return;
+	}
+}
+NOKPROBE_SYMBOL(sample);
+
+static void hit_ctx(struct kpmu_ctx *ctx, const void *tap, u64 nr,
+		    struct kpmu_hit *hit)
+{
+	struct kpmu_event *e;
+	u64 count;
+
+	hlist_for_each_entry_rcu(e, &ctx->hits, hit_node,
+				 rcu_read_lock_sched_held()) {
+		if (READ_ONCE(e->hw.tap) != tap || !e->clock.is_running ||
+		    kpmu_hit_excluded(e, hit->regs))
+			continue;
+		count = local64_add_return(nr, &e->hw.count);
+		if (e->hw.period)
+			sample(e, nr, count, hit);
+	}
+}
+NOKPROBE_SYMBOL(hit_ctx);
+
+/**
+ * kpmu_hit() - something happened on this CPU that events may count
+ * @tap: where
+ * @nr: how many times at once
+ * @hit: what is known of it
+ *
+ * Context: any, also NMI.
+ */
+void kpmu_hit(const void *tap, u64 nr, struct kpmu_hit *hit)
+{
+	struct kpmu_ctx *ctx, *task;
+	struct kpmu_cpu *kc;
+
+	preempt_disable_notrace();
+	kc = this_cpu_ptr(&kpmu_cpu);
+	kpmu_for_each_cpu_ctx(ctx, kc)
+		hit_ctx(ctx, tap, nr, hit);
+	task = READ_ONCE(kc->task);
+	if (task)
+		hit_ctx(task, tap, nr, hit);
+	preempt_enable_notrace();
+}
+NOKPROBE_SYMBOL(kpmu_hit);

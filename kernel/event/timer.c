@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * cpu-clock and task-clock overflow by a timer each, which runs while the event
+ * does.  A period that is not over when the event stops goes on later.
+ *
+ * The timer belongs to the CPU on which the event's context is active, as the
+ * event itself does.  So it is started and stopped there, with IRQs off, and its
+ * handler can never be running meanwhile.
+ */
+#include <linux/hrtimer.h>
+#include <linux/jiffies.h>
+#include <linux/sched.h>
+#include <asm/irq_regs.h>
+
+#include "../compat/compat.h"
+#include "../sched/sched.h"
+#include "sampling.h"
+#include "timer.h"
+
+/* The shortest period, ns: with less a CPU may do nothing else */
+#define SHORTEST	10000
+
+static u64 period(const struct kpmu_event *e)
+{
+	return max_t(u64, e->hw.period, SHORTEST);
+}
+
+/* Return: it is to go on only with the next tick */
+static bool overflow(struct kpmu_event *e)
+{
+	struct kpmu_hit hit = { .regs = get_irq_regs(), .period = e->hw.period };
+
+	if (!hit.regs || kpmu_hit_excluded(e, hit.regs))
+		return false;
+	if (e->flags & KPMU_ATTR_EXCLUDE_IDLE && is_idle_task(current))
+		return false;
+	return kpmu_overflow(&e->hw, &hit);
+}
+
+static enum hrtimer_restart expired(struct hrtimer *timer)
+{
+	struct kpmu_timer *t = container_of(timer, struct kpmu_timer, timer);
+	struct kpmu_event *e = t->event;
+	bool halted = overflow(e);
+
+	/* REFRESH has run out: it starts again when there is more of it */
+	if (e->sampling->stopped) {
+		t->on = false;
+		return HRTIMER_NORESTART;
+	}
+	hrtimer_forward_now(timer, ns_to_ktime(halted ? TICK_NSEC : period(e)));
+	return HRTIMER_RESTART;
+}
+
+static void start(struct kpmu_event *e)
+{
+	struct kpmu_timer *t = &e->sampling->timer;
+
+	hrtimer_start(&t->timer, ns_to_ktime(t->left ?: period(e)),
+		      HRTIMER_MODE_REL_PINNED_HARD);
+	t->left = 0;
+	t->on = true;
+}
+
+static void stop(struct kpmu_event *e)
+{
+	struct kpmu_timer *t = &e->sampling->timer;
+	s64 left = ktime_to_ns(hrtimer_get_remaining(&t->timer));
+
+	hrtimer_try_to_cancel(&t->timer);
+	t->left = left > 0 ? left : SHORTEST;
+	t->on = false;
+}
+
+static void set_follow(struct kpmu_ctx *ctx)
+{
+	ctx->follow = ctx->mapped.first || ctx->timed.first;
+}
+
+/**
+ * kpmu_timer_link() - a clock that samples comes into a context
+ * @ctx: the context
+ * @e: the event
+ *
+ * Context: the context's owner, IRQs off; kpmu_ctx_follow() must come after.
+ */
+void kpmu_timer_link(struct kpmu_ctx *ctx, struct kpmu_event *e)
+{
+	struct kpmu_timer *t = &e->sampling->timer;
+
+	t->event = e;
+	kpmu_hrtimer_setup(&t->timer, expired, CLOCK_MONOTONIC,
+			   HRTIMER_MODE_REL_PINNED_HARD);
+	hlist_add_head(&e->hit_node, &ctx->timed);
+	set_follow(ctx);
+}
+
+/**
+ * kpmu_timer_unlink() - it goes, out of the list already
+ * @e: the event
+ *
+ * Context: the context's owner, IRQs off.
+ */
+void kpmu_timer_unlink(struct kpmu_event *e)
+{
+	if (e->sampling->timer.on)
+		stop(e);
+	set_follow(e->ctx);
+}
+
+/**
+ * kpmu_timer_reset() - it has another period now
+ * @e: the event
+ *
+ * Context: the context's owner, IRQs off; kpmu_ctx_follow() must come after.
+ */
+void kpmu_timer_reset(struct kpmu_event *e)
+{
+	if (e->sampling->timer.on)
+		stop(e);
+	e->sampling->timer.left = 0;
+}
+
+/**
+ * kpmu_followers_update() - a context has changed: let what depends on it follow
+ * @ctx: the context
+ * @active: it counts on this CPU from now on
+ *
+ * Context: the context's owner, IRQs off.
+ */
+void kpmu_followers_update(struct kpmu_ctx *ctx, bool active)
+{
+	struct kpmu_event *e;
+
+	if (ctx->mapped.first)
+		kpmu_pages_update(ctx, active);
+	hlist_for_each_entry(e, &ctx->timed, hit_node) {
+		bool run = active && e->clock.is_running && !e->sampling->stopped;
+
+		if (run == e->sampling->timer.on)
+			continue;
+		if (run)
+			start(e);
+		else
+			stop(e);
+	}
+	set_follow(ctx);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The timers of clock events that sample. */
+#ifndef KPMU_TIMER_H
+#define KPMU_TIMER_H
+
+#include "event.h"
+
+struct kpmu_ctx;
+
+/* Does it sample by a timer? */
+static inline bool kpmu_has_timer(const struct kpmu_event *e)
+{
+	return !e->hw.source->read && e->hw.period;
+}
+
+void kpmu_timer_link(struct kpmu_ctx *ctx, struct kpmu_event *e);
+void kpmu_timer_unlink(struct kpmu_event *e);
+void kpmu_timer_reset(struct kpmu_event *e);
+
+#endif

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Breakpoints in the CPU's debug registers.  perf_event_open(2),
+ * PERF_TYPE_BREAKPOINT.
+ *
+ * The registers are shared with debuggers, and the kernel deals them out.  So
+ * each event has one of the kernel's behind it, of the same task and CPU, for
+ * as long as it is open.
+ */
+#include <linux/err.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/mutex.h>
+#include <linux/perf_event.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "../abi/attr.h"
+#include "sources.h"
+#include "tap.h"
+
+static int breakpoint_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
+			   const char **why)
+{
+	return kpmu_source_refuse(attr, why);
+}
+
+static int breakpoint_get(struct kpmu_hw *hw, const struct kpmu_target *target,
+			  const char **why)
+{
+	const struct kpmu_attr *a = target->attr;
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT,
+		.config = a->config,
+		.bp_type = a->bp_type,
+		.bp_addr = a->bp_addr,
+		.bp_len = a->bp_len,
+		.inherit = !!(a->flags & KPMU_ATTR_INHERIT),
+		.exclude_user = !!(a->flags & KPMU_ATTR_EXCLUDE_USER),
+		.exclude_kernel = !!(a->flags & KPMU_ATTR_EXCLUDE_KERNEL),
+	};
+	struct kpmu_tap *tap;
+
+	/* What MODIFY_ATTRIBUTES must not change */
+	hw->own = kmemdup(a, sizeof(*a), GFP_KERNEL);
+	if (!hw->own)
+		return -ENOMEM;
+	tap = kpmu_tap_own(&attr, target->task, target->cpu);
+	if (IS_ERR(tap)) {
+		kfree(hw->own);
+		*why = "the kernel does not set such a breakpoint";
+		return PTR_ERR(tap);
+	}
+	hw->tap = tap;
+	return 0;
+}
+
+static void breakpoint_put(struct kpmu_hw *hw)
+{
+	kpmu_tap_put(kpmu_tap_of(hw));
+	kfree(hw->own);
+}
+
+/* Which of a new attr's fields may differ: they become those of the old one */
+static bool same_but_place(const struct kpmu_attr *old, struct kpmu_attr new)
+{
+	new.bp_addr = old->bp_addr;
+	new.bp_type = old->bp_type;
+	new.bp_len = old->bp_len;
+	new.sig_data = old->sig_data;
+	new.size = old->size;
+	new.flags &= ~KPMU_ATTR_DISABLED;
+	new.flags |= old->flags & KPMU_ATTR_DISABLED;
+	return !memcmp(old, &new, sizeof(new));
+}
+
+/* The kernel's event and what tasks have inherited of it */
+static int move(struct perf_event *event, const struct kpmu_attr *to)
+{
+	struct perf_event_attr attr = event->attr;
+	struct perf_event *child;
+	int err;
+
+	attr.bp_addr = to->bp_addr;
+	attr.bp_type = to->bp_type;
+	attr.bp_len = to->bp_len;
+	mutex_lock(&event->child_mutex);
+	err = modify_user_hw_breakpoint(event, &attr);
+	if (!err)
+		list_for_each_entry(child, &event->child_list, child_list)
+			modify_user_hw_breakpoint(child, &attr);
+	mutex_unlock(&event->child_mutex);
+	return err;
+}
+
+static int breakpoint_modify(struct kpmu_hw *hw, const struct kpmu_attr *attr)
+{
+	struct kpmu_attr *own = hw->own;
+	int err;
+
+	if (!same_but_place(own, *attr))
+		return -EINVAL;
+	err = move(kpmu_tap_event(kpmu_tap_of(hw)), attr);
+	if (err)
+		return err;
+	own->bp_addr = attr->bp_addr;
+	own->bp_type = attr->bp_type;
+	own->bp_len = attr->bp_len;
+	return 0;
+}
+
+const struct kpmu_source kpmu_breakpoint = {
+	.name = "breakpoint",
+	.nmi = true,
+	.init = breakpoint_init,
+	.get = breakpoint_get,
+	.put = breakpoint_put,
+	.read = kpmu_source_read,
+	.set_period = kpmu_source_set_period,
+	.modify = breakpoint_modify,
+};

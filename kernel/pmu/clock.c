@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * cpu-clock and task-clock.  perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK and
+ * PERF_COUNT_SW_TASK_CLOCK.
+ *
+ * Both count the nanoseconds in which they run, which their context measures
+ * anyway; so there is nothing to do for them at a switch, or ever.
+ */
+#include "../abi/attr.h"
+#include "sources.h"
+
+static int clock_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
+		      const char **why)
+{
+	return kpmu_source_refuse(attr, why);
+}
+
+const struct kpmu_source kpmu_cpu_clock = {
+	.name = "cpu_clock",
+	.init = clock_init,
+	.set_period = kpmu_source_set_period,
+};
+
+const struct kpmu_source kpmu_task_clock = {
+	.name = "task_clock",
+	.init = clock_init,
+	.set_period = kpmu_source_set_period,
+};

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * kprobe and uprobe: events that are put into code when they are opened.
+ * perf_event_open(2), "kprobe and uprobe".
+ *
+ * The kernel's perf makes the probe, so what can be probed, and what is said if it
+ * cannot, is as there.
+ */
+#include <linux/err.h>
+#include <linux/perf_event.h>
+
+#include "../abi/attr.h"
+#include "../compat/ksym.h"
+#include "sources.h"
+#include "tap.h"
+
+static int probe_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
+		      const char **why)
+{
+	return kpmu_source_refuse(attr, why);
+}
+
+static int probe_get(struct kpmu_hw *hw, const struct kpmu_target *target,
+		     const char **why)
+{
+	const struct kpmu_attr *a = target->attr;
+	struct perf_event_attr attr = {
+		.type = a->type,
+		.config = a->config,
+		.config1 = a->config1,
+		.config2 = a->config2,
+		.inherit = !!(a->flags & KPMU_ATTR_INHERIT),
+	};
+	struct kpmu_tap *tap = kpmu_tap_own(&attr, target->task, target->cpu);
+
+	if (IS_ERR(tap)) {
+		*why = "the kernel does not set such a probe";
+		return PTR_ERR(tap);
+	}
+	hw->tap = tap;
+	return 0;
+}
+
+static void probe_put(struct kpmu_hw *hw)
+{
+	kpmu_tap_put(kpmu_tap_of(hw));
+}
+
+/* The probe is the event's own, so the filter can be put on it as it is */
+static int probe_filter(struct kpmu_hw *hw, char *filter, const void **tap)
+{
+	return kpmu_native_filter(kpmu_tap_event(kpmu_tap_of(hw)), 0, filter);
+}
+
+const struct kpmu_source kpmu_kprobe = {
+	.name = "kprobe",
+	.nmi = true,
+	.both = true,
+	.init = probe_init,
+	.get = probe_get,
+	.put = probe_put,
+	.read = kpmu_source_read,
+	.set_period = kpmu_source_set_period,
+	.filter = probe_filter,
+};
+
+const struct kpmu_source kpmu_uprobe = {
+	.name = "uprobe",
+	.nmi = true,
+	.both = true,
+	.init = probe_init,
+	.get = probe_get,
+	.put = probe_put,
+	.read = kpmu_source_read,
+	.set_period = kpmu_source_set_period,
+	.filter = probe_filter,
+};

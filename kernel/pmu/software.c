@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Software events but for the clocks.  perf_event_open(2), PERF_TYPE_SOFTWARE.
+ *
+ * Switches we see ourselves.  Faults and migrations are told by the kernel's own
+ * perf, so that they are what upstream counts.  Some never happen on x86, or can
+ * only be made by BPF for the kernel's own events: those open and count nothing.
+ */
+#include <linux/err.h>
+#include <linux/perf_event.h>
+#include <linux/rcupdate.h>
+
+#include "../abi/attr.h"
+#include "../compat/compat.h"
+#include "sources.h"
+#include "tap.h"
+
+enum { NOTHING, SWITCH, NATIVE };
+
+static const u8 told_by[] = {
+	[PERF_COUNT_SW_PAGE_FAULTS] = NATIVE,
+	[PERF_COUNT_SW_CONTEXT_SWITCHES] = SWITCH,
+	[PERF_COUNT_SW_CPU_MIGRATIONS] = NATIVE,
+	[PERF_COUNT_SW_PAGE_FAULTS_MIN] = NATIVE,
+	[PERF_COUNT_SW_PAGE_FAULTS_MAJ] = NATIVE,
+	[PERF_COUNT_SW_ALIGNMENT_FAULTS] = NOTHING,
+	[PERF_COUNT_SW_EMULATION_FAULTS] = NOTHING,
+	[PERF_COUNT_SW_DUMMY] = NOTHING,
+	[PERF_COUNT_SW_BPF_OUTPUT] = NOTHING,
+	[PERF_COUNT_SW_CGROUP_SWITCHES] = SWITCH,
+};
+
+/* Their addresses are where the hits of switches come from */
+static const char switches, cgroup_switches;
+
+/* Events that count switches, so that a switch without any costs nothing */
+atomic_t kpmu_software_switches;
+
+static int software_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
+			 const char **why)
+{
+	int err = kpmu_source_refuse(attr, why);
+
+	if (err)
+		return err;
+	if (attr->config >= ARRAY_SIZE(told_by)) {
+		*why = "no such software event";
+		return -ENOENT;
+	}
+	hw->switches = told_by[attr->config] == SWITCH;
+	if (hw->switches)
+		hw->tap = attr->config == PERF_COUNT_SW_CONTEXT_SWITCHES ?
+			&switches : &cgroup_switches;
+	return 0;
+}
+
+static int software_get(struct kpmu_hw *hw, const struct kpmu_target *target,
+			const char **why)
+{
+	struct kpmu_tap *tap;
+
+	if (hw->switches)
+		atomic_inc(&kpmu_software_switches);
+	if (told_by[target->attr->config] != NATIVE)
+		return 0;
+	tap = kpmu_tap_share(PERF_TYPE_SOFTWARE, target->attr->config);
+	if (IS_ERR(tap)) {
+		*why = "the kernel's own perf does not tell";
+		return PTR_ERR(tap);
+	}
+	hw->tap = tap;
+	return 0;
+}
+
+static void software_put(struct kpmu_hw *hw)
+{
+	if (hw->switches)
+		atomic_dec(&kpmu_software_switches);
+	else if (hw->tap)
+		kpmu_tap_put(kpmu_tap_of(hw));
+}
+
+/* See source.h */
+void kpmu_software_switch(struct task_struct *prev, struct task_struct *next)
+{
+	struct kpmu_hit hit = { };
+	struct pt_regs regs;
+
+	perf_fetch_caller_regs(&regs);
+	hit.regs = &regs;
+	kpmu_source_hit(&switches, 1, &hit);
+	rcu_read_lock();
+	if (kpmu_task_css(prev) != kpmu_task_css(next))
+		kpmu_source_hit(&cgroup_switches, 1, &hit);
+	rcu_read_unlock();
+}
+
+const struct kpmu_source kpmu_software = {
+	.name = "software",
+	.init = software_init,
+	.get = software_get,
+	.put = software_put,
+	.read = kpmu_source_read,
+	.set_period = kpmu_source_set_period,
+};

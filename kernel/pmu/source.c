@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Who serves which type of event. */
+#include <linux/errno.h>
+#include <linux/init.h>
+#include <linux/perf_event.h>
+
+#include "../abi/attr.h"
+#include "../compat/ksym.h"
+#include "sources.h"
+#include "tap.h"
+#include "x86/x86.h"
+
+kpmu_hit_fn kpmu_source_hit;
+
+static const struct kpmu_source *software(u64 config)
+{
+	switch (config) {
+	case PERF_COUNT_SW_CPU_CLOCK:
+		return &kpmu_cpu_clock;
+	case PERF_COUNT_SW_TASK_CLOCK:
+		return &kpmu_task_clock;
+	default:
+		return &kpmu_software;
+	}
+}
+
+/* Types that the kernel gave numbers to when it started: ours are the same */
+static const struct {
+	enum kpmu_ksym pmu;
+	const struct kpmu_source *source;
+} dynamic[] = {
+	{ KSYM_perf_kprobe, &kpmu_kprobe },
+	{ KSYM_perf_uprobe, &kpmu_uprobe },
+};
+
+/* See source.h */
+const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr)
+{
+	int i;
+
+	switch (attr->type) {
+	case KPMU_TYPE_HARDWARE:
+	case KPMU_TYPE_HW_CACHE:
+	case KPMU_TYPE_RAW:
+		return &x86_source;
+	case KPMU_TYPE_SOFTWARE:
+		return software(attr->config);
+	case KPMU_TYPE_TRACEPOINT:
+		return &kpmu_tracepoint;
+	case KPMU_TYPE_BREAKPOINT:
+		return &kpmu_breakpoint;
+	}
+	for (i = 0; i < ARRAY_SIZE(dynamic); i++)
+		if (attr->type == kpmu_native_type(dynamic[i].pmu))
+			return dynamic[i].source;
+	return NULL;
+}
+
+static const struct kpmu_file kprobe_format[] = {
+	{ "retprobe", "config:0" },
+	{ }
+};
+
+static const struct kpmu_file uprobe_format[] = {
+	{ "retprobe", "config:0" },
+	{ "ref_ctr_offset", "config:32-63" },
+	{ }
+};
+
+static bool describe(struct kpmu_pmu *pmu, const char *name, u32 type,
+		     const struct kpmu_file *format)
+{
+	*pmu = (struct kpmu_pmu){ .name = name, .type = type, .format = format };
+	return type != U32_MAX;
+}
+
+/* See source.h */
+bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu)
+{
+	switch (n) {
+	case 0:
+		return x86_describe(pmu);
+	case 1:
+		return describe(pmu, "software", KPMU_TYPE_SOFTWARE, NULL);
+	case 2:
+		return describe(pmu, "tracepoint", KPMU_TYPE_TRACEPOINT, NULL);
+	case 3:
+		return describe(pmu, "breakpoint", KPMU_TYPE_BREAKPOINT, NULL);
+	case 4:
+		return describe(pmu, "kprobe", kpmu_native_type(KSYM_perf_kprobe),
+				kprobe_format);
+	default:
+		return describe(pmu, "uprobe", kpmu_native_type(KSYM_perf_uprobe),
+				uprobe_format);
+	}
+}
+
+/* See source.h */
+u64 kpmu_source_read(struct kpmu_hw *hw)
+{
+	return local64_read(&hw->count);
+}
+
+/* See source.h */
+void kpmu_source_set_period(struct kpmu_hw *hw, u64 period)
+{
+	hw->period = period;
+	hw->next = local64_read(&hw->count) + period;
+}
+
+/**
+ * kpmu_source_refuse() - what no source without counters can do
+ * @attr: the attr
+ * @why: set to what it is
+ *
+ * Return: 0 or -EOPNOTSUPP.
+ */
+int kpmu_source_refuse(const struct kpmu_attr *attr, const char **why)
+{
+	if (!(attr->sample_type & KPMU_SAMPLE_BRANCH_STACK))
+		return 0;
+	*why = "no branches are recorded for this type of event";
+	return -EOPNOTSUPP;
+}
+
+/* See source.h */
+void kpmu_sources_cpu_up(int cpu)
+{
+	kpmu_taps_cpu_up(cpu);
+}
+
+int __init kpmu_sources_init(kpmu_hit_fn hit)
+{
+	kpmu_source_hit = hit;
+	return x86_start();
+}
+
+void kpmu_sources_exit(void)
+{
+	kpmu_taps_exit();
+	x86_end();
+}

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Taps: events of the kernel's own perf that tell us when something happens.
+ *
+ * What happens in the kernel where nobody but its perf is told (faults, probes,
+ * tracepoints with their records) we learn from an event of that perf, always on,
+ * that samples each occurrence into a function of ours.  It is never one for
+ * hardware counters.
+ *
+ * Where tasks share what is told, there is one such event on each CPU for all of
+ * our events; who counts is decided here, at the hit, so a task switch touches
+ * none of them.  Probes and breakpoints are an event's own, and follow its task.
+ */
+#include <linux/cpumask.h>
+#include <linux/err.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/perf_event.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/workqueue.h>
+
+#include "../compat/compat.h"
+#include "../compat/ksym.h"
+#include "sources.h"
+#include "tap.h"
+
+/**
+ * struct kpmu_tap - a source of hits
+ * @node: in the list of those on all CPUs
+ * @users: events
+ * @shared: for every event of its type and config
+ * @attr: of the kernel's events
+ * @filter: of tracepoints, or NULL
+ * @nr: places in @event
+ * @event: the kernel's events: one for each CPU, or just one
+ */
+struct kpmu_tap {
+	struct list_head node;
+	int users;
+	bool shared;
+	struct perf_event_attr attr;
+	char *filter;
+	int nr;
+	struct perf_event *event[];
+};
+
+static LIST_HEAD(taps);
+static DEFINE_MUTEX(lock);
+
+static void on_hit(struct perf_event *event, struct perf_sample_data *data,
+		   struct pt_regs *regs)
+{
+	struct kpmu_hit hit = { .regs = regs, .addr = data->addr };
+
+	kpmu_raw_of_sample(data, &hit.raw, &hit.raw_size);
+	kpmu_source_hit(event->overflow_handler_context, data->period, &hit);
+}
+
+static struct kpmu_tap *new_tap(const struct perf_event_attr *attr, int nr)
+{
+	struct kpmu_tap *tap = kzalloc(struct_size(tap, event, nr), GFP_KERNEL);
+
+	if (!tap)
+		return NULL;
+	tap->users = 1;
+	tap->attr = *attr;
+	tap->attr.size = sizeof(tap->attr);
+	tap->attr.sample_period = 1;
+	/* So that a hit says how many it is */
+	tap->attr.sample_type = PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
+	tap->nr = nr;
+	return tap;
+}
+
+static int listen_on(struct kpmu_tap *tap, int cpu)
+{
+	struct perf_event *e;
+	int err = 0;
+
+	e = perf_event_create_kernel_counter(&tap->attr, cpu, NULL, on_hit, tap);
+	if (IS_ERR(e))
+		return PTR_ERR(e);
+	if (tap->filter)
+		err = kpmu_native_filter(e, tap->attr.config, tap->filter);
+	if (err) {
+		perf_event_release_kernel(e);
+		return err;
+	}
+	tap->event[cpu] = e;
+	return 0;
+}
+
+static void free_tap(struct kpmu_tap *tap)
+{
+	int i;
+
+	for (i = 0; i < tap->nr; i++)
+		if (tap->event[i])
+			perf_event_release_kernel(tap->event[i]);
+	kfree(tap->filter);
+	kfree(tap);
+}
+
+struct fill {
+	struct work_struct work;
+	struct kpmu_tap *tap;
+	int err;
+};
+
+/*
+ * As the kernel, not as the user: he was asked for his permission, by rules that are
+ * ours, for what he will see of this.
+ */
+static void fill_all(struct work_struct *work)
+{
+	struct fill *f = container_of(work, struct fill, work);
+	int cpu, err;
+
+	for_each_online_cpu(cpu) {
+		err = listen_on(f->tap, cpu);
+		/* One that goes offline meanwhile is not missed */
+		if (err && err != -ENODEV) {
+			f->err = err;
+			break;
+		}
+	}
+}
+
+static struct kpmu_tap *make_on_cpus(const struct perf_event_attr *attr,
+				     char *filter)
+{
+	struct fill f = { };
+
+	f.tap = new_tap(attr, nr_cpu_ids);
+	if (!f.tap)
+		return ERR_PTR(-ENOMEM);
+	if (filter) {
+		f.tap->filter = kstrdup(filter, GFP_KERNEL);
+		if (!f.tap->filter) {
+			free_tap(f.tap);
+			return ERR_PTR(-ENOMEM);
+		}
+	}
+	INIT_WORK_ONSTACK(&f.work, fill_all);
+	queue_work(system_unbound_wq, &f.work);
+	flush_work(&f.work);
+	destroy_work_on_stack(&f.work);
+	if (f.err) {
+		free_tap(f.tap);
+		return ERR_PTR(f.err);
+	}
+	list_add(&f.tap->node, &taps);
+	return f.tap;
+}
+
+static struct kpmu_tap *find_shared(u32 type, u64 config)
+{
+	struct kpmu_tap *tap;
+
+	list_for_each_entry(tap, &taps, node)
+		if (tap->shared && tap->attr.type == type &&
+		    tap->attr.config == config)
+			return tap;
+	return NULL;
+}
+
+/**
+ * kpmu_tap_share() - be told of something on all CPUs
+ * @type: type of event for the kernel's perf
+ * @config: its config
+ *
+ * Context: task, may sleep.
+ * Return: the tap, to be given back by kpmu_tap_put(); or what the kernel's perf
+ * says when asked for such an event.
+ */
+struct kpmu_tap *kpmu_tap_share(u32 type, u64 config)
+{
+	struct perf_event_attr attr = { .type = type, .config = config };
+	struct kpmu_tap *tap;
+
+	mutex_lock(&lock);
+	tap = find_shared(type, config);
+	if (tap) {
+		tap->users++;
+	} else {
+		tap = make_on_cpus(&attr, NULL);
+		if (!IS_ERR(tap))
+			tap->shared = true;
+	}
+	mutex_unlock(&lock);
+	return tap;
+}
+
+/**
+ * kpmu_tap_filtered() - be told of the same, if a filter says so
+ * @like: another tap, from kpmu_tap_share()
+ * @filter: the filter
+ *
+ * Context: task, may sleep.
+ * Return: as for kpmu_tap_share(); -EINVAL for a bad filter.
+ */
+struct kpmu_tap *kpmu_tap_filtered(const struct kpmu_tap *like, char *filter)
+{
+	struct kpmu_tap *tap;
+
+	mutex_lock(&lock);
+	tap = make_on_cpus(&like->attr, filter);
+	mutex_unlock(&lock);
+	return tap;
+}
+
+bool kpmu_tap_has_filter(const struct kpmu_tap *tap)
+{
+	return tap->filter;
+}
+
+/**
+ * kpmu_tap_own() - be told of something for one event only
+ * @attr: what, for the kernel's perf
+ * @task: of what this task does, NULL for all of a CPU
+ * @cpu: where, -1 for any CPU
+ *
+ * The kernel's perf checks the permission of the caller, and what the attr says.
+ *
+ * Context: task, may sleep.
+ * Return: as for kpmu_tap_share().
+ */
+struct kpmu_tap *kpmu_tap_own(const struct perf_event_attr *attr,
+			      struct task_struct *task, int cpu)
+{
+	struct kpmu_tap *tap = new_tap(attr, 1);
+	struct perf_event *e;
+
+	if (!tap)
+		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&tap->node);
+	e = perf_event_create_kernel_counter(&tap->attr, cpu, task, on_hit, tap);
+	if (IS_ERR(e)) {
+		kfree(tap);
+		return ERR_CAST(e);
+	}
+	tap->event[0] = e;
+	return tap;
+}
+
+/**
+ * kpmu_tap_event() - the kernel's event
+ * @tap: from kpmu_tap_own()
+ */
+struct perf_event *kpmu_tap_event(struct kpmu_tap *tap)
+{
+	return tap->event[0];
+}
+
+/**
+ * kpmu_tap_put() - one event needs a tap no more
+ * @tap: the tap
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_tap_put(struct kpmu_tap *tap)
+{
+	bool last;
+
+	mutex_lock(&lock);
+	last = !--tap->users;
+	if (last)
+		list_del(&tap->node);
+	mutex_unlock(&lock);
+	if (last)
+		free_tap(tap);
+}
+
+static cpumask_t came;	/* CPUs that the taps do not know of yet */
+
+/*
+ * The kernel drops its events of a CPU that goes.  It cannot be asked for new ones
+ * where a CPU comes, for it waits there for locks that the coming holds.
+ */
+static void follow_cpus(struct work_struct *work)
+{
+	struct perf_event *old;
+	struct kpmu_tap *tap;
+	int cpu;
+
+	mutex_lock(&lock);
+	for_each_possible_cpu(cpu) {
+		if (!cpumask_test_and_clear_cpu(cpu, &came))
+			continue;
+		list_for_each_entry(tap, &taps, node) {
+			old = tap->event[cpu];
+			tap->event[cpu] = NULL;
+			if (old)
+				perf_event_release_kernel(old);
+			listen_on(tap, cpu);
+		}
+	}
+	mutex_unlock(&lock);
+}
+static DECLARE_WORK(follow, follow_cpus);
+
+/**
+ * kpmu_taps_cpu_up() - a CPU has come
+ * @cpu: the CPU
+ *
+ * Context: any.
+ */
+void kpmu_taps_cpu_up(int cpu)
+{
+	cpumask_set_cpu(cpu, &came);
+	queue_work(system_wq, &follow);
+}
+
+/* No event is left, no CPU comes any more */
+void kpmu_taps_exit(void)
+{
+	cancel_work_sync(&follow);
+}

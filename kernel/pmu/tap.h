@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Taps: events of the kernel's own perf that tell us when something happens.
+ * One for all events that count the same; or one of an event's own.
+ */
+#ifndef KPMU_TAP_H
+#define KPMU_TAP_H
+
+#include <linux/types.h>
+
+#include "source.h"
+
+struct perf_event;
+struct perf_event_attr;
+
+struct kpmu_tap *kpmu_tap_share(u32 type, u64 config);
+struct kpmu_tap *kpmu_tap_own(const struct perf_event_attr *attr,
+			      struct task_struct *task, int cpu);
+struct kpmu_tap *kpmu_tap_filtered(const struct kpmu_tap *like, char *filter);
+bool kpmu_tap_has_filter(const struct kpmu_tap *tap);
+struct perf_event *kpmu_tap_event(struct kpmu_tap *tap);
+void kpmu_tap_put(struct kpmu_tap *tap);
+void kpmu_taps_cpu_up(int cpu);
+void kpmu_taps_exit(void);
+
+/* The tap that an event counts the hits of */
+static inline struct kpmu_tap *kpmu_tap_of(const struct kpmu_hw *hw)
+{
+	return (struct kpmu_tap *)hw->tap;
+}
+
+#endif

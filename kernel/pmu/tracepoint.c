@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tracepoints by id.  perf_event_open(2), PERF_TYPE_TRACEPOINT.
+ *
+ * The kernel's own perf listens on every CPU, once for all events of an id; an
+ * event with a filter has a listener of its own, which the kernel filters.
+ */
+#include <linux/err.h>
+#include <linux/perf_event.h>
+
+#include "../abi/attr.h"
+#include "../compat/ksym.h"
+#include "sources.h"
+#include "tap.h"
+
+/* The id of ftrace:function, which shows all that the kernel does */
+#define FUNCTION_TRACE	1
+
+static int tracepoint_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
+			   const char **why)
+{
+	return kpmu_source_refuse(attr, why);
+}
+
+static int tracepoint_get(struct kpmu_hw *hw, const struct kpmu_target *target,
+			  const char **why)
+{
+	struct kpmu_tap *tap = kpmu_tap_share(PERF_TYPE_TRACEPOINT,
+					      target->attr->config);
+
+	if (IS_ERR(tap)) {
+		*why = "no tracepoint of this id";
+		return PTR_ERR(tap);
+	}
+	hw->tap = tap;
+	return 0;
+}
+
+static void tracepoint_put(struct kpmu_hw *hw)
+{
+	kpmu_tap_put(kpmu_tap_of(hw));
+}
+
+static u32 tracepoint_needs(const struct kpmu_hw *hw,
+			    const struct kpmu_target *target)
+{
+	const struct kpmu_attr *attr = target->attr;
+
+	if (attr->config == FUNCTION_TRACE)
+		return KPMU_NEED_RAW;
+	if (!(attr->sample_type & KPMU_SAMPLE_RAW))
+		return 0;
+	return target->task && kpmu_tracepoint_is_open(attr->config) ?
+		0 : KPMU_NEED_RAW;
+}
+
+/* A listener of its own, which lets by what the filter accepts */
+static int tracepoint_filter(struct kpmu_hw *hw, char *filter, const void **tap)
+{
+	struct kpmu_tap *old = kpmu_tap_of(hw), *new;
+
+	if (kpmu_tap_has_filter(old))
+		return -EEXIST;
+	new = kpmu_tap_filtered(old, filter);
+	if (IS_ERR(new))
+		return PTR_ERR(new);
+	*tap = new;
+	return 0;
+}
+
+static void tracepoint_unfilter(const void *tap)
+{
+	kpmu_tap_put((struct kpmu_tap *)tap);
+}
+
+const struct kpmu_source kpmu_tracepoint = {
+	.name = "tracepoint",
+	.nmi = true,
+	.both = true,
+	.init = tracepoint_init,
+	.needs = tracepoint_needs,
+	.get = tracepoint_get,
+	.put = tracepoint_put,
+	.read = kpmu_source_read,
+	.set_period = kpmu_source_set_period,
+	.filter = tracepoint_filter,
+	.unfilter = tracepoint_unfilter,
+};

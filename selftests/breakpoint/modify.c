@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* PERF_EVENT_IOC_MODIFY_ATTRIBUTES: a breakpoint moves to another place. */
+#define _GNU_SOURCE
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <linux/hw_breakpoint.h>
+
+#include "event.h"
+#include "harness.h"
+
+static volatile long data[8] __attribute__((aligned(64)));
+
+static struct perf_event_attr bp(const volatile void *addr)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_BREAKPOINT, 0);
+
+	a.bp_type = HW_BREAKPOINT_W;
+	a.bp_addr = (uintptr_t)addr;
+	a.bp_len = HW_BREAKPOINT_LEN_8;
+	return a;
+}
+
+static int modify(int fd, struct perf_event_attr *a)
+{
+	return ioctl(fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, a) ? errno : 0;
+}
+
+TEST(address)
+{
+	ROWS("I-26");
+	struct perf_event_attr a = bp(&data[0]);
+	int fd;
+
+	a.disabled = 0;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	data[0] = 1;
+	data[1] = 1;
+	EXPECT_EQ(ev_count(fd), 1);
+	a.bp_addr = (uintptr_t)&data[1];
+	EXPECT_EQ(modify(fd, &a), 0);
+	data[0] = 1;
+	data[0] = 1;
+	EXPECT_EQ(ev_count(fd), 1);
+	data[1] = 1;
+	EXPECT_EQ(ev_count(fd), 2);
+	/* And what it looks for */
+	a.bp_type = HW_BREAKPOINT_RW;
+	a.bp_len = HW_BREAKPOINT_LEN_4;
+	EXPECT_EQ(modify(fd, &a), 0);
+	(void)data[1];
+	data[1] = 1;
+	EXPECT_EQ(ev_count(fd), 4);
+}
+
+TEST(inherited)
+{
+	ROWS("I-26");
+	struct perf_event_attr a = bp(&data[0]);
+	int fd, to[2], from[2], i;
+	char c;
+
+	ASSERT_EQ(pipe(to) | pipe(from), 0);
+	a.disabled = 0;
+	a.inherit = 1;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	if (!fork()) {
+		for (i = 0; i < 2; i++) {
+			if (read(to[0], &c, 1) != 1)
+				_exit(1);
+			data[i] = 1;
+			if (write(from[1], &c, 1) != 1)
+				_exit(1);
+		}
+		_exit(0);
+	}
+	for (i = 0; i < 2; i++) {
+		a.bp_addr = (uintptr_t)&data[i];
+		ASSERT_EQ(modify(fd, &a), 0);
+		ASSERT_EQ(write(to[1], "x", 1), 1);
+		ASSERT_EQ(read(from[0], &c, 1), 1);
+	}
+	EXPECT_EQ(ev_count(fd), 2);
+	wait(NULL);
+	EXPECT_EQ(ev_count(fd), 2);
+}
+
+TEST(only_that)
+{
+	ROWS("I-27");
+	struct perf_event_attr a = bp(&data[0]), b;
+	int fd;
+
+	a.disabled = 0;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	b = a;
+	b.sample_period = 5;
+	EXPECT_EQ(modify(fd, &b), EINVAL);
+	b = a;
+	b.exclude_user = 1;
+	EXPECT_EQ(modify(fd, &b), EINVAL);
+	b = a;
+	b.read_format = PERF_FORMAT_ID;
+	EXPECT_EQ(modify(fd, &b), EINVAL);
+	b = a;
+	b.type = PERF_TYPE_SOFTWARE;
+	EXPECT_EQ(modify(fd, &b), EINVAL);
+	/* A place that cannot be leaves it where it is */
+	b = a;
+	b.bp_addr = (uintptr_t)&data[0] + 1;
+	EXPECT_EQ(modify(fd, &b), EINVAL);
+	data[0] = 1;
+	EXPECT_EQ(ev_count(fd), 1);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, NULL), -1);
+	EXPECT_EQ(errno, EFAULT);
+}
+
+TEST(other_types)
+{
+	ROWS("I-26");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE,
+					   PERF_COUNT_SW_PAGE_FAULTS);
+	int fd = ev_must(&a, 0, -1, -1, 0);
+
+	EXPECT_EQ(modify(fd, &a), EOPNOTSUPP);
+	a.type = PERF_TYPE_BREAKPOINT;
+	EXPECT_EQ(modify(fd, &a), EINVAL);
+}
+
+/* disabled is of the place, too: it switches off what the hardware looks for */
+TEST(disabled)
+{
+	ROWS("I-27");
+	struct perf_event_attr a = bp(&data[0]);
+	int fd;
+
+	a.disabled = 0;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	a.disabled = 1;
+	EXPECT_EQ(modify(fd, &a), 0);
+	data[0] = 1;
+	EXPECT_EQ(ev_count(fd), 0);
+	a.disabled = 0;
+	EXPECT_EQ(modify(fd, &a), 0);
+	data[0] = 1;
+	EXPECT_EQ(ev_count(fd), 1);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Samples of exact work, for tests of what they hold. */
+#ifndef KPMU_TEST_SAMPLED_H
+#define KPMU_TEST_SAMPLED_H
+
+#include <unistd.h>
+
+#include "event.h"
+#include "pair.h"
+
+#define PERIOD	1000
+#define ROUNDS	2500			/* 10,003 instructions: 10 samples */
+
+extern const char work_counted_[] __asm__("work_counted");
+
+static inline bool in_work(uint64_t ip)
+{
+	return ip - (uintptr_t)work_counted_ < 64;
+}
+
+static inline struct perf_event_attr sampled_attr(uint64_t sample_type)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+
+	a.sample_period = PERIOD;
+	a.sample_type = sample_type;
+	return a;
+}
+
+/* Open, map, do the exact work */
+static inline int sampled(struct ring *r, const struct perf_event_attr *a)
+{
+	int fd = ev_must(a, 0, -1, -1, 0);
+
+	ring_map(r, fd, a, 64);
+	work_counted(fd, ROUNDS, 0);
+	return fd;
+}
+
+/* The same with @calls system calls instead, whose kernel side is sampled */
+static inline int sampled_kernel(struct ring *r, struct perf_event_attr *a,
+				 int calls)
+{
+	int fd;
+
+	a->exclude_kernel = 0;
+	a->exclude_user = 1;
+	fd = ev_must(a, 0, -1, -1, 0);
+	ring_map(r, fd, a, 64);
+	ev_enable(fd);
+	while (calls--)
+		getppid();
+	ev_disable(fd);
+	return fd;
+}
+
+#endif

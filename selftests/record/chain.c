@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Call chains. */
+#define _GNU_SOURCE
+#include "harness.h"
+#include "sampled.h"
+
+#define DEPTH	10
+
+static struct record rec;
+
+#define FRAME	__attribute__((noinline, noclone,			\
+			       optimize("no-omit-frame-pointer",	\
+					"no-optimize-sibling-calls")))
+
+static volatile int touched;
+
+FRAME static void go_down(int depth, int fd, void (*bottom)(int fd))
+{
+	if (depth)
+		go_down(depth - 1, fd, bottom);
+	else
+		bottom(fd);
+	touched++;
+}
+
+FRAME static void the_work(int fd)
+{
+	work_counted(fd, ROUNDS, 0);
+	touched++;
+}
+
+FRAME static void the_calls(int fd)
+{
+	int i;
+
+	ev_enable(fd);
+	for (i = 0; i < 300; i++)
+		getppid();
+	ev_disable(fd);
+	touched++;
+}
+
+static bool in_go_down(uint64_t ip)
+{
+	return ip - (uintptr_t)go_down < 128;
+}
+
+static struct perf_event_attr chain_attr(void)
+{
+	return sampled_attr(PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN);
+}
+
+static void run(struct ring *r, const struct perf_event_attr *a,
+		void (*bottom)(int fd))
+{
+	int fd = ev_must(a, 0, -1, -1, 0);
+
+	ring_map(r, fd, a, 64);
+	go_down(DEPTH, fd, bottom);
+}
+
+/* Frames of the user from where @p is: who called, and how often that is us */
+static int depth_of(const uint64_t *p, const uint64_t *end)
+{
+	int n = 0;
+
+	for (; p < end; p++)
+		n += in_go_down(*p);
+	return n;
+}
+
+TEST(of_the_user)
+{
+	ROWS("S-12 U-22");
+	struct perf_event_attr a = chain_attr();
+	struct ring r;
+	int n;
+
+	run(&r, &a, the_work);
+	for (n = 0; ring_next(&r, &rec); n++) {
+		struct parts s = record_sample(&r, &rec);
+
+		ASSERT_GE(s.nr, 2 + DEPTH);
+		EXPECT_EQ(s.chain[0], PERF_CONTEXT_USER);
+		EXPECT_EQ(s.chain[1], s.ip);
+		/*
+		 * work_counted() has no frame, so that of the_work() is taken for
+		 * its own; then comes who called the_work()
+		 */
+		EXPECT_EQ(depth_of(s.chain, s.chain + s.nr), DEPTH + 1);
+		EXPECT_TRUE(in_go_down(s.chain[2]));
+		EXPECT_EQ(s.chain[3], s.chain[4]);
+	}
+	EXPECT_EQ(n, 10);
+}
+
+/* The kernel's part, then the user's */
+TEST(of_the_kernel)
+{
+	ROWS("S-12 U-22 S-03");
+	struct perf_event_attr a = chain_attr();
+	struct ring r;
+	int n = 0, half = 0, i;
+
+	a.exclude_kernel = 0;
+	a.exclude_user = 1;
+	run(&r, &a, the_calls);
+	while (ring_next(&r, &rec)) {
+		struct parts s = record_sample(&r, &rec);
+
+		if (rec.head.misc != PERF_RECORD_MISC_KERNEL)
+			continue;
+		ASSERT_GE(s.nr, 4);
+		EXPECT_EQ(s.chain[0], PERF_CONTEXT_KERNEL);
+		EXPECT_EQ(s.chain[1], s.ip);
+		for (i = 1; i < s.nr && s.chain[i] != PERF_CONTEXT_USER; i++)
+			EXPECT_LT((int64_t)s.chain[i], -4096);
+		/* On the way in from a switch nothing is known of the user's */
+		half += i == s.nr;
+		n += depth_of(s.chain + i, s.chain + s.nr) >= DEPTH;
+	}
+	EXPECT_GE(n, 5);
+	EXPECT_LE(half, n / 4);
+}
+
+/* One part or the other is not wanted */
+TEST(excluded)
+{
+	ROWS("A-42 A-43 A-44");
+	struct perf_event_attr a = chain_attr();
+	int i, what, n;
+	struct ring r;
+
+	a.exclude_kernel = 0;
+	a.exclude_user = 1;
+	for (what = 1; what < 4; what++) {
+		a.exclude_callchain_kernel = what & 1;
+		a.exclude_callchain_user = what >> 1;
+		run(&r, &a, the_calls);
+		for (n = 0; ring_next(&r, &rec);) {
+			struct parts s = record_sample(&r, &rec);
+
+			if (rec.head.misc != PERF_RECORD_MISC_KERNEL)
+				continue;
+			n++;
+			if (what == 3) {
+				EXPECT_EQ(s.nr, 0);
+				continue;
+			}
+			if (what == 1 && !s.nr)
+				continue;
+			ASSERT_GE(s.nr, 2);
+			EXPECT_EQ(s.chain[0], what == 1 ? PERF_CONTEXT_USER :
+							  PERF_CONTEXT_KERNEL);
+			EXPECT_EQ((int64_t)s.chain[1] < 0, what == 2);
+			for (i = 1; i < s.nr; i++)
+				EXPECT_NE(s.chain[i], what == 1 ?
+					  PERF_CONTEXT_KERNEL : PERF_CONTEXT_USER);
+		}
+		EXPECT_GE(n, 5);
+	}
+}
+
+/* No more frames than asked for; marks do not count */
+TEST(limited)
+{
+	ROWS("A-82 A-83 U-23");
+	struct perf_event_attr a = chain_attr();
+	struct ring r;
+	int n, max;
+
+	for (max = 1; max < 8; max += 3) {
+		a.sample_max_stack = max;
+		run(&r, &a, the_work);
+		for (n = 0; ring_next(&r, &rec); n++)
+			EXPECT_EQ(record_sample(&r, &rec).nr, 1 + max);
+		EXPECT_EQ(n, 10);
+	}
+	a.sample_max_stack = 2;
+	a.exclude_kernel = 0;
+	a.exclude_user = 1;
+	run(&r, &a, the_calls);
+	for (n = 0; ring_next(&r, &rec);) {
+		struct parts s = record_sample(&r, &rec);
+
+		if (rec.head.misc != PERF_RECORD_MISC_KERNEL)
+			continue;
+		/* The user's part has no frame left, but its mark */
+		EXPECT_LE(s.nr, 4);
+		n++;
+	}
+	EXPECT_GE(n, 5);
+}
+
+TEST_HARNESS_MAIN

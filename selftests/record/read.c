@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* PERF_RECORD_READ: what a child of the watched task has counted, at its end. */
+#define _GNU_SOURCE
+#include <sys/prctl.h>
+
+#include "harness.h"
+#include "pair.h"
+#include "event.h"
+#include "task.h"
+
+#define N 1000
+
+static struct record rec;
+
+static struct perf_event_attr stat_attr(void)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+
+	a.inherit = 1;
+	a.inherit_stat = 1;
+	a.sample_type = WHOSE;
+	a.sample_id_all = 1;
+	a.read_format = FORMAT_TIMES | PERF_FORMAT_ID;
+	return a;
+}
+
+/* A child of @w that works and ends; its pid */
+static pid_t one_child(struct worker *w, int cpu)
+{
+	struct worker kid;
+
+	worker_fork(w, &kid);
+	worker_run(&kid, N);
+	worker_pin(&kid, cpu);
+	worker_stop(&kid);
+	worker_reap(w);
+	return kid.pid;
+}
+
+TEST(at_exit)
+{
+	ROWS("D-23 H-08 A-20");
+	struct perf_event_attr a = stat_attr();
+	uint64_t total, last;
+	struct worker w;
+	struct ring r;
+	pid_t pid;
+	int fd, n = 0;
+
+	a.task = 1;
+	worker_start(&w);
+	worker_pin(&w, 0);
+	fd = ev_must(&a, w.pid, 0, -1, 0);
+	ring_map(&r, fd, &a, 8);
+	ev_enable(fd);
+	pid = one_child(&w, 0);
+	ev_disable(fd);
+	total = ev_count(fd);
+	/* After its EXIT, and no other */
+	ASSERT_TRUE(ring_find(&r, &rec, PERF_RECORD_EXIT));
+	ASSERT_TRUE(ring_find(&r, &rec, PERF_RECORD_READ));
+	EXPECT_EQ(rec.head.misc, 0);
+	EXPECT_EQ(record_size(&r, &rec), 8 + 32);
+	EXPECT_EQ(record_u32(&rec, 0), pid);
+	EXPECT_EQ(record_u32(&rec, 4), pid);
+	EXPECT_GE(record_u64(&rec, 8), 4 * N);
+	EXPECT_LT(record_u64(&rec, 8), total);
+	EXPECT_GT(record_u64(&rec, 16), 0);
+	EXPECT_EQ(record_u64(&rec, 16), record_u64(&rec, 24));
+	EXPECT_EQ(record_u64(&rec, 32), ev_id(fd));
+	EXPECT_EQ(record_whose(&r, &rec).tid, pid);
+	EXPECT_EQ(record_whose(&r, &rec).id, ev_id(fd));
+	EXPECT_NE(record_whose(&r, &rec).stream_id, ev_id(fd));
+	last = record_u64(&rec, 8);
+	/* Children that do the same count the same */
+	ev_enable(fd);
+	one_child(&w, 0);
+	one_child(&w, 0);
+	ev_disable(fd);
+	while (ring_find(&r, &rec, PERF_RECORD_READ)) {
+		EXPECT_EQ(record_u64(&rec, 8), last);
+		n++;
+	}
+	EXPECT_EQ(n, 2);
+	/* The task itself has an fd for that */
+	worker_stop(&w);
+	EXPECT_EQ(ring_count(&r, PERF_RECORD_READ), 0);
+}
+
+/* The ring is of another CPU than that where the child ends */
+TEST(elsewhere)
+{
+	ROWS("D-23 H-08");
+	struct perf_event_attr a = stat_attr();
+	struct worker w;
+	struct ring r;
+	pid_t pid;
+	int fd;
+
+	worker_start(&w);
+	worker_pin(&w, 0);
+	fd = ev_must(&a, w.pid, 0, -1, 0);
+	ring_map(&r, fd, &a, 8);
+	ev_enable(fd);
+	pid = one_child(&w, nr_cpus() - 1);
+	ASSERT_TRUE(ring_find(&r, &rec, PERF_RECORD_READ));
+	EXPECT_EQ(record_u32(&rec, 0), pid);
+	EXPECT_GE(record_u64(&rec, 8), 4 * N);
+	EXPECT_EQ(record_whose(&r, &rec).cpu, 0);
+	worker_stop(&w);
+}
+
+/* A group's values, in the record of each that asks for it */
+TEST(group)
+{
+	ROWS("D-23 H-07");
+	struct perf_event_attr a = stat_attr(), m = a;
+	struct worker w;
+	struct ring r;
+	int fd, branches;
+
+	a.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+	m.inherit_stat = 0;
+	m.disabled = 0;
+	m.config = PERF_COUNT_HW_BRANCH_INSTRUCTIONS;
+	worker_start(&w);
+	worker_pin(&w, 0);
+	fd = ev_must(&a, w.pid, 0, -1, 0);
+	branches = ev_must(&m, w.pid, 0, fd, 0);
+	ring_map(&r, fd, &a, 8);
+	ev_enable(fd);
+	one_child(&w, 0);
+	ASSERT_TRUE(ring_find(&r, &rec, PERF_RECORD_READ));
+	EXPECT_EQ(record_size(&r, &rec), 8 + 8 + 2 * 16);
+	EXPECT_EQ(record_u64(&rec, 8), 2);
+	EXPECT_GE(record_u64(&rec, 16), 4 * N);
+	EXPECT_EQ(record_u64(&rec, 24), ev_id(fd));
+	EXPECT_GE(record_u64(&rec, 32), N);
+	EXPECT_LT(record_u64(&rec, 32), record_u64(&rec, 16));
+	EXPECT_EQ(record_u64(&rec, 40), ev_id(branches));
+	EXPECT_EQ(ring_count(&r, PERF_RECORD_READ), 0);
+	worker_stop(&w);
+}
+
+/* Not without the flag */
+TEST(not_asked_for)
+{
+	ROWS("A-20");
+	struct perf_event_attr a = stat_attr();
+	struct worker w;
+	struct ring r;
+	int fd;
+
+	a.inherit_stat = 0;
+	a.task = 1;
+	worker_start(&w);
+	worker_pin(&w, 0);
+	fd = ev_must(&a, w.pid, 0, -1, 0);
+	ring_map(&r, fd, &a, 8);
+	ev_enable(fd);
+	one_child(&w, 0);
+	EXPECT_EQ(ring_count(&r, PERF_RECORD_READ), 0);
+	worker_stop(&w);
+}
+
+/* No sample of a task comes after it has ended */
+TEST(nothing_after_exit)
+{
+	ROWS("D-21");
+	struct perf_event_attr a = stat_attr();
+	struct worker w;
+	struct ring r;
+	pid_t gone[64];
+	int fd, n = 0, i, samples = 0;
+
+	a.inherit_stat = 0;
+	a.task = 1;
+	a.read_format = 0;
+	a.exclude_kernel = 0;
+	a.sample_period = 5000;
+	worker_start(&w);
+	worker_pin(&w, 0);
+	fd = ev_must(&a, w.pid, 0, -1, 0);
+	ring_map(&r, fd, &a, 512);
+	ev_enable(fd);
+	for (i = 0; i < 10; i++)
+		one_child(&w, 0);
+	worker_stop(&w);
+	while (ring_next(&r, &rec)) {
+		if (rec.head.type == PERF_RECORD_EXIT) {
+			ASSERT_LT(n, ARRAY_SIZE(gone));
+			gone[n++] = record_u32(&rec, 8);
+		}
+		if (rec.head.type != PERF_RECORD_SAMPLE)
+			continue;
+		samples++;
+		for (i = 0; i < n; i++)
+			EXPECT_NE(gone[i], record_sample(&r, &rec).tid);
+	}
+	EXPECT_EQ(n, 11);
+	EXPECT_GE(samples, 100);
+}
+
+TEST_HARNESS_MAIN

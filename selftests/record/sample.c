@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The fields of samples, one by one and together. */
+#define _GNU_SOURCE
+#include <asm/perf_regs.h>
+#include <time.h>
+
+#include "harness.h"
+#include "sampled.h"
+#include "task.h"
+
+static struct record rec;
+
+TEST(fixed_fields)
+{
+	ROWS("S-01 S-02 S-03 S-04 S-05 S-06 S-07 S-08 S-09 S-10 B-01 B-03 B-11 B-12");
+	struct perf_event_attr a = sampled_attr(WHOSE | PERF_SAMPLE_IP |
+					PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD);
+	uint64_t before, last = 0;
+	struct ring r;
+	int fd, n = 0;
+
+	a.use_clockid = 1;
+	a.clockid = CLOCK_MONOTONIC;
+	a.sample_id_all = 1;
+	pin_to(nr_cpus() - 1);
+	before = now_ns();
+	fd = sampled(&r, &a);
+	while (ring_next(&r, &rec)) {
+		struct parts s = record_sample(&r, &rec);
+
+		EXPECT_EQ(rec.head.size, 8 + 9 * 8);
+		EXPECT_EQ(rec.head.misc, PERF_RECORD_MISC_USER);
+		EXPECT_EQ(s.identifier, ev_id(fd));
+		EXPECT_TRUE(in_work(s.ip));
+		EXPECT_EQ(s.pid, getpid());
+		EXPECT_EQ(s.tid, getpid());
+		EXPECT_GE(s.time, before);
+		EXPECT_LE(s.time, now_ns());
+		EXPECT_GT(s.time, last);
+		EXPECT_EQ(s.addr, 0);
+		EXPECT_EQ(s.id, ev_id(fd));
+		EXPECT_EQ(s.stream_id, ev_id(fd));
+		EXPECT_EQ(s.cpu, nr_cpus() - 1);
+		EXPECT_EQ(s.cpu_pad, 0);
+		EXPECT_EQ(s.period, PERIOD);
+		last = s.time;
+		n++;
+	}
+	EXPECT_EQ(n, 10);
+}
+
+static const struct {
+	uint64_t bit;
+	int size;
+} fields[] = {
+	{ 0, 0 },
+	{ PERF_SAMPLE_IP, 8 }, { PERF_SAMPLE_TID, 8 },
+	{ PERF_SAMPLE_TIME, 8 }, { PERF_SAMPLE_ADDR, 8 },
+	{ PERF_SAMPLE_READ, 8 }, { PERF_SAMPLE_ID, 8 },
+	{ PERF_SAMPLE_CPU, 8 }, { PERF_SAMPLE_PERIOD, 8 },
+	{ PERF_SAMPLE_STREAM_ID, 8 }, { PERF_SAMPLE_RAW, 8 },
+	{ PERF_SAMPLE_REGS_USER, 8 + 16 }, { PERF_SAMPLE_STACK_USER, 24 },
+	{ PERF_SAMPLE_WEIGHT, 8 }, { PERF_SAMPLE_DATA_SRC, 8 },
+	{ PERF_SAMPLE_IDENTIFIER, 8 }, { PERF_SAMPLE_TRANSACTION, 8 },
+	{ PERF_SAMPLE_REGS_INTR, 8 + 8 }, { PERF_SAMPLE_PHYS_ADDR, 8 },
+	{ PERF_SAMPLE_AUX, 8 }, { PERF_SAMPLE_CGROUP, 8 },
+	{ PERF_SAMPLE_DATA_PAGE_SIZE, 8 }, { PERF_SAMPLE_CODE_PAGE_SIZE, 8 },
+	{ PERF_SAMPLE_WEIGHT_STRUCT, 8 },
+};
+
+static void check_size(struct __test *_metadata, uint64_t bits, int size)
+{
+	struct perf_event_attr a = sampled_attr(bits);
+	struct ring r;
+	int fd, n;
+
+	a.sample_regs_user = 3;
+	a.sample_stack_user = 8;
+	a.sample_regs_intr = 1 << PERF_REG_X86_IP;
+	fd = sampled(&r, &a);
+	for (n = 0; ring_next(&r, &rec); n++) {
+		struct parts s = record_sample(&r, &rec);
+
+		EXPECT_EQ(rec.head.size, 8 + size);
+		EXPECT_EQ(s.weight, 0);
+		EXPECT_EQ(s.transaction, 0);
+		EXPECT_EQ(s.aux_size, 0);
+		if (bits & PERF_SAMPLE_RAW) {
+			EXPECT_EQ(s.raw_size, 4);
+			EXPECT_EQ(*(uint32_t *)s.raw, 0);
+		}
+	}
+	EXPECT_EQ(n, 10);
+	ring_unmap(&r);
+	close(fd);
+}
+
+/* What is not asked for takes no room */
+TEST(one_by_one)
+{
+	ROWS("S-46 S-44 S-45 S-13 S-26 S-34 S-36 S-43 R-23");
+	uint64_t bits = 0;
+	int i, all = 0;
+
+	for (i = 0; i < ARRAY_SIZE(fields); i++)
+		check_size(_metadata, fields[i].bit, fields[i].size);
+	/* All together, less the last: WEIGHT is one of two */
+	for (i = 0; i < ARRAY_SIZE(fields) - 1; i++) {
+		bits |= fields[i].bit;
+		all += fields[i].size;
+	}
+	check_size(_metadata, bits, all);
+}
+
+/* The count goes up by the period */
+TEST(read_values)
+{
+	ROWS("S-11 F-01 F-05 F-09");
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_READ);
+	struct ring r;
+	int fd, n;
+
+	a.read_format = FORMAT_TIMES | PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	fd = sampled(&r, &a);
+	for (n = 1; ring_next(&r, &rec); n++) {
+		struct parts s = record_sample(&r, &rec);
+
+		EXPECT_EQ(rec.head.size, 8 + 40);
+		EXPECT_EQ(s.read[0], n * PERIOD);
+		EXPECT_EQ(s.read[1], s.read[2]);
+		EXPECT_GT(s.read[1], 0);
+		EXPECT_EQ(s.read[3], ev_id(fd));
+		EXPECT_EQ(s.read[4], 0);
+	}
+	EXPECT_EQ(n, 11);
+}
+
+/* What the others of the group count at that moment is exact */
+TEST(read_group)
+{
+	ROWS("S-11 F-06 F-07");
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_READ), m;
+	int fd, loads, branches, n;
+	struct ring r;
+
+	a.read_format = FORMAT_TIMES | PERF_FORMAT_ID | PERF_FORMAT_GROUP;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 8);
+	m = ev_attr(PERF_TYPE_RAW, RAW_LOADS);
+	m.disabled = 0;
+	loads = ev_must(&m, 0, -1, fd, 0);
+	m.config = RAW_BRANCHES;
+	branches = ev_must(&m, 0, -1, fd, 0);
+	work_counted(fd, ROUNDS, PERF_IOC_FLAG_GROUP);
+	for (n = 1; ring_next(&r, &rec); n++) {
+		struct parts s = record_sample(&r, &rec);
+
+		ASSERT_EQ(s.read_words, 1 + 2 + 3 * 2);
+		EXPECT_EQ(s.read[0], 3);
+		EXPECT_EQ(s.read[1], s.read[2]);
+		EXPECT_EQ(s.read[3], n * PERIOD);
+		EXPECT_EQ(s.read[4], ev_id(fd));
+		/* A round is four instructions: a load first, a branch last */
+		EXPECT_EQ(s.read[5], n * PERIOD / 4);
+		EXPECT_EQ(s.read[6], ev_id(loads));
+		EXPECT_EQ(s.read[7], n * PERIOD / 4);
+		EXPECT_EQ(s.read[8], ev_id(branches));
+	}
+	EXPECT_EQ(n, 11);
+}
+
+TEST(read_in_a_member)
+{
+	ROWS("S-11 S-07 S-08");
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_READ | PERF_SAMPLE_ID |
+						PERF_SAMPLE_STREAM_ID);
+	int leader = ev_self(PERF_TYPE_RAW, RAW_LOADS, -1), fd, n;
+	struct ring r;
+
+	a.disabled = 0;
+	a.read_format = PERF_FORMAT_ID | PERF_FORMAT_GROUP;
+	fd = ev_must(&a, 0, -1, leader, 0);
+	ring_map(&r, fd, &a, 8);
+	work_counted(leader, ROUNDS, 0);
+	for (n = 1; ring_next(&r, &rec); n++) {
+		struct parts s = record_sample(&r, &rec);
+
+		EXPECT_EQ(s.id, ev_id(fd));
+		EXPECT_EQ(s.stream_id, ev_id(fd));
+		EXPECT_EQ(s.read[0], 2);
+		EXPECT_EQ(s.read[1], n * PERIOD / 4);
+		EXPECT_EQ(s.read[2], ev_id(leader));
+		EXPECT_EQ(s.read[3], n * PERIOD);
+		EXPECT_EQ(s.read[4], ev_id(fd));
+	}
+	EXPECT_EQ(n, 11);
+}
+
+TEST(addresses)
+{
+	ROWS("S-39 S-40 S-41 S-42");
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_PHYS_ADDR |
+						PERF_SAMPLE_CGROUP |
+						PERF_SAMPLE_DATA_PAGE_SIZE |
+						PERF_SAMPLE_CODE_PAGE_SIZE);
+	struct ring r;
+	int n;
+
+	sampled(&r, &a);
+	for (n = 0; ring_next(&r, &rec); n++) {
+		struct parts s = record_sample(&r, &rec);
+
+		/* This event has no address */
+		EXPECT_EQ(s.phys_addr, 0);
+		EXPECT_EQ(s.data_page, 0);
+		EXPECT_EQ(s.code_page, 4096);
+		EXPECT_EQ(s.cgroup, 1);
+	}
+	EXPECT_EQ(n, 10);
+}
+
+/* The kernel's text is in large pages, most of it */
+TEST(kernel_pages)
+{
+	ROWS("S-42");
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_CODE_PAGE_SIZE);
+	struct ring r;
+	int large = 0;
+
+	sampled_kernel(&r, &a, 200);
+	while (ring_next(&r, &rec)) {
+		struct parts s = record_sample(&r, &rec);
+
+		EXPECT_TRUE(s.code_page == 4096 || s.code_page == 2 << 20);
+		large += s.code_page == 2 << 20;
+	}
+	EXPECT_GE(large, 1);
+}
+
+TEST(data_src)
+{
+	ROWS("S-28 U-20");
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_DATA_SRC);
+	struct ring r;
+
+	sampled(&r, &a);
+	ASSERT_TRUE(ring_next(&r, &rec));
+	EXPECT_EQ(record_sample(&r, &rec).data_src, 0x1e05080021);
+}
+
+static uint64_t clock_now(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+TEST(clocks)
+{
+	ROWS("A-47 S-05");
+	static const clockid_t ids[] = { CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW };
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_TIME);
+	uint64_t before;
+	struct ring r;
+	int i;
+
+	a.use_clockid = 1;
+	for (i = 0; i < ARRAY_SIZE(ids); i++) {
+		a.clockid = ids[i];
+		before = clock_now(ids[i]);
+		sampled(&r, &a);
+		ASSERT_TRUE(ring_next(&r, &rec));
+		EXPECT_GE(record_sample(&r, &rec).time, before);
+		EXPECT_LE(record_sample(&r, &rec).time, clock_now(ids[i]));
+	}
+}
+
+/* A child's samples say whose they are */
+TEST(inherited)
+{
+	ROWS("S-07 S-08 H-09 U-12");
+	struct perf_event_attr a = sampled_attr(WHOSE | PERF_SAMPLE_READ);
+	uint64_t streams[2] = { 0 };
+	int fd, n[2] = { 0 };
+	struct worker w, kid;
+	struct ring r;
+
+	a.inherit = 1;
+	worker_start(&w);
+	worker_pin(&w, 0);
+	fd = ev_open(&a, w.pid, 0, -1, 0);
+	if (fd < 0) {
+		/* Older kernels take no READ of inherited events */
+		ASSERT_TRUE(route_is_native());
+		a.sample_type &= ~PERF_SAMPLE_READ;
+		fd = ev_must(&a, w.pid, 0, -1, 0);
+	}
+	ring_map(&r, fd, &a, 64);
+	ev_enable(fd);
+	worker_run(&w, ROUNDS);
+	worker_fork(&w, &kid);
+	worker_run(&kid, ROUNDS);
+	worker_stop(&kid);
+	worker_reap(&w);
+	ev_disable(fd);
+	while (ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
+		struct parts s = record_sample(&r, &rec);
+		int i = s.pid != w.pid;
+
+		EXPECT_EQ(s.id, ev_id(fd));
+		EXPECT_EQ(s.identifier, ev_id(fd));
+		EXPECT_EQ(s.pid, i ? kid.pid : w.pid);
+		streams[i] = s.stream_id;
+		n[i]++;
+		/* Each has counted by itself */
+		if (s.read)
+			EXPECT_EQ(s.read[0], n[i] * PERIOD);
+	}
+	EXPECT_GE(n[0], 10);
+	EXPECT_GE(n[1], 10);
+	EXPECT_EQ(streams[0], ev_id(fd));
+	EXPECT_NE(streams[1], ev_id(fd));
+	worker_stop(&w);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Whole rings: a scripted family of processes and threads does everything that
+ * there are records of, and both rings hold the same, record by record.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "clone.h"
+#include "event.h"
+#include "harness.h"
+#include "pair.h"
+#include "task.h"
+
+static struct record rec;
+
+static struct perf_event_attr all_attr(void)
+{
+	struct perf_event_attr a = pair_attr();
+
+	a.mmap = 1;
+	a.mmap2 = 1;
+	a.mmap_data = 1;
+	a.comm = 1;
+	a.comm_exec = 1;
+	a.task = 1;
+	a.context_switch = 1;
+	a.namespaces = 1;
+	a.cgroup = 1;
+	a.ksymbol = 1;
+	a.bpf_event = 1;
+	return a;
+}
+
+static void *thread(void *arg)
+{
+	prctl(PR_SET_NAME, arg);
+	mmap(NULL, 4096, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	sched_yield();
+	return NULL;
+}
+
+static volatile int handled;
+
+static void handler(int sig)
+{
+	handled++;
+}
+
+/*
+ * What the family does, on one CPU.  None of it is interrupted by another: between
+ * what one ring is told and the other there must be no switch.
+ */
+static void script(void)
+{
+	const struct sched_param first = { .sched_priority = 1 };
+	static char *const args[] = { "tiny", NULL };
+	pthread_t t[3];
+	void *p;
+	int i;
+
+	sched_setscheduler(0, SCHED_FIFO, &first);
+	signal(SIGUSR1, handler);
+	prctl(PR_SET_NAME, "script");
+	p = mmap(NULL, 16384, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mprotect((char *)p + 4096, 4096, PROT_READ | PROT_EXEC);
+	munmap(p, 16384);
+	for (i = 0; i < 3; i++)
+		pthread_create(&t[i], NULL, thread, (void *)"thread");
+	for (i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+	for (i = 0; i < 5; i++)
+		kill(getpid(), SIGUSR1);
+	if (!fork()) {
+		prctl(PR_SET_NAME, "kid");
+		if (!fork())
+			execv("/tmp/tiny", args);
+		wait(NULL);
+		unshare(CLONE_NEWUTS);
+		_exit(3);
+	}
+	wait(NULL);
+	if (!fork()) {
+		signal(SIGSEGV, SIG_DFL);
+		raise(SIGSEGV);
+	}
+	wait(NULL);
+	if (!vfork())
+		execv("/tmp/tiny", args);
+	wait(NULL);
+	usleep(1000);
+	_exit(0);
+}
+
+static void run_script(struct __test *_metadata, struct pair *p, bool of_cpu)
+{
+	struct perf_event_attr a = all_attr();
+	int go[2];
+	pid_t pid;
+	char c;
+
+	tiny_install("/tmp/tiny", 10, 0700);
+	pin_to(nr_cpus() - 1);
+	ASSERT_EQ(pipe(go), 0);
+	pid = fork();
+	if (!pid) {
+		if (read(go[0], &c, 1) == 1)
+			script();
+		_exit(1);
+	}
+	a.inherit = !of_cpu;
+	pair_open(p, &a, of_cpu ? -1 : pid, nr_cpus() - 1, 256);
+	pair_enable(p);
+	if (nr_cpus() > 1)
+		pin_to(0);
+	ASSERT_EQ(write(go[1], "", 1), 1);
+	waitpid(pid, NULL, 0);
+	if (of_cpu)
+		pair_disable(p);
+}
+
+TEST(of_a_family)
+{
+	ROWS("D-01 D-12 D-21 D-46 H-09 R-24 J-05");
+	static const uint8_t types[] = {
+		PERF_RECORD_COMM, PERF_RECORD_EXIT, PERF_RECORD_FORK,
+		PERF_RECORD_MMAP2, PERF_RECORD_SWITCH, PERF_RECORD_NAMESPACES,
+	};
+	int n[RECORD_MAX_TYPE + 1] = { 0 }, i;
+	struct pair p;
+
+	run_script(_metadata, &p, false);
+	EXPECT_GE(pair_compare(&p, -1), 50);
+	pair_rewind(&p);
+	while (ring_next(&p.ours, &rec))
+		n[rec.head.type]++;
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		TH_LOG("%s: %d", record_name(types[i]), n[types[i]]);
+		EXPECT_GE(n[types[i]], 1);
+	}
+	/* Itself, three threads, two processes, of which the first has one, and vfork */
+	EXPECT_EQ(n[PERF_RECORD_FORK], 7);
+	EXPECT_EQ(n[PERF_RECORD_EXIT], 8);
+}
+
+TEST(of_a_cpu)
+{
+	ROWS("D-46 D-30");
+	struct pair p;
+
+	run_script(_metadata, &p, true);
+	/* Switched on and off one after the other, so that the ends may differ */
+	EXPECT_GE(pair_compare(&p, ~TYPE(SWITCH_CPU_WIDE)), 30);
+}
+
+TEST_HARNESS_MAIN

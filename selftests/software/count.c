@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Software events, one by one: what each counts, and when. */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "event.h"
+#include "harness.h"
+
+#define PAGES	100
+#define MS	1000000ULL
+
+static struct perf_event_attr soft(uint64_t config)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, config);
+
+	a.exclude_kernel = 0;
+	a.exclude_hv = 0;
+	a.read_format = FORMAT_TIMES;
+	return a;
+}
+
+static int self(uint64_t config)
+{
+	struct perf_event_attr a = soft(config);
+
+	return ev_must(&a, 0, -1, -1, 0);
+}
+
+static void spin(uint64_t ns)
+{
+	uint64_t start = now_ns();
+
+	while (now_ns() - start < ns)
+		;
+}
+
+static void nap(long ns)
+{
+	struct timespec t = { .tv_nsec = ns };
+
+	nanosleep(&t, NULL);
+}
+
+static char *fresh(int pages)
+{
+	char *p = mmap(NULL, pages * 4096, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	madvise(p, pages * 4096, MADV_NOHUGEPAGE);
+	return p;
+}
+
+static void touch(char *p, int pages)
+{
+	int i;
+
+	for (i = 0; i < pages; i++)
+		((volatile char *)p)[i * 4096] = 1;
+}
+
+TEST(task_clock)
+{
+	ROWS("T-02 T-22");
+	int fd = self(PERF_COUNT_SW_TASK_CLOCK);
+	struct ev_times t;
+	uint64_t before;
+
+	ev_enable(fd);
+	spin(20 * MS);
+	ev_disable(fd);
+	t = ev_times(fd);
+	EXPECT_GE(t.value, 1 * MS);
+	EXPECT_EQ(t.running, t.enabled);
+	/* It is the time it ran, up to what the two readings are apart */
+	EXPECT_LE(t.value, t.running + MS);
+	EXPECT_GE(t.value + MS, t.running);
+	/* Off it stands, and so it does while the task sleeps */
+	spin(MS);
+	EXPECT_EQ(ev_times(fd).value, t.value);
+	ev_enable(fd);
+	before = now_ns();
+	nap(100 * MS);
+	EXPECT_GE(now_ns() - before, 100 * MS);
+	ev_disable(fd);
+	EXPECT_LT(ev_times(fd).value - t.value, 50 * MS * slow());
+}
+
+TEST(cpu_clock)
+{
+	ROWS("T-02 T-21");
+	struct perf_event_attr a = soft(PERF_COUNT_SW_CPU_CLOCK);
+	uint64_t start, took;
+	int fd, own;
+
+	ASSERT_EQ(pin_to(1), 0);
+	fd = ev_must(&a, -1, 1, -1, 0);
+	own = self(PERF_COUNT_SW_CPU_CLOCK);
+	start = now_ns();
+	ev_enable(fd);
+	ev_enable(own);
+	spin(5 * MS);
+	nap(20 * MS);
+	ev_disable(own);
+	ev_disable(fd);
+	took = now_ns() - start;
+	/* That of a CPU goes on whoever runs; that of a task with the task */
+	EXPECT_GE(ev_times(fd).value, 25 * MS);
+	EXPECT_LE(ev_times(fd).value, took);
+	EXPECT_LT(ev_times(own).value, ev_times(fd).value);
+	EXPECT_GT(ev_times(own).value, 0);
+}
+
+TEST(clock_reset)
+{
+	ROWS("T-22");
+	int fd = self(PERF_COUNT_SW_TASK_CLOCK);
+	struct ev_times t;
+
+	ev_enable(fd);
+	spin(20 * MS);
+	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_RESET, 0), 0);
+	ev_disable(fd);
+	t = ev_times(fd);
+	EXPECT_GE(t.enabled, MS);
+	EXPECT_LT(t.value, t.enabled / 2);
+}
+
+TEST(page_faults)
+{
+	ROWS("T-23 T-26 T-28 O-26");
+	int fd[3] = { self(PERF_COUNT_SW_PAGE_FAULTS),
+		      self(PERF_COUNT_SW_PAGE_FAULTS_MIN),
+		      self(PERF_COUNT_SW_PAGE_FAULTS_MAJ) };
+	char *p = fresh(PAGES);
+	int i;
+
+	touch(p, 0);
+	for (i = 0; i < 3; i++)
+		ev_enable(fd[i]);
+	touch(p, PAGES);
+	for (i = 0; i < 3; i++)
+		ev_disable(fd[i]);
+	EXPECT_EQ(ev_times(fd[0]).value, PAGES);
+	EXPECT_EQ(ev_times(fd[1]).value, PAGES);
+	EXPECT_EQ(ev_times(fd[2]).value, 0);
+	EXPECT_TRUE(always_ran(fd[0]));
+	/* There already */
+	for (i = 0; i < 3; i++)
+		ev_enable(fd[i]);
+	touch(p, PAGES);
+	for (i = 0; i < 3; i++)
+		ev_disable(fd[i]);
+	EXPECT_EQ(ev_times(fd[0]).value, PAGES);
+}
+
+/* Faults are of the mode in which they happen */
+TEST(page_faults_by_mode)
+{
+	ROWS("A-23");
+	struct perf_event_attr a = soft(PERF_COUNT_SW_PAGE_FAULTS);
+	int user, kernel, pipes[2], i;
+	char *p = fresh(2 * PAGES);
+
+	a.exclude_user = 1;
+	kernel = ev_must(&a, 0, -1, -1, 0);
+	a.exclude_user = 0;
+	a.exclude_kernel = 1;
+	user = ev_must(&a, 0, -1, -1, 0);
+	ASSERT_EQ(pipe(pipes), 0);
+	ASSERT_EQ(write(pipes[1], "some", 4), 4);
+	ev_enable(user);
+	ev_enable(kernel);
+	touch(p, PAGES);
+	/* Four more that the kernel makes for us */
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(read(pipes[0], p + (PAGES + i) * 4096, 1), 1);
+	ev_disable(kernel);
+	ev_disable(user);
+	EXPECT_EQ(ev_times(user).value, PAGES);
+	EXPECT_EQ(ev_times(kernel).value, 4);
+}
+
+TEST(context_switches)
+{
+	ROWS("T-24");
+	struct perf_event_attr a = soft(PERF_COUNT_SW_CONTEXT_SWITCHES);
+	int fd = self(PERF_COUNT_SW_CONTEXT_SWITCHES), user, kernel, i;
+
+	/* They happen in the kernel */
+	a.exclude_kernel = 1;
+	user = ev_must(&a, 0, -1, -1, 0);
+	a.exclude_kernel = 0;
+	a.exclude_user = 1;
+	kernel = ev_must(&a, 0, -1, -1, 0);
+	ev_enable(fd);
+	ev_enable(user);
+	ev_enable(kernel);
+	/* A nap that is over before it begins is no switch: so not all */
+	for (i = 0; i < 10; i++)
+		nap(5 * MS);
+	ev_disable(kernel);
+	ev_disable(user);
+	ev_disable(fd);
+	EXPECT_GE(ev_times(fd).value, 5);
+	EXPECT_LE(ev_times(fd).value, 30);
+	EXPECT_EQ(ev_times(user).value, 0);
+	EXPECT_GE(ev_times(kernel).value, 5);
+	EXPECT_LE(ev_times(kernel).value, ev_times(fd).value);
+}
+
+/* On a CPU, whoever is switched */
+TEST(context_switches_of_a_cpu)
+{
+	ROWS("T-24");
+	struct perf_event_attr a = soft(PERF_COUNT_SW_CONTEXT_SWITCHES);
+	int fd, other, i;
+	uint64_t n;
+
+	ASSERT_EQ(pin_to(1), 0);
+	fd = ev_must(&a, -1, 1, -1, 0);
+	other = self(PERF_COUNT_SW_CONTEXT_SWITCHES);
+	ev_enable(fd);
+	ev_enable(other);
+	/* A nap that is over before it begins is no switch: so not all */
+	for (i = 0; i < 10; i++)
+		nap(5 * MS);
+	ev_disable(other);
+	n = ev_times(other).value;
+	ev_disable(fd);
+	/* Away and back again, so at least twice ours */
+	EXPECT_GE(n, 5);
+	EXPECT_GE(ev_times(fd).value, 2 * n - 1);
+}
+
+TEST(migrations)
+{
+	ROWS("T-25");
+	struct perf_event_attr a = soft(PERF_COUNT_SW_CPU_MIGRATIONS);
+	int fd, there, i;
+
+	ASSERT_EQ(pin_to(0), 0);
+	fd = ev_must(&a, 0, -1, -1, 0);
+	there = ev_must(&a, -1, 1, -1, 0);
+	ev_enable(fd);
+	ev_enable(there);
+	for (i = 0; i < 5; i++) {
+		ASSERT_EQ(pin_to(1), 0);
+		ASSERT_EQ(pin_to(0), 0);
+	}
+	ev_disable(there);
+	ev_disable(fd);
+	EXPECT_EQ(ev_times(fd).value, 10);
+	/* Counted where the task comes to; others may come there too */
+	EXPECT_GE(ev_times(there).value, 5);
+}
+
+TEST(never_on_x86)
+{
+	ROWS("T-29 T-30 T-31 T-32");
+	static const uint64_t configs[] = {
+		PERF_COUNT_SW_ALIGNMENT_FAULTS, PERF_COUNT_SW_EMULATION_FAULTS,
+		PERF_COUNT_SW_DUMMY, PERF_COUNT_SW_BPF_OUTPUT,
+	};
+	char buf[16] = { 0 };
+	int fd[ARRAY_SIZE(configs)], i;
+
+	for (i = 0; i < ARRAY_SIZE(configs); i++) {
+		fd[i] = self(configs[i]);
+		ev_enable(fd[i]);
+	}
+	*(volatile long *)(buf + 1) += 1;
+	spin(MS);
+	nap(MS);
+	for (i = 0; i < ARRAY_SIZE(configs); i++) {
+		EXPECT_EQ(ev_times(fd[i]).value, 0);
+		EXPECT_TRUE(always_ran(fd[i]));
+	}
+}
+
+TEST(beyond_the_list)
+{
+	ROWS("T-34");
+	static const uint64_t bad[] = { 12, 13, 100, 1ULL << 32, ~0ULL };
+	struct perf_event_attr a;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		a = soft(bad[i]);
+		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
+	}
+}
+
+TEST(what_they_refuse)
+{
+	ROWS("E-36 E-33 A-25");
+	struct perf_event_attr a;
+	int i;
+
+	for (i = 0; i < 12; i++) {
+		a = soft(i);
+		a.sample_type = PERF_SAMPLE_BRANCH_STACK;
+		a.branch_sample_type = PERF_SAMPLE_BRANCH_ANY |
+				       PERF_SAMPLE_BRANCH_USER;
+		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EOPNOTSUPP);
+		a = soft(i);
+		a.precise_ip = 3;
+		a.exclude_hv = 1;
+		a.exclude_idle = 1;
+		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
+	}
+}
+
+/* Clocks that cannot be read in an NMI will do here */
+TEST(clocks_for_time_stamps)
+{
+	ROWS("A-50");
+	static const int clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC,
+				      CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_TAI };
+	struct perf_event_attr a = soft(PERF_COUNT_SW_DUMMY);
+	int i;
+
+	a.use_clockid = 1;
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		a.clockid = clocks[i];
+		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
+	}
+	a.clockid = CLOCK_PROCESS_CPUTIME_ID;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Software events that sample: at which occurrences, and with what. */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "event.h"
+#include "harness.h"
+#include "ring.h"
+
+#define PAGES	200
+#define MS	1000000ULL
+
+struct sample {
+	struct perf_event_header header;
+	uint64_t ip;
+	uint32_t pid, tid;
+	uint64_t time, addr;
+};
+
+static struct record record;
+
+static struct ring *map(int fd, const struct perf_event_attr *a, int pages)
+{
+	struct ring *r = calloc(1, sizeof(*r));
+
+	ring_map(r, fd, a, pages);
+	return r;
+}
+
+static struct perf_event_header *next(struct ring *r)
+{
+	return ring_next(r, &record) ? &record.head : NULL;
+}
+
+static struct perf_event_attr soft(uint64_t config, uint64_t period)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, config);
+
+	a.exclude_kernel = 0;
+	a.exclude_hv = 0;
+	a.sample_period = period;
+	a.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			PERF_SAMPLE_ADDR;
+	return a;
+}
+
+static char *fresh(void)
+{
+	char *p = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	madvise(p, PAGES * 4096, MADV_NOHUGEPAGE);
+	return p;
+}
+
+static __attribute__((noinline)) void touch(char *p, int pages)
+{
+	int i;
+
+	for (i = 0; i < pages; i++)
+		((volatile char *)p)[i * 4096 + 8] = 1;
+}
+
+static void spin(uint64_t ns)
+{
+	uint64_t start = now_ns();
+
+	while (now_ns() - start < ns)
+		;
+}
+
+/* Each fault: where from, and at which address */
+TEST(each_fault)
+{
+	ROWS("T-94 S-03 S-04 S-06 O-26");
+	struct perf_event_attr a = soft(PERF_COUNT_SW_PAGE_FAULTS, 1);
+	int fd = ev_must(&a, 0, -1, -1, 0), n = 0;
+	struct ring *r = map(fd, &a, 16);
+	struct perf_event_header *h;
+	char *p = fresh();
+	uint64_t last = 0;
+
+	touch(p, 0);
+	ev_enable(fd);
+	touch(p, PAGES);
+	ev_disable(fd);
+	while ((h = next(r))) {
+		struct sample *s = (void *)h;
+
+		ASSERT_EQ(h->type, PERF_RECORD_SAMPLE);
+		EXPECT_EQ(h->size, sizeof(*s));
+		EXPECT_EQ(h->misc & PERF_RECORD_MISC_CPUMODE_MASK,
+			  PERF_RECORD_MISC_USER);
+		EXPECT_EQ(s->addr, (uintptr_t)p + n * 4096 + 8);
+		EXPECT_GE(s->ip, (uintptr_t)touch);
+		EXPECT_LT(s->ip, (uintptr_t)touch + 200);
+		EXPECT_EQ(s->pid, getpid());
+		EXPECT_EQ(s->tid, getpid());
+		EXPECT_GE(s->time, last);
+		last = s->time;
+		n++;
+	}
+	EXPECT_EQ(n, PAGES);
+	EXPECT_EQ(ev_count(fd), PAGES);
+}
+
+static int samples(uint64_t period, uint64_t more_fields, int rounds)
+{
+	struct perf_event_attr a = soft(PERF_COUNT_SW_PAGE_FAULTS, period);
+	struct ring *r;
+	int fd, i, n;
+
+	a.sample_type |= more_fields;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	r = map(fd, &a, 64);
+	for (i = 0; i < rounds; i++) {
+		char *p = fresh();
+
+		ev_enable(fd);
+		touch(p, PAGES);
+		ev_disable(fd);
+		munmap(p, PAGES * 4096);
+	}
+	n = ring_count(r, PERF_RECORD_SAMPLE);
+	close(fd);
+	return n;
+}
+
+TEST(every_nth)
+{
+	ROWS("T-94 A-03");
+	EXPECT_EQ(samples(10, 0, 1), PAGES / 10);
+	EXPECT_EQ(samples(7, 0, 2), 2 * PAGES / 7);
+	EXPECT_EQ(samples(PAGES, 0, 3), 3);
+	EXPECT_EQ(samples(PAGES + 1, 0, 1), 0);
+}
+
+/* With SAMPLE_PERIOD in it each is told, whatever the period */
+TEST(period_in_the_sample)
+{
+	ROWS("U-42");
+	EXPECT_EQ(samples(1, PERF_SAMPLE_PERIOD, 1), PAGES);
+	EXPECT_EQ(samples(1000000, PERF_SAMPLE_PERIOD, 1), PAGES);
+}
+
+TEST(refresh)
+{
+	ROWS("V-09 V-12");
+	struct perf_event_attr a = soft(PERF_COUNT_SW_PAGE_FAULTS, 1);
+	int fd = ev_must(&a, 0, -1, -1, 0);
+	struct ring *r = map(fd, &a, 16);
+	char *p = fresh();
+
+	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_REFRESH, 3), 0);
+	touch(p, 100);
+	EXPECT_EQ(ring_count(r, PERF_RECORD_SAMPLE), 3);
+	EXPECT_LT(ev_count(fd), 100);
+	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_REFRESH, 2), 0);
+	touch(p + 100 * 4096, 100);
+	EXPECT_EQ(ring_count(r, PERF_RECORD_SAMPLE), 2);
+}
+
+TEST(switches)
+{
+	ROWS("T-94");
+	struct perf_event_attr a = soft(PERF_COUNT_SW_CONTEXT_SWITCHES, 1);
+	int fd = ev_must(&a, 0, -1, -1, 0), n = 0, i;
+	struct ring *r = map(fd, &a, 16);
+	struct timespec t = { .tv_nsec = 2 * MS };
+	struct perf_event_header *h;
+
+	ev_enable(fd);
+	for (i = 0; i < 20; i++)
+		nanosleep(&t, NULL);
+	ev_disable(fd);
+	while ((h = next(r))) {
+		struct sample *s = (void *)h;
+
+		ASSERT_EQ(h->type, PERF_RECORD_SAMPLE);
+		EXPECT_EQ(h->misc & PERF_RECORD_MISC_CPUMODE_MASK,
+			  PERF_RECORD_MISC_KERNEL);
+		EXPECT_GT(s->ip, 1ULL << 63);
+		EXPECT_EQ(s->tid, getpid());
+		n++;
+	}
+	EXPECT_GT(n, 5);
+	EXPECT_EQ(n, ev_count(fd));
+}
+
+/* A period is of the time that the event runs: samples are as many as fit into it */
+static void by_time(struct __test *_metadata, uint64_t config, uint64_t period,
+		    bool freq)
+{
+	struct perf_event_attr a = soft(config, freq ? 1000000000 / period : period);
+	int fd, n, i;
+	struct ring *r;
+	uint64_t time;
+
+	a.freq = freq;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	r = map(fd, &a, 64);
+	/* In pieces: a period begun goes on */
+	for (i = 0; i < 20; i++) {
+		ev_enable(fd);
+		spin(10 * MS);
+		ev_disable(fd);
+	}
+	n = ring_count(r, PERF_RECORD_SAMPLE);
+	time = ev_count(fd);
+	printf("# %d samples in %llu ns\n", n, (unsigned long long)time);
+	EXPECT_GE(n, 3);
+	/* A machine held up may miss some, and none comes too early */
+	EXPECT_LE(n, time / period + 1);
+}
+
+TEST(cpu_clock)
+{
+	ROWS("T-95 T-94");
+	by_time(_metadata, PERF_COUNT_SW_CPU_CLOCK, MS, false);
+}
+
+TEST(task_clock)
+{
+	ROWS("T-95 N-22");
+	by_time(_metadata, PERF_COUNT_SW_TASK_CLOCK, MS, false);
+}
+
+TEST(clock_frequency)
+{
+	ROWS("U-43");
+	by_time(_metadata, PERF_COUNT_SW_CPU_CLOCK, MS, true);
+}
+
+/* It is of the mode in which the timer finds the CPU */
+TEST(clock_by_mode)
+{
+	ROWS("A-24");
+	struct perf_event_attr a = soft(PERF_COUNT_SW_TASK_CLOCK, MS / 2);
+	struct perf_event_header *h;
+	struct ring *r;
+	int fd, n = 0;
+
+	a.exclude_kernel = 1;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	r = map(fd, &a, 64);
+	ev_enable(fd);
+	for (uint64_t start = now_ns(); now_ns() - start < 100 * MS;) {
+		work(5000);
+		syscall(SYS_getppid);
+	}
+	ev_disable(fd);
+	while ((h = next(r))) {
+		if (h->type != PERF_RECORD_SAMPLE)
+			continue;
+		n++;
+		EXPECT_EQ(h->misc & PERF_RECORD_MISC_CPUMODE_MASK,
+			  PERF_RECORD_MISC_USER);
+		EXPECT_LT(((struct sample *)h)->ip, 1ULL << 47);
+	}
+	EXPECT_GT(n, 0);
+}
+
+/* The idle task is nobody, if that is wanted */
+TEST(exclude_idle)
+{
+	ROWS("A-26");
+	struct perf_event_attr a = soft(PERF_COUNT_SW_CPU_CLOCK, MS);
+	struct timespec t = { .tv_nsec = 200 * MS };
+	struct perf_event_header *h;
+	int all, busy, idle = 0, of_all = 0;
+	struct ring *ra, *rb;
+
+	ASSERT_EQ(pin_to(0), 0);
+	all = ev_must(&a, -1, 1, -1, 0);
+	a.exclude_idle = 1;
+	busy = ev_must(&a, -1, 1, -1, 0);
+	ra = map(all, &a, 64);
+	rb = map(busy, &a, 64);
+	ev_enable(all);
+	ev_enable(busy);
+	nanosleep(&t, NULL);
+	ev_disable(all);
+	ev_disable(busy);
+	while ((h = next(rb)))
+		if (h->type == PERF_RECORD_SAMPLE)
+			idle += !((struct sample *)h)->tid;
+	while ((h = next(ra)))
+		if (h->type == PERF_RECORD_SAMPLE)
+			of_all += !((struct sample *)h)->tid;
+	EXPECT_EQ(idle, 0);
+	EXPECT_GT(of_all, 5);
+}
+
+TEST(clock_period_changes)
+{
+	ROWS("U-43");
+	struct perf_event_attr a = soft(PERF_COUNT_SW_TASK_CLOCK, 1000 * MS);
+	uint64_t period = MS;
+	struct ring *r;
+	int fd;
+
+	fd = ev_must(&a, 0, -1, -1, 0);
+	r = map(fd, &a, 64);
+	ev_enable(fd);
+	spin(20 * MS);
+	EXPECT_EQ(ring_count(r, PERF_RECORD_SAMPLE), 0);
+	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_PERIOD, &period), 0);
+	spin(50 * MS);
+	EXPECT_GE(ring_count(r, PERF_RECORD_SAMPLE), 2);
+}
+
+/* Whatever the frequency, an event that comes by is told some time */
+TEST(fault_frequency)
+{
+	ROWS("T-94");
+	struct perf_event_attr a = soft(PERF_COUNT_SW_PAGE_FAULTS, 0);
+	struct ring *r;
+	int fd, i, n;
+
+	a.freq = 1;
+	a.sample_freq = 1000;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	r = map(fd, &a, 64);
+	ev_enable(fd);
+	for (i = 0; i < 50; i++) {
+		char *p = fresh();
+
+		touch(p, PAGES);
+		munmap(p, PAGES * 4096);
+	}
+	ev_disable(fd);
+	n = ring_count(r, PERF_RECORD_SAMPLE);
+	EXPECT_GT(n, 3);
+	EXPECT_LT(n, 50 * PAGES);
+}
+
+/* A hardware event's values with each fault, and the other way round */
+TEST(group_values)
+{
+	ROWS("S-11 Q-15");
+	struct perf_event_attr a = soft(PERF_COUNT_SW_PAGE_FAULTS, 1);
+	struct perf_event_attr m = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	struct perf_event_header *h;
+	struct {
+		struct perf_event_header header;
+		uint64_t nr, faults, insns;
+	} *s;
+	uint64_t last = 0;
+	struct ring *r;
+	int fd, n = 0;
+	char *p = fresh();
+
+	a.sample_type = PERF_SAMPLE_READ;
+	a.read_format = PERF_FORMAT_GROUP;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	m.disabled = 0;
+	ev_must(&m, 0, -1, fd, 0);
+	r = map(fd, &a, 16);
+	ev_enable(fd);
+	touch(p, 50);
+	ev_disable(fd);
+	while ((h = next(r))) {
+		s = (void *)h;
+		ASSERT_EQ(h->size, sizeof(*s));
+		EXPECT_EQ(s->nr, 2);
+		EXPECT_EQ(s->faults, n + 1);
+		EXPECT_GT(s->insns, last);
+		last = s->insns;
+		n++;
+	}
+	EXPECT_EQ(n, 50);
+}
+
+TEST_HARNESS_MAIN

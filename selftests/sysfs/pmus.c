@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The folders of PMUs: on kpmu those below /sys/bus/kpmu, which must say what the
+ * kernel's own say, in the same words.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include "event.h"
+#include "harness.h"
+
+#define NATIVE	"/sys/bus/event_source/devices"
+#define OURS	"/sys/bus/kpmu/devices"
+#define N	100000
+
+static const char *root(void)
+{
+	return route_is_native() ? NATIVE : OURS;
+}
+
+static bool text(const char *dir, const char *pmu, const char *name, char *buf,
+		 size_t size)
+{
+	char path[300];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s/%s", dir, pmu, name);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	if (!fgets(buf, size, f))
+		buf[0] = 0;
+	fclose(f);
+	buf[strcspn(buf, "\n")] = 0;
+	return true;
+}
+
+static const char *const pmus[] = {
+	"cpu", "software", "tracepoint", "breakpoint", "kprobe", "uprobe",
+};
+
+TEST(types)
+{
+	ROWS("Y-08 Y-09 T-07");
+	static const int fixed[] = { 4, 1, 2, 5 };
+	char here[50], there[50];
+	struct stat st;
+	char path[100];
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(pmus); i++) {
+		ASSERT_TRUE(text(root(), pmus[i], "type", here, sizeof(here)));
+		if (i < ARRAY_SIZE(fixed)) {
+			EXPECT_EQ(atoi(here), fixed[i]);
+		} else {
+			EXPECT_GE(atoi(here), 6);
+		}
+		/* The numbers are the kernel's, so either way's tools will do */
+		ASSERT_TRUE(text(NATIVE, pmus[i], "type", there, sizeof(there)));
+		EXPECT_EQ(strcmp(here, there), 0);
+		snprintf(path, sizeof(path), "%s/%s/uevent", root(), pmus[i]);
+		EXPECT_EQ(stat(path, &st), 0);
+		EXPECT_EQ(st.st_mode & 0777, 0644);
+		snprintf(path, sizeof(path), "%s/%s/type", root(), pmus[i]);
+		EXPECT_EQ(stat(path, &st), 0);
+		EXPECT_EQ(st.st_mode & 0777, 0444);
+	}
+}
+
+TEST(software_opens_by_its_type)
+{
+	ROWS("Y-09 T-07");
+	char path[100];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/software/type", root());
+	fd = ev_self(read_long(path), PERF_COUNT_SW_TASK_CLOCK, -1);
+	ev_enable(fd);
+	work(N);
+	EXPECT_GT(ev_count(fd), 0);
+}
+
+/* All that ours has, the kernel's has, and says the same */
+static int compare(struct __test *_metadata, const char *pmu, const char *folder)
+{
+	char path[200], name[400], ours[200], theirs[200];
+	struct dirent *d;
+	DIR *dir;
+	int n = 0;
+
+	snprintf(path, sizeof(path), "%s/%s/%s", root(), pmu, folder);
+	dir = opendir(path);
+	if (!dir)
+		return 0;
+	while ((d = readdir(dir))) {
+		if (d->d_name[0] == '.')
+			continue;
+		snprintf(name, sizeof(name), "%s/%s", folder, d->d_name);
+		EXPECT_TRUE(text(root(), pmu, name, ours, sizeof(ours)));
+		EXPECT_TRUE(text(NATIVE, pmu, name, theirs, sizeof(theirs)));
+		if (strcmp(ours, theirs))
+			printf("# %s/%s: \"%s\", the kernel says \"%s\"\n", pmu, name,
+			       ours, theirs);
+		EXPECT_EQ(strcmp(ours, theirs), 0);
+		n++;
+	}
+	closedir(dir);
+	return n;
+}
+
+TEST(formats_are_the_kernels)
+{
+	ROWS("Y-11 Y-16 Y-18 U-45");
+	EXPECT_GE(compare(_metadata, "cpu", "format"), 6);
+	EXPECT_GE(compare(_metadata, "kprobe", "format"), 1);
+	EXPECT_GE(compare(_metadata, "uprobe", "format"), 2);
+	EXPECT_EQ(compare(_metadata, "software", "format"), 0);
+}
+
+TEST(events_are_the_kernels)
+{
+	ROWS("Y-12 Y-13 Y-18");
+	EXPECT_GE(compare(_metadata, "cpu", "events"), 8);
+}
+
+TEST(abilities_are_the_kernels)
+{
+	ROWS("U-28");
+	EXPECT_GE(compare(_metadata, "cpu", "caps"), 2);
+}
+
+TEST(mux_interval)
+{
+	ROWS("U-29");
+	char path[100];
+	long old;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/cpu/perf_event_mux_interval_ms", root());
+	old = read_long(path);
+	EXPECT_GE(old, 1);
+	EXPECT_EQ(write_long(path, 7), 0);
+	EXPECT_EQ(read_long(path), 7);
+	EXPECT_EQ(write_long(path, 0), -1);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(write_long(path, -1), -1);
+	fd = open(path, O_WRONLY);
+	EXPECT_EQ(write(fd, "x", 1), -1);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(read_long(path), 7);
+	EXPECT_EQ(write_long(path, old), 0);
+}
+
+TEST(uevents)
+{
+	ROWS("Y-14");
+	char path[100];
+	int i, fd;
+
+	for (i = 0; i < ARRAY_SIZE(pmus); i++) {
+		snprintf(path, sizeof(path), "%s/%s/uevent", root(), pmus[i]);
+		fd = open(path, O_RDWR);
+		ASSERT_GE(fd, 0);
+		EXPECT_EQ(write(fd, "add", 3), 3);
+		EXPECT_EQ(write(fd, "rubbish", 7), -1);
+		EXPECT_EQ(errno, EINVAL);
+		close(fd);
+	}
+}
+
+TEST_HARNESS_MAIN

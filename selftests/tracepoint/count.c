@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Tracepoints by id: counted where they are hit, for the task that hits them. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <linux/capability.h>
+
+#include "event.h"
+#include "harness.h"
+
+static long id_of(const char *name)
+{
+	static const char *const roots[] = {
+		"/sys/kernel/tracing", "/sys/kernel/debug/tracing",
+	};
+	char path[200];
+	long id = -1;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(roots) && id < 0; i++) {
+		snprintf(path, sizeof(path), "%s/events/%s/id", roots[i], name);
+		id = read_long(path);
+	}
+	if (id < 0) {
+		printf("# no id of %s\n", name);
+		exit(1);
+	}
+	return id;
+}
+
+static struct perf_event_attr tp(const char *name)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_TRACEPOINT, id_of(name));
+
+	a.exclude_kernel = 0;
+	a.exclude_hv = 0;
+	a.read_format = FORMAT_TIMES;
+	return a;
+}
+
+static int self(const char *name)
+{
+	struct perf_event_attr a = tp(name);
+
+	return ev_must(&a, 0, -1, -1, 0);
+}
+
+#define GETPPID	"syscalls/sys_enter_getppid"
+
+static void call(int n)
+{
+	while (n--)
+		syscall(SYS_getppid);
+}
+
+static void nap(long ns)
+{
+	struct timespec t = { .tv_nsec = ns };
+
+	nanosleep(&t, NULL);
+}
+
+TEST(hits)
+{
+	ROWS("T-03 T-35 Y-17");
+	int fd = self(GETPPID), i;
+
+	call(3);
+	for (i = 1; i <= 3; i++) {
+		ev_enable(fd);
+		call(7);
+		ev_disable(fd);
+		EXPECT_EQ(ev_times(fd).value, i * 7);
+		call(3);
+	}
+	EXPECT_TRUE(always_ran(fd));
+	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_RESET, 0), 0);
+	EXPECT_EQ(ev_times(fd).value, 0);
+}
+
+/* Many events of one tracepoint, of others, and on others */
+TEST(each_for_itself)
+{
+	ROWS("T-03");
+	struct perf_event_attr a = tp(GETPPID);
+	int fd[10], other = self("syscalls/sys_enter_getuid"), kid, i;
+	pid_t pid;
+
+	for (i = 0; i < ARRAY_SIZE(fd); i++)
+		fd[i] = self(GETPPID);
+	pid = fork();
+	if (!pid) {
+		for (;;)
+			call(100);
+	}
+	kid = ev_must(&a, pid, -1, -1, 0);
+	ev_enable(other);
+	for (i = 0; i < ARRAY_SIZE(fd); i++) {
+		ev_enable(fd[i]);
+		call(1);
+	}
+	nap(20000000);
+	for (i = 0; i < ARRAY_SIZE(fd); i++)
+		EXPECT_EQ(ev_times(fd[i]).value, ARRAY_SIZE(fd) - i);
+	EXPECT_EQ(ev_times(other).value, 0);
+	EXPECT_EQ(ev_times(kid).value, 0);
+	ev_enable(kid);
+	for (i = 0; i < 200 && !ev_times(kid).value; i++)
+		nap(10000000);
+	EXPECT_GT(ev_times(kid).value, 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+TEST(of_a_cpu)
+{
+	ROWS("T-03");
+	struct perf_event_attr a = tp(GETPPID);
+	int fd, elsewhere, bound;
+
+	ASSERT_EQ(pin_to(1), 0);
+	fd = ev_must(&a, -1, 1, -1, 0);
+	elsewhere = ev_must(&a, -1, 0, -1, 0);
+	bound = ev_must(&a, 0, 1, -1, 0);
+	ev_enable(fd);
+	ev_enable(elsewhere);
+	ev_enable(bound);
+	call(5);
+	EXPECT_EQ(ev_times(fd).value, 5);
+	EXPECT_EQ(ev_times(bound).value, 5);
+	EXPECT_TRUE(always_ran(bound));
+	ASSERT_EQ(pin_to(0), 0);
+	call(4);
+	EXPECT_EQ(ev_times(fd).value, 5);
+	EXPECT_EQ(ev_times(bound).value, 5);
+	EXPECT_GE(ev_times(elsewhere).value, 4);
+	/* Bound to a CPU where the task is not: on, but it does not run */
+	EXPECT_FALSE(always_ran(bound));
+	ASSERT_EQ(pin_to(1), 0);
+	call(3);
+	EXPECT_EQ(ev_times(bound).value, 8);
+}
+
+/* A switch is counted for the task that leaves */
+TEST(sched_switch)
+{
+	ROWS("T-35");
+	int fd = self("sched/sched_switch"), i;
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE,
+					   PERF_COUNT_SW_CONTEXT_SWITCHES);
+	int switches;
+
+	a.exclude_kernel = 0;
+	a.read_format = FORMAT_TIMES;
+	switches = ev_must(&a, 0, -1, fd, 0);
+	ev_enable(switches);
+	ev_enable(fd);
+	for (i = 0; i < 10; i++)
+		nap(5000000);
+	ev_disable(fd);
+	EXPECT_GE(ev_times(fd).value, 5);
+	EXPECT_EQ(ev_times(fd).value, ev_times(switches).value);
+}
+
+TEST(by_mode)
+{
+	ROWS("A-23 A-24");
+	struct perf_event_attr a = tp(GETPPID);
+	int user, kernel;
+
+	a.exclude_kernel = 1;
+	user = ev_must(&a, 0, -1, -1, 0);
+	a.exclude_kernel = 0;
+	a.exclude_user = 1;
+	kernel = ev_must(&a, 0, -1, -1, 0);
+	ev_enable(user);
+	ev_enable(kernel);
+	call(5);
+	/* The registers are those of the user; and exclude_user is not heeded */
+	EXPECT_EQ(ev_times(user).value, 5);
+	EXPECT_EQ(ev_times(kernel).value, 5);
+	ev_disable(user);
+	ev_disable(kernel);
+	a = tp("sched/sched_switch");
+	a.exclude_kernel = 1;
+	user = ev_must(&a, 0, -1, -1, 0);
+	ev_enable(user);
+	nap(10000000);
+	EXPECT_EQ(ev_times(user).value, 0);
+}
+
+TEST(inherited)
+{
+	ROWS("H-01");
+	struct perf_event_attr a = tp(GETPPID);
+	int fd, i;
+
+	a.inherit = 1;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ev_enable(fd);
+	call(1);
+	for (i = 0; i < 5; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			call(10);
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+	EXPECT_EQ(ev_times(fd).value, 51);
+}
+
+TEST(no_such_id)
+{
+	ROWS("T-36");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_TRACEPOINT, 999999);
+
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
+	a.config = ~0ULL;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
+}
+
+TEST(raw_records_need_permission)
+{
+	ROWS("E-41 E-40 C-05 Y-02");
+	struct perf_event_attr a = tp("sched/sched_switch"), call = tp(GETPPID);
+	struct perf_event_attr function = ev_attr(PERF_TYPE_TRACEPOINT, 1);
+
+	a.exclude_kernel = 1;
+	call.exclude_kernel = 1;
+	set_paranoid(2);
+	drop_privilege();
+	/* Counting tells nothing */
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
+	a.sample_type = PERF_SAMPLE_RAW;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EPERM);
+	/* What one's own task asks of the kernel is no secret to it */
+	call.sample_type = PERF_SAMPLE_RAW;
+	EXPECT_EQ(ev_errno(&call, 0, -1, -1, 0), 0);
+	EXPECT_EQ(ev_errno(&function, 0, -1, -1, 0), EPERM);
+}
+
+TEST(raw_records_at_level_0)
+{
+	ROWS("C-05 E-41");
+	struct perf_event_attr a = tp("sched/sched_switch");
+
+	set_paranoid(0);
+	a.sample_type = PERF_SAMPLE_RAW;
+	if (!fork()) {
+		drop_privilege();
+		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EPERM);
+		EXPECT_EQ(ev_errno(&a, -1, 0, -1, 0), EPERM);
+		a.sample_type = 0;
+		EXPECT_EQ(ev_errno(&a, -1, 0, -1, 0), 0);
+		_exit(_metadata->failed);
+	}
+	int status;
+
+	wait(&status);
+	EXPECT_EQ(status, 0);
+	set_paranoid(-1);
+	drop_privilege();
+	a.sample_type = PERF_SAMPLE_RAW;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
+	EXPECT_EQ(ev_errno(&a, -1, 0, -1, 0), 0);
+}
+
+TEST(raw_records_with_perfmon)
+{
+	ROWS("E-41");
+	struct perf_event_attr a = tp("sched/sched_switch");
+
+	set_paranoid(2);
+	drop_to(CAP_PERFMON);
+	a.sample_type = PERF_SAMPLE_RAW;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
+	EXPECT_EQ(ev_errno(&a, -1, 0, -1, 0), 0);
+}
+
+/* With hardware events, in either order */
+TEST(in_groups)
+{
+	ROWS("Q-15");
+	struct perf_event_attr a = tp(GETPPID);
+	int hw = ev_self_times(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1);
+	int member, lead, insns;
+
+	a.disabled = 0;
+	member = ev_must(&a, 0, -1, hw, 0);
+	lead = self(GETPPID);
+	insns = ev_self_times(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, lead);
+	call(1);
+	ev_enable(hw);
+	ev_enable(lead);
+	call(4);
+	work(1000);
+	ev_disable(hw);
+	ev_disable(lead);
+	EXPECT_EQ(ev_times(member).value, 4);
+	EXPECT_EQ(ev_times(lead).value, 4);
+	EXPECT_GE(ev_times(insns).value, WORK_INSNS(1000));
+	EXPECT_TRUE(always_ran(lead));
+}
+
+TEST(a_cpu_goes_and_comes)
+{
+	ROWS("T-03");
+	int fd = self(GETPPID), cpu = nr_cpus() - 1, i;
+
+	if (route_is_native())
+		SKIP(return, "what happens to listeners of a CPU is ours only");
+	if (cpu < 1 || cpu_online(cpu, 0))
+		SKIP(return, "no CPU can be taken offline");
+	ASSERT_EQ(cpu_online(cpu, 1), 0);
+	ASSERT_EQ(pin_to(cpu), 0);
+	/* Within a moment there is a listener there again */
+	for (i = 0; i < 1000 && !ev_times(fd).value; i++) {
+		ev_enable(fd);
+		call(1);
+		ev_disable(fd);
+		nap(10000000);
+	}
+	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_RESET, 0), 0);
+	ev_enable(fd);
+	call(5);
+	EXPECT_EQ(ev_times(fd).value, 5);
+}
+
+TEST_HARNESS_MAIN
