@@ -309,20 +309,40 @@ int main(int argc, char **argv)
 
 	while ((opt = getopt(argc, argv, "+e:I:p:aC:xjo:lh")) != -1) {
 		switch (opt) {
-		case 'e': list = optarg; break;
-		case 'I': interval = atoi(optarg); break;
-		case 'p': pid = atoi(optarg); break;
-		case 'a': all = true; break;
-		case 'C': cpus = optarg; break;
-		case 'x': format = CSV; break;
-		case 'j': format = JSON; break;
+		case 'e':
+			list = optarg;
+			break;
+		case 'I':
+			interval = atoi(optarg);
+			break;
+		case 'p':
+			pid = atoi(optarg);
+			break;
+		case 'a':
+			all = true;
+			break;
+		case 'C':
+			cpus = optarg;
+			break;
+		case 'x':
+			format = CSV;
+			break;
+		case 'j':
+			format = JSON;
+			break;
 		case 'o':
 			if (!freopen(optarg, "w", stdout))
 				die("%s: %s", optarg, strerror(errno));
 			break;
-		case 'l': list_events(); return 0;
-		case 'h': usage(stdout); return 0;
-		default: usage(stderr); return 125;
+		case 'l':
+			list_events();
+			return 0;
+		case 'h':
+			usage(stdout);
+			return 0;
+		default:
+			usage(stderr);
+			return 125;
 		}
 	}
 	nr_events = parse_events(list, events);

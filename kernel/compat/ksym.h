@@ -63,10 +63,10 @@ struct cgroup_subsys_state *kpmu_css_of_fd(int fd);
 u32 kpmu_build_id(struct vm_area_struct *vma, u8 *id);
 int kpmu_native_reserve(void);
 int kpmu_native_create_vpmu(void);
-long kpmu_native_open(const struct pt_regs *regs, bool compat);
 u32 kpmu_native_type(enum kpmu_ksym pmu);
 struct perf_event;
 int kpmu_native_filter(struct perf_event *event, u64 id, char *filter);
 bool kpmu_tracepoint_is_open(u64 id);
+long kpmu_native_open(const struct pt_regs *regs, bool compat);
 
 #endif

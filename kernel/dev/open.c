@@ -87,6 +87,10 @@ static int make_event(struct kpmu_request *r)
 	err = check_rules(r, KPMU_ATTR_SUPPORT);
 	if (err)
 		return err;
+	if (r->attr.flags & KPMU_ATTR_SIGTRAP && !r->task) {
+		r->why = "sigtrap is for the events of a task";
+		return -EINVAL;
+	}
 	target.task = r->task;
 	r->event = kpmu_event_alloc(&target, &r->why);
 	if (IS_ERR(r->event)) {

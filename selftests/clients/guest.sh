@@ -50,7 +50,10 @@ what_counts()
 	case $1 in
 	csv) sed -E 's/^([^,]*,[^,]*,[^,]*),.*/\1/' "$2" ;;
 	json) sed -E 's/"(event-runtime|pcnt-running|metric-value)" : [0-9.]+,? ?//g' "$2" ;;
-	shape|error) sed -E -e 's/[0-9][0-9,.]*/N/g' -e 's/ +/ /g; s/^ //' "$2" | uniq ;;
+	shape|error)
+		sed -E -e 's/0x[0-9a-f]+/N/g; s/\([0-9.]+%\)//g; s/[0-9][0-9,.]*/N/g' \
+			-e 's| [KMG]/sec| /sec|; s/ +/ /g; s/^ //; s/ $//' "$2" | uniq
+		;;
 	*) cat "$2" ;;
 	esac >"$2.part"
 }
