@@ -4,6 +4,7 @@
 ## make demo         boot, load kpmu, count known work beside native perf
 ## make test         all tests, on all kernels
 ## make test-debug   those in guests, on a kernel with KASAN, lockdep and the like
+## make clients      the distribution's perf and others, natively and on kpmu (K=6.12)
 ## make stress       everything at once at random (T=600 seconds, K=debug, SEED=n)
 ## make bench        what operations cost, native beside kpmu
 ## make shell        a shell in a guest with kpmu loaded (K=6.12)
@@ -14,6 +15,7 @@
 ## make module K=6.1 build it for one; KDIR=tree KERNEL=vmlinuz K=given for yours
 ## make selftests    build the test programs
 ## make tools        build libkpmu-preload.so, kpmu-exec, kpmu-stat (build/tools)
+## make install      tools, man pages, udev rule, sources for dkms (DESTDIR= PREFIX=)
 ## make deps         install what the build needs (Debian, root)
 ## make clean        remove build/; caches outside the checkout stay
 
@@ -55,8 +57,12 @@ test-debug: deps selftests
 	@selftests/all.sh -g debug
 stress: module selftests
 	@selftests/stress/run.sh $(K) $(or $(T),60) $(SEED)
+install: tools
+	@tools/install.sh
+clients: module selftests
+	@selftests/clients/run.sh $(K)
 clean:
 	rm -rf build
 
 .PHONY: help module modules selftests demo bench check layers conformance deps
-.PHONY: tools shell test test-debug stress clean
+.PHONY: tools install clients shell test test-debug stress clean

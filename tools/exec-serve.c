@@ -16,9 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,65 +40,6 @@ struct call {
 static bool still_waits(const struct call *c)
 {
 	return !ioctl(c->s->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &c->req.id);
-}
-
-static long copy_in(pid_t tid, uint64_t from, void *to, size_t len)
-{
-	struct iovec local = { to, len }, remote = { (void *)from, len };
-
-	return process_vm_readv(tid, &local, 1, &remote, 1, 0);
-}
-
-static void copy_out(pid_t tid, uint64_t to, const void *from, size_t len)
-{
-	struct iovec local = { (void *)from, len }, remote = { (void *)to, len };
-
-	/* If it does not succeed, neither would the kernel's own */
-	(void)!process_vm_writev(tid, &local, 1, &remote, 1, 0);
-}
-
-/*
- * Room for an attr, with nothing readable after it: an attr that ends too early in
- * the task's memory does so in ours as well.
- */
-static char *attr_room(void)
-{
-	static char *end;
-	long page = sysconf(_SC_PAGESIZE);
-
-	if (end)
-		return end;
-	end = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (end == MAP_FAILED || mprotect(end + 2 * page, page, PROT_NONE)) {
-		perror("kpmu-exec: mmap");
-		_exit(125);
-	}
-	end += 2 * page;
-	return end;
-}
-
-/* Size is the second word, and 0 means the first published one */
-static void *copy_attr(const struct call *c)
-{
-	char *end = attr_room(), *at;
-	uint32_t head[2];
-	long n, want;
-
-	n = copy_in(c->req.pid, c->attr, head, sizeof(head));
-	if (n != sizeof(head))
-		return n > 0 ? end - n : end;
-	want = head[1] ? head[1] : PERF_ATTR_SIZE_VER0;
-	/* What is larger the kernel refuses by its size alone */
-	if (want < (long)sizeof(head) || want > sysconf(_SC_PAGESIZE))
-		want = sizeof(head);
-	at = end - want;
-	n = copy_in(c->req.pid, c->attr, at, want);
-	if (n == want)
-		return at;
-	if (n <= 0)
-		return end;
-	return memmove(end - n, at, n);
 }
 
 static pid_t process_of(pid_t tid)
@@ -144,7 +83,7 @@ static void take_arguments(struct call *c)
 
 	c->attr = a[0] & mask;
 	c->args = (struct kpmu_open_for) {
-		.open.attr = (uintptr_t)copy_attr(c),
+		.open.attr = (uintptr_t)copy_attr(c->req.pid, c->attr),
 		.open.pid = a[1], .open.cpu = a[2], .open.group_fd = a[3],
 		.open.flags = a[4] & mask, .tid = c->req.pid,
 	};

@@ -3,6 +3,8 @@
 #define KPMU_EXEC_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
@@ -27,5 +29,10 @@ struct server {
 /* Answer until the program ends (it is then a zombie), or all of them */
 void serve(struct server *s);
 bool server_has_clients(struct server *s);
+
+/* As process_vm_readv(2) and process_vm_writev(2) */
+long copy_in(pid_t tid, uint64_t from, void *to, size_t len);
+void copy_out(pid_t tid, uint64_t to, const void *from, size_t len);
+void *copy_attr(pid_t tid, uint64_t from);
 
 #endif

@@ -94,12 +94,13 @@ static const struct cred *admit(struct task_struct *who)
 /**
  * kpmu_dev_open_for() - what KPMU_IOC_OPEN_FOR does
  * @args: the arguments
+ * @why: set to the reason of an error
  *
  * Context: task, may sleep.
  * Return: the new fd, current's; -ESRCH, -EPERM, or an errno of
  * perf_event_open(2).
  */
-long kpmu_dev_open_for(const struct kpmu_open_for *args)
+long kpmu_dev_open_for(const struct kpmu_open_for *args, const char **why)
 {
 	const struct cred *cred, *own;
 	struct task_struct *who;
@@ -114,11 +115,12 @@ long kpmu_dev_open_for(const struct kpmu_open_for *args)
 		return -ESRCH;
 	cred = admit(who);
 	if (IS_ERR(cred)) {
+		*why = "not allowed to attach to the task that asks";
 		ret = PTR_ERR(cred);
 		goto out;
 	}
 	own = override_creds(cred);
-	ret = kpmu_dev_open_event(&args->open, who);
+	ret = kpmu_dev_open_event(&args->open, who, why);
 	revert_creds(own);
 	put_cred(cred);
 out:

@@ -4,6 +4,7 @@
 #include <linux/device.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include <uapi/linux/kpmu.h>
@@ -20,35 +21,61 @@ static uint gid;
 module_param(gid, uint, 0444);
 MODULE_PARM_DESC(gid, "group of /dev/kpmu (default 0)");
 
-static long open_self(void __user *arg)
+/*
+ * The reason of the last failure is kept with the file; all reasons are string
+ * literals.
+ */
+static long tell_why(struct file *file, void __user *arg)
+{
+	const char *text = READ_ONCE(file->private_data);
+	struct kpmu_why why = { };
+
+	if (text)
+		strscpy(why.text, text, sizeof(why.text));
+	return copy_to_user(arg, &why, sizeof(why)) ? -EFAULT : 0;
+}
+
+static long open_self(struct file *file, void __user *arg)
 {
 	struct kpmu_open args;
+	const char *why = "";
+	long ret;
 
 	if (copy_from_user(&args, arg, sizeof(args)))
 		return -EFAULT;
 	if (args.reserved)
 		return -EINVAL;
-	return kpmu_dev_open_event(&args, current);
+	ret = kpmu_dev_open_event(&args, current, &why);
+	if (ret < 0)
+		WRITE_ONCE(file->private_data, (void *)why);
+	return ret;
 }
 
-static long open_for(void __user *arg)
+static long open_for(struct file *file, void __user *arg)
 {
 	struct kpmu_open_for args;
+	const char *why = "";
+	long ret;
 
 	if (copy_from_user(&args, arg, sizeof(args)))
 		return -EFAULT;
 	if (args.reserved || args.open.reserved)
 		return -EINVAL;
-	return kpmu_dev_open_for(&args);
+	ret = kpmu_dev_open_for(&args, &why);
+	if (ret < 0)
+		WRITE_ONCE(file->private_data, (void *)why);
+	return ret;
 }
 
 static long dev_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	switch (cmd) {
 	case KPMU_IOC_OPEN:
-		return open_self((void __user *)arg);
+		return open_self(file, (void __user *)arg);
 	case KPMU_IOC_OPEN_FOR:
-		return open_for((void __user *)arg);
+		return open_for(file, (void __user *)arg);
+	case KPMU_IOC_WHY:
+		return tell_why(file, (void __user *)arg);
 	case KPMU_IOC_TASK_ENABLE:
 		kpmu_owner_control(KPMU_OP_ENABLE);
 		return 0;

@@ -16,8 +16,9 @@ struct task_struct;
 
 extern const struct file_operations kpmu_event_fops;
 
-long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *who);
-long kpmu_dev_open_for(const struct kpmu_open_for *args);
+long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *who,
+			 const char **why);
+long kpmu_dev_open_for(const struct kpmu_open_for *args, const char **why);
 int kpmu_dev_permit_task(const struct kpmu_attr *attr, struct task_struct *task,
 			 struct task_struct *who, const char **why);
 struct kpmu_event *kpmu_event_of_file(struct file *file);

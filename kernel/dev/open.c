@@ -186,16 +186,19 @@ static long open_event(struct kpmu_request *r)
  * kpmu_dev_open_event() - what KPMU_IOC_OPEN does
  * @args: the arguments
  * @who: the task that opens the event, held; current has its credentials now
+ * @why: set to the reason of an error, a literal
  *
  * Context: task, may sleep.
  * Return: the new fd, or an errno of perf_event_open(2).
  */
-long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *who)
+long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *who,
+			 const char **why)
 {
 	struct kpmu_request r = { .args = args, .who = who, .why = "" };
 	long ret;
 
 	ret = open_event(&r);
+	*why = r.why;
 	trace_kpmu_open(r.id, r.attr.type, r.attr.config, args->pid, args->cpu,
 			ret, r.why);
 	kpmu_target_put(&r);

@@ -113,13 +113,14 @@ static bool is_foreign(const struct kpmu_open *args)
 static long serve(const struct pt_regs *regs, const struct kpmu_open *args,
 		  bool compat)
 {
+	const char *why;
 	long ret = -ENOENT;
 	bool ours = try_module_get(THIS_MODULE);
 
 	if (ours) {
 		ours = is_ours(args);
 		if (ours)
-			ret = kpmu_dev_open_event(args, current);
+			ret = kpmu_dev_open_event(args, current, &why);
 		module_put(THIS_MODULE);
 	}
 	if (!ours || (ret == -ENOENT && is_foreign(args)))

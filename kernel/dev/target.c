@@ -64,7 +64,7 @@ int kpmu_target_check_cpu(struct kpmu_request *r)
 		return 0;
 	if ((unsigned int)cpu < nr_cpu_ids)
 		return 0;
-	r->why = r->task ? "no such CPU" : "neither a task nor a CPU";
+	r->why = cpu == -1 ? "neither a task nor a CPU" : "no such CPU";
 	return -EINVAL;
 }
 

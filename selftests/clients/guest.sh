@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# guest.sh - run each line of the list natively and by the routes it names; a table,
-# what differs, and "clients: N of M equal".
+# guest.sh [REGEX] - run each line of the list (that matches) natively and by the
+# routes it names; a table, what differs, and "clients: N of M equal".
 
 ln -sf /tests/client_tiny /bin/tiny
 chmod 666 /dev/kpmu
@@ -50,7 +50,10 @@ what_counts()
 	case $1 in
 	csv) sed -E 's/^([^,]*,[^,]*,[^,]*),.*/\1/' "$2" ;;
 	json) sed -E 's/"(event-runtime|pcnt-running|metric-value)" : [0-9.]+,? ?//g' "$2" ;;
-	shape|error) sed -E -e 's/[0-9][0-9,.]*/N/g' -e 's/ +/ /g' "$2" ;;
+	shape|error)
+		sed -E -e 's/0x[0-9a-f]+/N/g; s/\([0-9.]+%\)//g; s/[0-9][0-9,.]*/N/g' \
+			-e 's| [KMG]/sec| /sec|; s/ +/ /g; s/^ //; s/ $//' "$2" | uniq
+		;;
 	*) cat "$2" ;;
 	esac >"$2.part"
 }
@@ -74,6 +77,7 @@ judge()
 	fi
 }
 
+grep -E -- "${1:-}" /tests/list >/tmp/list
 printf '%-9s %-9s %-9s  %s\n' preload exec redirect command
 while IFS='|' read -r routes mode command; do
 	mode=${mode# }
@@ -96,7 +100,7 @@ while IFS='|' read -r routes mode command; do
 	done
 	echo "$row $command"
 	cat /tmp/differ
-done </tests/list
+done </tmp/list
 chmod 600 /dev/kpmu
 echo "clients: $equal of $all equal"
 [ $equal = $all ]

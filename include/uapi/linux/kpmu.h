@@ -67,6 +67,20 @@ struct kpmu_open_for {
  */
 #define KPMU_IOC_OPEN_FOR	_IOW('K', 0x43, struct kpmu_open_for)
 
+/**
+ * struct kpmu_why - the reason of an error, for people
+ * @text: English, ends with a NUL; empty if the errno says it all
+ */
+struct kpmu_why {
+	char text[128];
+};
+
+/*
+ * Why the last open by this fd of the device failed.  For messages only: the words
+ * change.
+ */
+#define KPMU_IOC_WHY	_IOR('K', 0x44, struct kpmu_why)
+
 #ifdef __cplusplus
 static_assert(sizeof(struct kpmu_open) == 32, "kpmu ABI");
 static_assert(sizeof(struct kpmu_open_for) == 40, "kpmu ABI");

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* kpmu-stat, and the reasons that the module gives for errors. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+
+#include "event.h"
+#include "harness.h"
+#include "run.h"
+
+#define STAT	"/tests/kpmu-stat "
+#define TINY	"/tests/client_tiny"
+
+/* From its listing: 4 before the loop, 3 after; jb, the loop, syscall */
+#define TINY_INSNS	"400007"
+#define TINY_BRANCHES	"100002"
+
+TEST(counts_a_program)
+{
+	const char *got;
+	int status;
+
+	got = run(STAT "-x -e instructions:u,branches:u " TINY " | cut -d, -f1,2", &status);
+	EXPECT_TRUE(has_line(got, TINY_INSNS ",instructions:u"));
+	EXPECT_TRUE(has_line(got, TINY_BRANCHES ",branches:u"));
+	got = run(STAT "-e '{instructions:u,branches:u},rc4:u' " TINY, &status);
+	EXPECT_EQ(status, 0);
+	EXPECT_TRUE(has_line(got, "              " TINY_INSNS "  instructions:u"));
+	EXPECT_TRUE(has_line(got, "              " TINY_BRANCHES "  rc4:u"));
+	got = run(STAT "-j -e branches:u " TINY, &status);
+	EXPECT_NE(strstr(got, "{\"event\": \"branches:u\", \"value\": " TINY_BRANCHES ", "), NULL);
+}
+
+/* Five processes, each of which spends some on its birth */
+TEST(counts_what_it_bears)
+{
+	const char *got;
+	int status;
+
+	got = run(STAT "-x -e instructions:u " TINY " forking", &status);
+	EXPECT_EQ(status, 0);
+	EXPECT_GT(atol(got), 5 * 400000);
+	EXPECT_LT(atol(got), 5 * 400000 + 200);
+}
+
+TEST(status_is_the_programs)
+{
+	int status;
+
+	run(STAT "-e instructions:u sh -c 'exit 7'", &status);
+	EXPECT_EQ(WEXITSTATUS(status), 7);
+	run(STAT "-e instructions:u /nowhere", &status);
+	EXPECT_EQ(WEXITSTATUS(status), 127);
+	run(STAT "-e nosuch " TINY, &status);
+	EXPECT_EQ(WEXITSTATUS(status), 125);
+	run(STAT, &status);
+	EXPECT_EQ(WEXITSTATUS(status), 125);
+}
+
+TEST(cpus_and_processes)
+{
+	const char *got;
+	int status;
+
+	got = run(STAT "-x -C 0,1 -e instructions " TINY, &status);
+	EXPECT_EQ(status, 0);
+	EXPECT_GT(atol(got), 400007);
+	got = run(STAT "-x -a -e instructions " TINY, &status);
+	EXPECT_EQ(status, 0);
+	EXPECT_GT(atol(got), 400007);
+	got = run("sh -c 'while :; do :; done' & " STAT "-x -p $! -e instructions:u sleep 0.3; kill $!",
+		  &status);
+	EXPECT_GT(atol(got), 1000);
+}
+
+TEST(intervals)
+{
+	const char *got, *s;
+	int status, n = 0;
+
+	got = run(STAT "-x -I 100 -a -e instructions sleep 1", &status);
+	EXPECT_EQ(status, 0);
+	for (s = got; (s = strstr(s, ",instructions,")); s++)
+		n++;
+	EXPECT_GE(n, 3);
+}
+
+/* Errors say what is wrong */
+TEST(reasons)
+{
+	const char *got;
+	int status;
+
+	got = run(STAT "-e r10000000000:u " TINY, &status);
+	EXPECT_EQ(WEXITSTATUS(status), 125);
+	EXPECT_NE(strstr(got, "cannot count r10000000000:u: Invalid argument: "), NULL);
+	got = run(STAT "-C 99 -e instructions " TINY, &status);
+	EXPECT_NE(strstr(got, "no such CPU"), NULL);
+	set_paranoid(3);
+	if (!fork()) {
+		int fd = open(KPMU_DEVICE, O_RDWR);
+		struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, 0);
+		struct kpmu_open args = {
+			.attr = (uintptr_t)&a, .cpu = -1, .group_fd = -1,
+		};
+		struct kpmu_why why;
+
+		drop_privilege();
+		memset(&why, 1, sizeof(why));
+		/* None yet */
+		if (ioctl(fd, KPMU_IOC_WHY, &why) || why.text[0])
+			_exit(1);
+		if (ioctl(fd, KPMU_IOC_OPEN, &args) != -1 || errno != EACCES)
+			_exit(2);
+		if (ioctl(fd, KPMU_IOC_WHY, &why) ||
+		    strcmp(why.text, "perf_event_paranoid is above 2"))
+			_exit(3);
+		_exit(ioctl(fd, KPMU_IOC_WHY, 8) != -1 || errno != EFAULT);
+	}
+	wait(&status);
+	EXPECT_EQ(WEXITSTATUS(status), 0);
+	set_paranoid(2);
+}
+
+TEST_HARNESS_MAIN

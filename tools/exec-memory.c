@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Looking into the memory of the task whose call is answered. */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <linux/kpmu.h>
+
+#include "exec.h"
+
+long copy_in(pid_t tid, uint64_t from, void *to, size_t len)
+{
+	struct iovec local = { to, len }, remote = { (void *)from, len };
+
+	return process_vm_readv(tid, &local, 1, &remote, 1, 0);
+}
+
+void copy_out(pid_t tid, uint64_t to, const void *from, size_t len)
+{
+	struct iovec local = { (void *)from, len }, remote = { (void *)to, len };
+
+	/* If it does not succeed, neither would the kernel's own */
+	(void)!process_vm_writev(tid, &local, 1, &remote, 1, 0);
+}
+
+/*
+ * Room for an attr, with nothing readable after it: an attr that ends too early in
+ * the task's memory does so in ours as well.
+ */
+static char *attr_room(void)
+{
+	static char *end;
+	long page = sysconf(_SC_PAGESIZE);
+
+	if (end)
+		return end;
+	end = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (end == MAP_FAILED || mprotect(end + 2 * page, page, PROT_NONE)) {
+		perror("kpmu-exec: mmap");
+		_exit(125);
+	}
+	end += 2 * page;
+	return end;
+}
+
+static unsigned int type_of(const char *pmu)
+{
+	unsigned int type = 0;
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", pmu);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%u", &type) != 1)
+		type = 0;
+	if (f)
+		fclose(f);
+	return type;
+}
+
+/*
+ * The name of a probe's function or file, to which the attr points.  A file's name means
+ * what it means to the task.
+ */
+static void copy_name(pid_t tid, struct perf_event_attr *attr)
+{
+	static char name[2 * PATH_MAX];
+	unsigned int uprobe = type_of("uprobe");
+	int at = 0;
+	long n;
+
+	if (!attr->config1 || (attr->type != uprobe && attr->type != type_of("kprobe")))
+		return;
+	if (attr->type == uprobe)
+		at = snprintf(name, sizeof(name), "/proc/%d/root", tid);
+	n = copy_in(tid, attr->config1, name + at, PATH_MAX);
+	if (at && n > 0 && name[at] != '/') {
+		at = snprintf(name, sizeof(name), "/proc/%d/cwd/", tid);
+		n = copy_in(tid, attr->config1, name + at, PATH_MAX);
+	}
+	/* What the kernel could not read there, it cannot read here */
+	attr->config1 = n > 0 && memchr(name + at, 0, n) ? (uintptr_t)name : 8;
+}
+
+/**
+ * copy_attr() - an attr of a task, in our memory
+ * @tid: the task
+ * @from: its address there
+ *
+ * Return: the copy, which stays till the next; it may not be all readable.
+ */
+void *copy_attr(pid_t tid, uint64_t from)
+{
+	char *end = attr_room(), *at;
+	uint32_t head[2];
+	long n, want;
+
+	/* Size is the second word, and 0 means the first published one */
+	n = copy_in(tid, from, head, sizeof(head));
+	if (n != sizeof(head))
+		return n > 0 ? end - n : end;
+	want = head[1] ? head[1] : PERF_ATTR_SIZE_VER0;
+	/* What is larger the kernel refuses by its size alone */
+	if (want < (long)sizeof(head) || want > sysconf(_SC_PAGESIZE))
+		want = sizeof(head);
+	at = end - want;
+	n = copy_in(tid, from, at, want);
+	if (n == want && want >= PERF_ATTR_SIZE_VER0)
+		copy_name(tid, (void *)at);
+	if (n == want)
+		return at;
+	if (n <= 0)
+		return end;
+	return memmove(end - n, at, n);
+}

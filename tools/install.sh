@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# install.sh - what make install does: the tools, man pages, header, udev rule, and
+# the module's sources for dkms.  DESTDIR= puts all of it under another root, PREFIX= is
+# /usr/local unless given.  The module is built by dkms, or by hand (make module).
+
+set -eu
+cd "$(dirname "$0")/.."
+prefix=${DESTDIR:-}${PREFIX:-/usr/local}
+version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' tools/dkms.conf)
+src=${DESTDIR:-}/usr/src/kpmu-$version
+
+install -d "$prefix/bin" "$prefix/lib" "$prefix/share/man/man1" "$prefix/share/man/man7" \
+	"$prefix/include/linux" "${DESTDIR:-}/usr/lib/udev/rules.d" "$src"
+install build/tools/kpmu-exec build/tools/kpmu-stat "$prefix/bin/"
+install -m 644 build/tools/libkpmu-preload.so "$prefix/lib/"
+install -m 644 Documentation/man/*.1 "$prefix/share/man/man1/"
+install -m 644 Documentation/man/*.7 "$prefix/share/man/man7/"
+install -m 644 include/uapi/linux/*.h "$prefix/include/linux/"
+install -m 644 tools/60-kpmu.rules "${DESTDIR:-}/usr/lib/udev/rules.d/"
+cp -r Kbuild kernel include COPYING "$src/"
+cp tools/dkms.conf "$src/"
+
+if [ -z "${DESTDIR:-}" ]; then
+	getent group kpmu >/dev/null || groupadd --system kpmu
+	echo "now: dkms install kpmu/$version   (see Documentation/clients.rst for signing)"
+fi

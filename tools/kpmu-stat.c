@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * kpmu-stat - count events of a program, a process or CPUs: an example of how
+ * /dev/kpmu is used.  See kpmu-stat(1).
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "stat.h"
+
+#define MAX_TARGETS	1024
+
+/* What is counted: a task, or a CPU with all that runs there */
+struct target {
+	pid_t pid;
+	int cpu;
+};
+
+struct counts {
+	__u64 value, enabled, running;
+};
+
+static struct event events[MAX_EVENTS];
+static struct target targets[MAX_TARGETS];
+static int fds[MAX_EVENTS][MAX_TARGETS];
+static struct counts before[MAX_EVENTS];
+static int nr_events, nr_targets;
+static enum { TEXT, CSV, JSON } format;
+static volatile sig_atomic_t stop;
+
+static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fputs("kpmu-stat: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+	exit(125);
+}
+
+static void add_target(pid_t pid, int cpu)
+{
+	if (nr_targets == MAX_TARGETS)
+		die("more than %d threads or CPUs", MAX_TARGETS);
+	targets[nr_targets++] = (struct target) { pid, cpu };
+}
+
+static void add_threads(pid_t pid)
+{
+	struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	if (!dir)
+		die("no process %d", pid);
+	while ((entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			add_target(atoi(entry->d_name), -1);
+	closedir(dir);
+}
+
+/* "0-3,5"; NULL: those that are online */
+static void add_cpus(const char *list)
+{
+	char line[256] = "";
+	FILE *f;
+	int a, b, n;
+
+	if (!list) {
+		f = fopen("/sys/devices/system/cpu/online", "r");
+		if (!f || !fgets(line, sizeof(line), f))
+			die("cannot tell which CPUs are online");
+		fclose(f);
+		list = line;
+	}
+	for (;; list += n + 1) {
+		if (sscanf(list, "%d%n-%d%n", &a, &n, &b, &n) < 2 &&
+		    sscanf(list, "%d%n", &b, &n) < 1)
+			die("not a list of CPUs: %s", list);
+		for (; a <= b; a++)
+			add_target(-1, a);
+		if (list[n] != ',')
+			return;
+	}
+}
+
+/* The module knows more than an errno can say */
+static void __attribute__((noreturn)) explain(int device, const struct event *e, int err)
+{
+	struct kpmu_why why = { "" };
+
+	if (ioctl(device, KPMU_IOC_WHY, &why))
+		why.text[0] = 0;
+	die("cannot count %s: %s%s%s", e->name, strerror(err),
+	    why.text[0] ? ": " : "", why.text);
+}
+
+static void open_all(bool on_exec)
+{
+	int device = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC), i, t;
+
+	if (device < 0)
+		die("%s: %s", KPMU_DEVICE, errno == ENOENT ?
+		    "not there; is the module loaded?" : strerror(errno));
+	for (i = 0; i < nr_events; i++) {
+		struct event *e = &events[i];
+
+		e->attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
+				      PERF_FORMAT_TOTAL_TIME_RUNNING;
+		e->attr.disabled = e->leader == i;
+		e->attr.enable_on_exec = on_exec && e->leader == i;
+		for (t = 0; t < nr_targets; t++) {
+			struct kpmu_open args = {
+				.attr = (__u64)(unsigned long)&e->attr,
+				.pid = targets[t].pid, .cpu = targets[t].cpu,
+				.group_fd = e->leader == i ? -1 : fds[e->leader][t],
+				.flags = PERF_FLAG_FD_CLOEXEC,
+			};
+
+			e->attr.inherit = targets[t].pid >= 0;
+			fds[i][t] = ioctl(device, KPMU_IOC_OPEN, &args);
+			if (fds[i][t] < 0)
+				explain(device, e, errno);
+		}
+	}
+	close(device);
+}
+
+static void control(unsigned long cmd)
+{
+	int i, t;
+
+	for (i = 0; i < nr_events; i++)
+		for (t = 0; t < nr_targets && events[i].leader == i; t++)
+			ioctl(fds[i][t], cmd, PERF_IOC_FLAG_GROUP);
+}
+
+static struct counts sum(int i)
+{
+	struct counts all = { 0 }, one;
+	int t;
+
+	for (t = 0; t < nr_targets; t++) {
+		/* Nothing to read: pinned, and there was no counter */
+		if (read(fds[i][t], &one, sizeof(one)) != sizeof(one))
+			continue;
+		all.value += one.value;
+		all.enabled += one.enabled;
+		all.running += one.running;
+	}
+	return all;
+}
+
+static void print_one(const struct event *e, struct counts c, double at)
+{
+	double part = c.enabled ? 100.0 * c.running / c.enabled : 0;
+	/* What it would be, had it counted all the time */
+	__u64 value = c.running && c.running < c.enabled ?
+		(double)c.value * c.enabled / c.running : c.value;
+
+	if (format == CSV) {
+		if (at >= 0)
+			printf("%.3f,", at);
+		if (c.running)
+			printf("%llu", (unsigned long long)value);
+		printf(",%s,%llu,%.2f\n", e->name, (unsigned long long)c.running, part);
+	} else if (format == JSON) {
+		putchar('{');
+		if (at >= 0)
+			printf("\"time\": %.3f, ", at);
+		printf("\"event\": \"%s\", \"value\": ", e->name);
+		if (c.running)
+			printf("%llu", (unsigned long long)value);
+		else
+			fputs("null", stdout);
+		printf(", \"enabled\": %llu, \"running\": %llu}\n",
+		       (unsigned long long)c.enabled, (unsigned long long)c.running);
+	} else {
+		if (at >= 0)
+			printf("%10.3f", at);
+		if (c.running)
+			printf("%20llu  %s", (unsigned long long)value, e->name);
+		else
+			printf("%20s  %s", "not counted", e->name);
+		if (c.running && c.running < c.enabled)
+			printf("  (estimated: counted %.1f%% of the time)", part);
+		putchar('\n');
+	}
+}
+
+static void print_all(double at)
+{
+	int i;
+
+	for (i = 0; i < nr_events; i++) {
+		struct counts now = sum(i), c = now;
+
+		c.value -= before[i].value;
+		c.enabled -= before[i].enabled;
+		c.running -= before[i].running;
+		before[i] = now;
+		print_one(&events[i], c, at);
+	}
+	fflush(stdout);
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	stop = 1;
+}
+
+/* A child that waits for a byte before it becomes the program */
+static pid_t prepare(char **argv, int *go)
+{
+	int pipe_fds[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe2(pipe_fds, O_CLOEXEC))
+		die("pipe: %s", strerror(errno));
+	pid = fork();
+	if (pid < 0)
+		die("fork: %s", strerror(errno));
+	if (pid) {
+		close(pipe_fds[0]);
+		*go = pipe_fds[1];
+		return pid;
+	}
+	close(pipe_fds[1]);
+	if (read(pipe_fds[0], &byte, 1) == 1) {
+		execvp(argv[0], argv);
+		fprintf(stderr, "kpmu-stat: %s: %s\n", argv[0], strerror(errno));
+	}
+	_exit(127);
+}
+
+/* Until the program ends or a signal comes, printing on the way */
+static int watch(pid_t child, int go, int interval)
+{
+	double start = seconds(), next = start;
+	int status = 0;
+
+	if (child && write(go, "", 1) != 1)
+		die("the program is gone");
+	if (go >= 0)
+		close(go);
+	while (!stop) {
+		if (child && waitpid(child, &status, interval ? WNOHANG : 0) == child)
+			break;
+		if (!interval) {
+			if (!child)
+				pause();
+			continue;
+		}
+		next += interval / 1000.0;
+		while (!stop && seconds() < next) {
+			poll(NULL, 0, 1 + (next - seconds()) * 1000 / (child ? 10 : 1));
+			if (child && waitpid(child, &status, WNOHANG) == child)
+				goto out;
+		}
+		print_all(seconds() - start);
+	}
+out:
+	control(PERF_EVENT_IOC_DISABLE);
+	print_all(interval ? seconds() - start : -1);
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void usage(FILE *f)
+{
+	fputs("usage: kpmu-stat [-e EVENTS] [-I MS] [-x | -j] [-o FILE] COMMAND [ARGUMENT...]\n"
+	      "       kpmu-stat [...] -p PID | -a | -C CPUS [COMMAND [ARGUMENT...]]\n"
+	      "       kpmu-stat -l\n"
+	      "EVENTS: names with commas between, {a,b} is a group, :u :k :p; -l lists names\n", f);
+}
+
+int main(int argc, char **argv)
+{
+	const char *list = "cycles,instructions,branches,branch-misses", *cpus = NULL;
+	int opt, interval = 0, go = -1;
+	pid_t pid = 0, child = 0;
+	bool all = false;
+
+	while ((opt = getopt(argc, argv, "+e:I:p:aC:xjo:lh")) != -1) {
+		switch (opt) {
+		case 'e':
+			list = optarg;
+			break;
+		case 'I':
+			interval = atoi(optarg);
+			break;
+		case 'p':
+			pid = atoi(optarg);
+			break;
+		case 'a':
+			all = true;
+			break;
+		case 'C':
+			cpus = optarg;
+			break;
+		case 'x':
+			format = CSV;
+			break;
+		case 'j':
+			format = JSON;
+			break;
+		case 'o':
+			if (!freopen(optarg, "w", stdout))
+				die("%s: %s", optarg, strerror(errno));
+			break;
+		case 'l':
+			list_events();
+			return 0;
+		case 'h':
+			usage(stdout);
+			return 0;
+		default:
+			usage(stderr);
+			return 125;
+		}
+	}
+	nr_events = parse_events(list, events);
+	if (nr_events < 0)
+		return 125;
+	if (optind < argc)
+		child = prepare(argv + optind, &go);
+	else if (!pid && !all && !cpus)
+		return usage(stderr), 125;
+	if (all || cpus)
+		add_cpus(cpus);
+	else if (pid)
+		add_threads(pid);
+	else
+		add_target(child, -1);
+	open_all(child && !all && !cpus && !pid);
+	if (!child || all || cpus || pid)
+		control(PERF_EVENT_IOC_ENABLE);
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
+	return watch(child, go, interval);
+}
