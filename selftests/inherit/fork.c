@@ -221,6 +221,8 @@ TEST(shared_counters)
 		least = t.enabled < least ? t.enabled : least;
 	}
 	/* No more than there are counters, and those not idle */
+	if (route_is_native())		/* upstream's times are not so exact */
+		most += most / 10;
 	EXPECT_LE(running, most * counters_general());
 	EXPECT_GE(running, least * counters_general() * 9 / 10);
 }

@@ -26,11 +26,18 @@ static struct held {
 	pid_t pid;
 	int cpu;
 	uint64_t enabled, running;	/* as last read */
+	struct perf_event_mmap_page *page;
+	size_t mapped;		/* bytes */
 } held[NR_FDS];
+
+static void unmap(struct held *h);
 
 static void forget(struct held *h)
 {
+	if (any(2))
+		unmap(h);
 	close(h->fd);
+	unmap(h);
 	if (h->cpu_pinned)
 		__atomic_sub_fetch(&sh->cpu_pinned, 1, __ATOMIC_SEQ_CST);
 	*h = (struct held){ .fd = -1 };
@@ -84,6 +91,8 @@ static bool may_fail_so(int err)
 	       err == ENODEV || err == EOPNOTSUPP || err == ENOENT ||
 	       err == ENXIO || err == EBADF;
 }
+
+#include "places.h"
 
 static pid_t some_pid(void)
 {
@@ -334,8 +343,10 @@ static void chaos(bool may_be_killed)
 {
 	/* How often, of 100 */
 	static const struct { int share; void (*fn)(void); } what[] = {
-		{ 28, do_open }, { 14, do_close }, { 22, do_switch },
-		{ 22, do_read }, { 4, do_pass }, { 4, do_migrate },
+		{ 24, do_open }, { 12, do_close }, { 20, do_switch },
+		{ 19, do_read }, { 4, do_pass }, { 4, do_migrate },
+		{ 4, do_map }, { 3, do_read_page }, { 3, do_open_group },
+		{ 1, do_move },
 		{ 2, do_fork }, { 1, do_thread }, { 1, do_unload },
 		{ 1, do_native }, { 1, do_switch_all },
 	};

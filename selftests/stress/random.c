@@ -286,6 +286,7 @@ TEST_TIMEOUT(random, 7200)
 	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE,
 		  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(sh, MAP_FAILED);
+	make_groups();
 	run(_metadata, seconds);
 	for (i = 0; i < NR_ACTIONS; i++) {
 		printf("# %10ld %s\n", sh->done[i], names[i]);

@@ -17,6 +17,8 @@
 	X(switched_all) X(was_read) X(passed) X(received) X(migrated) X(forked)	\
 	X(execed) X(threads) X(unload_refused) X(native_won)	\
 	X(native_refused) X(native_software) X(hotplugged) X(killed)	\
+	X(mapped) X(unmapped) X(read_itself)			\
+	X(cgroup_opened) X(cgroup_moved)			\
 	X(exact_self) X(exact_other) X(waited_for_native)
 
 #define ACTION_ENUM(name) A_##name,
