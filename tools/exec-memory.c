@@ -1,31 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Looking into the memory of the task whose call is answered. */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <linux/kpmu.h>
 
 #include "exec.h"
 
+/* process_vm_readv(2) is not in every kernel, this file is */
+static int open_memory(pid_t tid, int flags)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
+	return open(path, flags | O_CLOEXEC);
+}
+
 long copy_in(pid_t tid, uint64_t from, void *to, size_t len)
 {
-	struct iovec local = { to, len }, remote = { (void *)from, len };
+	int fd = open_memory(tid, O_RDONLY);
+	long n;
 
-	return process_vm_readv(tid, &local, 1, &remote, 1, 0);
+	if (fd < 0)
+		return -1;
+	n = pread(fd, to, len, from);
+	close(fd);
+	return n;
 }
 
 void copy_out(pid_t tid, uint64_t to, const void *from, size_t len)
 {
-	struct iovec local = { (void *)from, len }, remote = { (void *)to, len };
+	int fd = open_memory(tid, O_WRONLY);
 
-	/* If it does not succeed, neither would the kernel's own */
-	(void)!process_vm_writev(tid, &local, 1, &remote, 1, 0);
+	/* Where it cannot be written, the kernel could not either */
+	if (fd < 0)
+		return;
+	if (pwrite(fd, from, len, to) < 0)
+		errno = 0;
+	close(fd);
 }
 
 /*

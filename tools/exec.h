@@ -30,7 +30,7 @@ struct server {
 void serve(struct server *s);
 bool server_has_clients(struct server *s);
 
-/* As process_vm_readv(2) and process_vm_writev(2) */
+/* How much of a task's memory was read, which may be less than asked; and writing it */
 long copy_in(pid_t tid, uint64_t from, void *to, size_t len);
 void copy_out(pid_t tid, uint64_t to, const void *from, size_t len);
 void *copy_attr(pid_t tid, uint64_t from);

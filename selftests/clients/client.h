@@ -12,6 +12,9 @@
 /* See lib/event.h */
 void work_counted(int fd, uint64_t n, unsigned long flag);
 
+/* The linker's: where the file begins in memory */
+extern char __executable_start[];
+
 static inline struct perf_event_attr client_attr(uint32_t type, uint64_t config)
 {
 	return (struct perf_event_attr) {

@@ -64,9 +64,10 @@ TEST(cpus_and_processes)
 	const char *got;
 	int status;
 
+	/* It may run on others */
 	got = run(STAT "-x -C 0,1 -e instructions " TINY, &status);
 	EXPECT_EQ(status, 0);
-	EXPECT_GT(atol(got), 400007);
+	EXPECT_GT(atol(got), 0);
 	got = run(STAT "-x -a -e instructions " TINY, &status);
 	EXPECT_EQ(status, 0);
 	EXPECT_GT(atol(got), 400007);
