@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct cgroup_subsys_state;
+struct pt_regs;
 struct perf_event;
 struct task_struct;
 struct vm_area_struct;
@@ -39,7 +40,9 @@ struct vm_area_struct;
 	X(perf_event_set_bpf_prog)		\
 	X(perf_event_query_prog_array)		\
 	X(build_id_parse)			\
-	X(build_id_parse_nofault)
+	X(build_id_parse_nofault)		\
+	X(__x64_sys_perf_event_open)		\
+	X(__ia32_sys_perf_event_open)
 
 #define KPMU_KSYM_ENUM(name) KSYM_##name,
 enum kpmu_ksym { KPMU_KSYMS(KPMU_KSYM_ENUM) KSYM_NR };
@@ -64,6 +67,7 @@ struct cgroup_subsys_state *kpmu_css_of_fd(int fd);
 u32 kpmu_build_id(struct vm_area_struct *vma, u8 *id);
 int kpmu_native_reserve(void);
 int kpmu_native_create_vpmu(void);
+long kpmu_native_open(const struct pt_regs *regs, bool compat);
 
 /* native.c */
 u32 kpmu_native_type(enum kpmu_ksym pmu);
