@@ -28,7 +28,7 @@ static int __init kpmu_init(void)
 	err = kpmu_ctxs_init();
 	if (err)
 		goto err_events;
-	err = kpmu_sources_init(kpmu_hit);
+	err = kpmu_sources_init(kpmu_hit, kpmu_event_time);
 	if (err)
 		goto err_ctxs;
 	err = kpmu_hooks_init();

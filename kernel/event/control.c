@@ -13,7 +13,7 @@ struct control {
 /* te and tr go on; only the count starts again */
 static void reset(struct kpmu_event *e)
 {
-	u64 count = kpmu_event_count(e, 0);
+	u64 count = kpmu_event_count(e);
 
 	e->hw.next -= count;
 	local64_sub(count, &e->hw.count);

@@ -126,7 +126,7 @@ bool kpmu_family_fold(struct kpmu_event *e)
 {
 	struct kpmu_family *f = e->family, *top = f->top;
 	struct kpmu_total t = {
-		.count = kpmu_event_count(e, 0),
+		.count = kpmu_event_count(e),
 		.enabled = e->clock.enabled,
 		.running = e->clock.running,
 	};

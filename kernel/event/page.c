@@ -63,7 +63,7 @@ static u32 write_count(struct kpmu_event *e)
 			p->pmc_width = width;
 		} else {
 			index = 0;
-			offset = kpmu_event_count(e, 0);
+			offset = kpmu_event_count(e);
 		}
 		p->index = index;
 		p->offset = offset;

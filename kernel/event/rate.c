@@ -154,7 +154,7 @@ static void look_at(struct kpmu_event *e)
 {
 	struct kpmu_sampling *s = e->sampling;
 	u64 now = kpmu_ctx_now(e->ctx), ns = now - s->looked;
-	u64 count = kpmu_event_count(e, 0), events = count - s->counted;
+	u64 count = kpmu_event_count(e), events = count - s->counted;
 
 	s->looked = now;
 	s->counted = count;

@@ -68,9 +68,9 @@ static u64 *put_id(u64 *p, const struct kpmu_event *e, u64 format)
 	return p;
 }
 
-static u64 *put_value(u64 *p, struct kpmu_event *e, u64 now)
+static u64 *put_value(u64 *p, struct kpmu_event *e)
 {
-	*p++ = kpmu_event_count(e, now);
+	*p++ = kpmu_event_count(e);
 	return p;
 }
 
@@ -80,10 +80,10 @@ static u64 *put_group(u64 *p, struct kpmu_event *leader, u64 format, u64 now)
 
 	*p++ = leader->group.nr;
 	p = put_times(p, leader, format, now);
-	p = put_value(p, leader, now);
+	p = put_value(p, leader);
 	p = put_id(p, leader, format);
 	kpmu_for_each_member(e, leader) {
-		p = put_value(p, e, now);
+		p = put_value(p, e);
 		p = put_id(p, e, format);
 	}
 	return p;
@@ -97,7 +97,7 @@ static void trace_reading(struct kpmu_event *e, u64 now)
 		return;
 	put_times(times, e, KPMU_FORMAT_TIME_ENABLED | KPMU_FORMAT_TIME_RUNNING,
 		  now);
-	trace_kpmu_read(e->id, kpmu_event_count(e, now), times[0], times[1]);
+	trace_kpmu_read(e->id, kpmu_event_count(e), times[0], times[1]);
 }
 
 /* Words written, 0 for end of file, -EAGAIN if there is not room enough */
@@ -118,7 +118,7 @@ static int read_owned(struct kpmu_ctx *ctx, void *data)
 			return -EAGAIN;
 		return put_group(p, e->leader, e->read_format, now) - r->buf;
 	}
-	p = put_value(p, e, now);
+	p = put_value(p, e);
 	p = put_times(p, e, e->read_format, now);
 	p = put_id(p, e, e->read_format);
 	return p - r->buf;
@@ -224,7 +224,7 @@ static bool read_count(struct kpmu_event *e, u64 *count)
 	here = READ_ONCE(e->ctx->cpu) == smp_processor_id() &&
 	       e->state != KPMU_ERROR;
 	if (here)
-		*count = kpmu_event_count(e, 0);
+		*count = kpmu_event_count(e);
 	local_irq_restore(flags);
 	return here;
 }

@@ -52,7 +52,7 @@ static struct kpmu_total own(struct kpmu_event *e)
 	u64 now = kpmu_ctx_now(e->ctx), passed = now - c->since;
 
 	return (struct kpmu_total){
-		.count = kpmu_event_count(e, now),
+		.count = kpmu_event_count(e),
 		.enabled = c->enabled + (c->is_enabled ? passed : 0),
 		.running = c->running + (c->is_running ? passed : 0),
 	};
@@ -116,7 +116,7 @@ static int child_owned(struct kpmu_event *child, void *data)
 	r->entry[i++].count += t.count;
 	if (r->group)
 		kpmu_for_each_member(e, child)
-			r->entry[i++].count += kpmu_event_count(e, 0);
+			r->entry[i++].count += kpmu_event_count(e);
 	return 0;
 }
 

@@ -63,7 +63,7 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 		return 0;
 	if (!(attr->flags & KPMU_ATTR_FREQ)) {
 		e->hw.period = attr->sample_period;
-	} else if (e->hw.source->read) {
+	} else if (!e->hw.source->clock) {
 		s->freq = attr->sample_freq;
 		e->hw.period = 1;
 	} else {

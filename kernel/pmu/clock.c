@@ -4,7 +4,8 @@
  * PERF_COUNT_SW_TASK_CLOCK.
  *
  * Both count the nanoseconds in which they run, which their context measures
- * anyway; so there is nothing to do for them at a switch, or ever.
+ * anyway; so there is nothing to do for them at a switch, or ever.  Whoever knows
+ * contexts also reads them.
  */
 #include "../abi/attr.h"
 #include "sources.h"
@@ -15,14 +16,16 @@ static int clock_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 	return kpmu_source_refuse(attr, why);
 }
 
-const struct kpmu_source kpmu_cpu_clock = {
+struct kpmu_source kpmu_cpu_clock = {
 	.name = "cpu_clock",
+	.clock = true,
 	.init = clock_init,
 	.set_period = kpmu_source_set_period,
 };
 
-const struct kpmu_source kpmu_task_clock = {
+struct kpmu_source kpmu_task_clock = {
 	.name = "task_clock",
+	.clock = true,
 	.init = clock_init,
 	.set_period = kpmu_source_set_period,
 };

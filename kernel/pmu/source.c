@@ -149,9 +149,11 @@ void kpmu_sources_cpu_up(int cpu)
 	kpmu_taps_cpu_up(cpu);
 }
 
-int __init kpmu_sources_init(kpmu_hit_fn hit)
+int __init kpmu_sources_init(kpmu_hit_fn hit, kpmu_time_fn time)
 {
 	kpmu_source_hit = hit;
+	kpmu_cpu_clock.read = time;
+	kpmu_task_clock.read = time;
 	return x86_start();
 }
 

@@ -124,6 +124,7 @@ struct kpmu_target {
  * @nmi: its overflows are NMIs
  * @both: exclude_user does not keep its hits out: they are the kernel's, even
  *	with registers of the user
+ * @clock: the event counts the time it ran, and hw->count is what to add
  * @init: check type and config of an attr, fill in an event's hw part.
  *	Task context.  0, -ENOENT (not mine, or no such event here), -EINVAL,
  *	-EOPNOTSUPP, -ENXIO; *@why then says more
@@ -132,9 +133,7 @@ struct kpmu_target {
  * @get: take the hardware for one more event, or what else gives its hits.  Task
  *	context, may sleep.  -EBUSY when somebody else holds it; *@why says more
  * @put: give it back.  Task context, may sleep
- * @read: bring hw->count up to date.  IRQs off, on the CPU where hw->idx is.
- *	NULL for a clock: the event counts the time it ran, and hw->count is
- *	what to add
+ * @read: bring hw->count up to date.  IRQs off, on the CPU where hw->idx is
  * @filter: SET_FILTER: let only hits that a filter of ftrace's grammar accepts come
  *	by.  *@tap becomes what hw->tap is to be from now on; what it was before
  *	goes to @unfilter.  Task context, may sleep.  -EINVAL for a bad filter,
@@ -155,6 +154,7 @@ struct kpmu_source {
 	const char *name;
 	bool nmi;
 	bool both;
+	bool clock;
 	int (*init)(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		    const char **why);
 	u32 (*needs)(const struct kpmu_hw *hw,
@@ -345,7 +345,10 @@ void kpmu_sources_show(struct seq_file *m);
  */
 typedef void (*kpmu_hit_fn)(const void *tap, u64 nr, struct kpmu_hit *hit);
 
-int kpmu_sources_init(kpmu_hit_fn hit);
+/* Who knows how long an event has run, which is what a clock counts */
+typedef u64 (*kpmu_time_fn)(struct kpmu_hw *hw);
+
+int kpmu_sources_init(kpmu_hit_fn hit, kpmu_time_fn time);
 void kpmu_sources_exit(void);
 
 #endif

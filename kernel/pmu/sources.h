@@ -5,8 +5,8 @@
 
 #include "source.h"
 
-extern const struct kpmu_source kpmu_cpu_clock;
-extern const struct kpmu_source kpmu_task_clock;
+extern struct kpmu_source kpmu_cpu_clock;
+extern struct kpmu_source kpmu_task_clock;
 extern const struct kpmu_source kpmu_software;
 extern const struct kpmu_source kpmu_tracepoint;
 extern const struct kpmu_source kpmu_kprobe;

@@ -56,9 +56,9 @@ static u64 *put_id(u64 *p, const struct kpmu_event *e, u64 format)
 /* @of's own count is what it was at its overflow */
 static u64 count_of(struct kpmu_event *e, const struct kpmu_event *of)
 {
-	if (e == of && e->hw.source->read)
+	if (e == of && !e->hw.source->clock)
 		return local64_read(&e->hw.count);
-	return kpmu_event_count(e, 0);
+	return kpmu_event_count(e);
 }
 
 static void put_words(struct kpmu_record *r, const u64 *words, const u64 *end)

@@ -254,16 +254,11 @@ static inline void kpmu_ctx_tick(struct kpmu_ctx *ctx, u64 clock)
 void kpmu_clock_set(struct kpmu_clock *c, u64 now, bool enabled, bool running);
 void kpmu_group_clocks(struct kpmu_event *leader, u64 now);
 
-u64 kpmu_event_time(const struct kpmu_event *e, u64 now);
+u64 kpmu_event_time(struct kpmu_hw *hw);
 
-/*
- * An event's count.  @now is the context's time if the caller has asked for it
- * already, else 0.  The context's owner.
- */
-static __always_inline u64 kpmu_event_count(struct kpmu_event *e, u64 now)
+/* An event's count, for the context's owner */
+static __always_inline u64 kpmu_event_count(struct kpmu_event *e)
 {
-	if (unlikely(!e->hw.source->read))
-		return kpmu_event_time(e, now);
 	return e->hw.source->read(&e->hw);
 }
 

@@ -55,18 +55,18 @@ void kpmu_group_clocks(struct kpmu_event *leader, u64 now)
 
 /**
  * kpmu_event_time() - the count of an event that counts the time it runs
- * @e: the event
- * @now: the context's time, 0 if the caller does not know it
+ * @hw: the event's part of its source, a clock
  *
  * Context: the context's owner.
  * Return: ns.
  */
-u64 kpmu_event_time(const struct kpmu_event *e, u64 now)
+u64 kpmu_event_time(struct kpmu_hw *hw)
 {
+	const struct kpmu_event *e = container_of(hw, struct kpmu_event, hw);
 	const struct kpmu_clock *c = &e->clock;
-	u64 count = c->running + local64_read(&e->hw.count);
+	u64 count = c->running + local64_read(&hw->count);
 
 	if (!c->is_running)
 		return count;
-	return count + (now ?: kpmu_ctx_now(e->ctx)) - c->since;
+	return count + kpmu_ctx_now(e->ctx) - c->since;
 }
