@@ -13,6 +13,7 @@
 ## make modules      build kpmu.ko for all stock kernels (build/NAME/kpmu.ko)
 ## make module K=6.1 build it for one; KDIR=tree KERNEL=vmlinuz K=given for yours
 ## make selftests    build the test programs
+## make tools        build libkpmu-preload.so, kpmu-exec, kpmu-stat (build/tools)
 ## make deps         install what the build needs (Debian, root)
 ## make clean        remove build/; caches outside the checkout stay
 
@@ -29,7 +30,9 @@ module:
 	@qemu/module.sh $(K)
 modules:
 	@for k in $(KERNELS); do qemu/module.sh $$k || exit 1; done
-selftests:
+tools:
+	@$(MAKE) -s -C tools
+selftests: tools
 	@$(MAKE) -s -C selftests
 demo: deps module selftests
 	@qemu/run.sh -k $(K) -s 1 -f build/selftests/demo_demo demo_demo
@@ -56,4 +59,4 @@ clean:
 	rm -rf build
 
 .PHONY: help module modules selftests demo bench check layers conformance deps
-.PHONY: shell test test-debug stress clean
+.PHONY: tools shell test test-debug stress clean

@@ -48,8 +48,13 @@ static int __init kpmu_init(void)
 	err = kpmu_chardev_init();
 	if (err)
 		goto err_debugfs;
+	err = kpmu_redirect_init();
+	if (err)
+		goto err_chardev;
 	return 0;
 
+err_chardev:
+	kpmu_chardev_exit();
 err_debugfs:
 	kpmu_debugfs_exit();
 	kpmu_sysfs_exit();
@@ -68,12 +73,14 @@ err_events:
 
 static void __exit kpmu_exit(void)
 {
+	kpmu_redirect_exit();
 	kpmu_chardev_exit();
 	kpmu_debugfs_exit();
 	kpmu_sysfs_exit();
 	kpmu_sysctl_exit();
 	kpmu_hooks_exit();
 	kpmu_rates_exit();
+	kpmu_traps_exit();
 	kpmu_sources_exit();
 	kpmu_ctxs_exit();
 	kpmu_events_exit();

@@ -36,12 +36,28 @@ programs()
 		for f in "$bin"/$p; do
 			[ -f "$f" ] || continue
 			f=${f##*/}
-			case $f in bench_*|demo_*) continue ;; esac	# no tests
+			case $f in bench_*|demo_*|client_*) continue ;; esac	# no tests
 			[ ${#wanted[@]} -eq 0 ] ||
 				[[ " ${wanted[*]} " = *" $f "* ]] || continue
 			echo "$f"
 		done
 	done | sort -u
+}
+
+# files_of PROGRAM - what else it needs in the guest, from topic/name.files: a file
+# of ours in each line; with "libs" before it, the libraries it is linked to as well
+files_of()
+{
+	local list=$here/${1/_//}.files what file
+	[ -e "$list" ] || return 0
+	grep -v '^#' "$list" | while read -r what file; do
+		if [ -z "$file" ]; then
+			echo "$KPMU_TOP/$what"
+			continue
+		fi
+		echo "$KPMU_TOP/$file"
+		ldd "$KPMU_TOP/$file" | grep -oE '/[^ ]*' | sed 's|$|:/lib/|'
+	done
 }
 
 # boot NAME KERNEL OPTIONS PROGRAM... - one guest
@@ -50,7 +66,10 @@ boot()
 	local name=$1 kernel=$2 options=$3 out p f s rc=0 start=$SECONDS
 	shift 3
 	local files=(-f "$here/guest.sh" -f "$here/native-differs")
-	for p; do files+=(-f "$bin/$p"); done
+	for p; do
+		files+=(-f "$bin/$p")
+		while read -r f; do files+=(-f "$f"); done < <(files_of "$p")
+	done
 	out=$log/$name-$kernel.tap
 	# shellcheck disable=SC2086
 	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -t 600 $options "${files[@]}" \

@@ -9,6 +9,7 @@
 #include <linux/ftrace.h>
 #include <linux/kallsyms.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/seq_file.h>
 #include <linux/string.h>
@@ -16,23 +17,24 @@
 #include "compat.h"
 #include "hook.h"
 
-static struct kpmu_divert *diverts;
-static int nr_diverts;
+static DEFINE_MUTEX(lock);
+static LIST_HEAD(sets);
 
 /* As with hooks, an address learns its name when it is first called */
-static struct kpmu_divert *divert_of(unsigned long ip)
+static struct kpmu_divert *divert_of(struct kpmu_diverts *set, unsigned long ip)
 {
+	struct kpmu_divert *table = set->table;
 	char name[KSYM_SYMBOL_LEN];
 	int i;
 
-	for (i = 0; i < nr_diverts; i++)
-		if (READ_ONCE(diverts[i].ip) == ip)
-			return &diverts[i];
+	for (i = 0; i < set->n; i++)
+		if (READ_ONCE(table[i].ip) == ip)
+			return &table[i];
 	sprint_symbol_no_offset(name, ip);
-	for (i = 0; i < nr_diverts; i++) {
-		if (!strcmp(diverts[i].func, name)) {
-			WRITE_ONCE(diverts[i].ip, ip);
-			return &diverts[i];
+	for (i = 0; i < set->n; i++) {
+		if (!strcmp(table[i].func, name)) {
+			WRITE_ONCE(table[i].ip, ip);
+			return &table[i];
 		}
 	}
 	return NULL;
@@ -46,7 +48,7 @@ static void notrace divert_entry(unsigned long ip, unsigned long parent_ip,
 	/* The replacement calls the function itself */
 	if (within_module(parent_ip, THIS_MODULE))
 		return;
-	d = divert_of(ip);
+	d = divert_of(container_of(ops, struct kpmu_diverts, ops), ip);
 	if (!d)
 		return;
 	atomic_inc(&d->running);
@@ -54,73 +56,83 @@ static void notrace divert_entry(unsigned long ip, unsigned long parent_ip,
 	kpmu_ftrace_set_ip(fregs, (unsigned long)d->instead);
 }
 
-static struct ftrace_ops divert_ops = {
-	.func = divert_entry,
-	.flags = FTRACE_OPS_FL_IPMODIFY,
-};
-
 /**
  * kpmu_diverts_register() - put functions in the place of others
- * @table: the functions, must stay; .ok tells afterwards which are diverted
- * @n: its rows
+ * @set: the functions, must stay; .ok tells afterwards which are diverted
  *
  * Context: may sleep.
  * Return: 0 if every function that this kernel has is diverted, else an error;
  * then none is.
  */
-int kpmu_diverts_register(struct kpmu_divert *table, int n)
+int kpmu_diverts_register(struct kpmu_diverts *set)
 {
+	struct kpmu_divert *table = set->table;
 	int i, err, any = 0;
 
-	diverts = table;
-	nr_diverts = n;
-	for (i = 0; i < n; i++) {
-		table[i].ok = !ftrace_set_filter(&divert_ops, (char *)table[i].func,
+	set->ops = (struct ftrace_ops) {
+		.func = divert_entry,
+		.flags = FTRACE_OPS_FL_IPMODIFY,
+	};
+	for (i = 0; i < set->n; i++) {
+		table[i].ok = !ftrace_set_filter(&set->ops, (char *)table[i].func,
 						 strlen(table[i].func), 0);
 		any |= table[i].ok;
 	}
-	err = any ? register_ftrace_function(&divert_ops) : -ENOENT;
+	err = any ? register_ftrace_function(&set->ops) : -ENOENT;
 	if (err) {
-		ftrace_free_filter(&divert_ops);
-		for (i = 0; i < n; i++)
+		ftrace_free_filter(&set->ops);
+		for (i = 0; i < set->n; i++)
 			table[i].ok = false;
+		return err;
 	}
-	return err;
+	mutex_lock(&lock);
+	list_add_tail(&set->node, &sets);
+	mutex_unlock(&lock);
+	return 0;
 }
 
 /**
  * kpmu_diverts_show() - their rows of the caps file
  * @m: where to print
- */
-void kpmu_diverts_show(struct seq_file *m)
-{
-	int i;
-
-	for (i = 0; i < nr_diverts; i++)
-		seq_printf(m, "%-26s %-8s %s (%ld calls)\n", diverts[i].func,
-			   diverts[i].ok ? "ok" : "missing", diverts[i].feature,
-			   atomic_long_read(&diverts[i].hits));
-}
-
-/**
- * kpmu_diverts_unregister() - end all of them, and wait for calls under way
  *
  * Context: may sleep.
  */
-void kpmu_diverts_unregister(void)
+void kpmu_diverts_show(struct seq_file *m)
+{
+	struct kpmu_diverts *set;
+	struct kpmu_divert *d;
+
+	mutex_lock(&lock);
+	list_for_each_entry(set, &sets, node)
+		for (d = set->table; d < set->table + set->n; d++)
+			seq_printf(m, "%-26s %-8s %s (%ld calls)\n", d->func,
+				   d->ok ? "ok" : "missing", d->feature,
+				   atomic_long_read(&d->hits));
+	mutex_unlock(&lock);
+}
+
+/**
+ * kpmu_diverts_unregister() - end a set, and wait for calls under way
+ * @set: from kpmu_diverts_register(), successful or not
+ *
+ * Context: may sleep.
+ */
+void kpmu_diverts_unregister(struct kpmu_diverts *set)
 {
 	int i, any = 0;
 
-	for (i = 0; i < nr_diverts; i++)
-		any |= diverts[i].ok;
+	for (i = 0; i < set->n; i++)
+		any |= set->table[i].ok;
 	if (!any)
 		return;
-	unregister_ftrace_function(&divert_ops);
-	ftrace_free_filter(&divert_ops);
-	for (i = 0; i < nr_diverts; i++)
-		while (atomic_read(&diverts[i].running))
+	mutex_lock(&lock);
+	list_del(&set->node);
+	mutex_unlock(&lock);
+	unregister_ftrace_function(&set->ops);
+	ftrace_free_filter(&set->ops);
+	for (i = 0; i < set->n; i++)
+		while (atomic_read(&set->table[i].running))
 			msleep(20);
 	/* The last instructions of a replacement, after it said it was done */
 	synchronize_rcu_tasks();
-	nr_diverts = 0;
 }

@@ -6,7 +6,9 @@
 #include <linux/ftrace.h>
 #include <linux/types.h>
 
-struct ftrace_regs;
+#include <linux/ftrace.h>
+#include <linux/list.h>
+
 struct seq_file;
 struct tracepoint;
 
@@ -79,8 +81,22 @@ struct kpmu_divert {
 	unsigned long ip;
 };
 
-int kpmu_diverts_register(struct kpmu_divert *diverts, int n);
-void kpmu_diverts_unregister(void);
+/**
+ * struct kpmu_diverts - functions that are diverted together
+ * @table: the functions
+ * @n: its rows
+ * @ops: ours
+ * @node: ours
+ */
+struct kpmu_diverts {
+	struct kpmu_divert *table;
+	int n;
+	struct ftrace_ops ops;
+	struct list_head node;
+};
+
+int kpmu_diverts_register(struct kpmu_diverts *set);
+void kpmu_diverts_unregister(struct kpmu_diverts *set);
 void kpmu_diverts_show(struct seq_file *m);
 
 /**

@@ -77,6 +77,7 @@ bool kpmu_ksym_optional(enum kpmu_ksym sym)
 {
 	return sym == KSYM_perf_create_mediated_pmu ||
 	       sym == KSYM_nr_mediated_pmu_vms ||
+	       sym == KSYM___ia32_sys_perf_event_open ||
 	       sym == KSYM_build_id_parse_nofault;
 }
 
@@ -233,6 +234,21 @@ int kpmu_native_reserve(void)
 int kpmu_native_create_vpmu(void)
 {
 	return kpmu_ksym_call(KSYM_perf_create_mediated_pmu, 0, 0, 0, 0);
+}
+
+/**
+ * kpmu_native_open() - the kernel's own perf_event_open(2)
+ * @regs: what the system call was made with
+ * @compat: by a program of 32 bits
+ *
+ * Context: task, may sleep; only in the place of that function.
+ * Return: what the system call returns.
+ */
+long kpmu_native_open(const struct pt_regs *regs, bool compat)
+{
+	return kpmu_ksym_call(compat ? KSYM___ia32_sys_perf_event_open :
+				       KSYM___x64_sys_perf_event_open,
+			      (unsigned long)regs, 0, 0, 0);
 }
 
 /**

@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct cgroup_subsys_state;
+struct pt_regs;
 struct task_struct;
 struct vm_area_struct;
 
@@ -35,7 +36,9 @@ struct vm_area_struct;
 	X(ftrace_find_event)			\
 	X(trace_event_sem)			\
 	X(build_id_parse)			\
-	X(build_id_parse_nofault)
+	X(build_id_parse_nofault)		\
+	X(__x64_sys_perf_event_open)		\
+	X(__ia32_sys_perf_event_open)
 
 #define KPMU_KSYM_ENUM(name) KSYM_##name,
 enum kpmu_ksym { KPMU_KSYMS(KPMU_KSYM_ENUM) KSYM_NR };
@@ -64,5 +67,6 @@ u32 kpmu_native_type(enum kpmu_ksym pmu);
 struct perf_event;
 int kpmu_native_filter(struct perf_event *event, u64 id, char *filter);
 bool kpmu_tracepoint_is_open(u64 id);
+long kpmu_native_open(const struct pt_regs *regs, bool compat);
 
 #endif

@@ -20,17 +20,35 @@ static uint gid;
 module_param(gid, uint, 0444);
 MODULE_PARM_DESC(gid, "group of /dev/kpmu (default 0)");
 
-static long dev_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+static long open_self(void __user *arg)
 {
 	struct kpmu_open args;
 
+	if (copy_from_user(&args, arg, sizeof(args)))
+		return -EFAULT;
+	if (args.reserved)
+		return -EINVAL;
+	return kpmu_dev_open_event(&args, current);
+}
+
+static long open_for(void __user *arg)
+{
+	struct kpmu_open_for args;
+
+	if (copy_from_user(&args, arg, sizeof(args)))
+		return -EFAULT;
+	if (args.reserved || args.open.reserved)
+		return -EINVAL;
+	return kpmu_dev_open_for(&args);
+}
+
+static long dev_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
 	switch (cmd) {
 	case KPMU_IOC_OPEN:
-		if (copy_from_user(&args, (void __user *)arg, sizeof(args)))
-			return -EFAULT;
-		if (args.reserved)
-			return -EINVAL;
-		return kpmu_dev_open_event(&args);
+		return open_self((void __user *)arg);
+	case KPMU_IOC_OPEN_FOR:
+		return open_for((void __user *)arg);
 	case KPMU_IOC_TASK_ENABLE:
 		kpmu_owner_control(KPMU_OP_ENABLE);
 		return 0;

@@ -6,14 +6,20 @@
 #include <linux/fs.h>
 
 struct attribute_group;
+struct kpmu_attr;
 struct kpmu_event;
 struct kpmu_file;
 struct vm_area_struct;
 struct kpmu_open;
+struct kpmu_open_for;
+struct task_struct;
 
 extern const struct file_operations kpmu_event_fops;
 
-long kpmu_dev_open_event(const struct kpmu_open *args);
+long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *who);
+long kpmu_dev_open_for(const struct kpmu_open_for *args);
+int kpmu_dev_permit_task(const struct kpmu_attr *attr, struct task_struct *task,
+			 struct task_struct *who, const char **why);
 struct kpmu_event *kpmu_event_of_file(struct file *file);
 void kpmu_event_close(struct kpmu_event *e);
 void kpmu_event_unhook(struct kpmu_event *e);
@@ -30,6 +36,8 @@ int kpmu_sysfs_init(void);
 void kpmu_sysfs_exit(void);
 int kpmu_chardev_init(void);
 void kpmu_chardev_exit(void);
+int kpmu_redirect_init(void);
+void kpmu_redirect_exit(void);
 int kpmu_sysctl_init(void);
 void kpmu_sysctl_exit(void);
 void kpmu_debugfs_init(void);

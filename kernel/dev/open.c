@@ -88,6 +88,10 @@ static int make_event(struct kpmu_request *r)
 	err = check_rules(r, KPMU_ATTR_SUPPORT);
 	if (err)
 		return err;
+	if (r->attr.flags & KPMU_ATTR_SIGTRAP && !r->task) {
+		r->why = "sigtrap is for the events of a task";
+		return -EINVAL;
+	}
 	/* Looks at a file of /proc, with no lock of a task held */
 	if (r->attr.flags & KPMU_ATTR_NAMESPACES)
 		kpmu_side_namespaces_setup();
@@ -98,6 +102,8 @@ static int make_event(struct kpmu_request *r)
 		r->event = NULL;
 		return err;
 	}
+	if (r->who != current)
+		kpmu_sampling_for(r->event, r->who);
 	err = kpmu_target_attach(r);
 	if (err) {
 		kpmu_event_put(r->event);
@@ -133,7 +139,7 @@ static int make_file(struct kpmu_request *r)
 		return PTR_ERR(file);
 	}
 	r->id = r->event->id;
-	kpmu_owner_set(r->event);
+	kpmu_owner_set(r->event, r->who);
 	/* From here on the event is its fd's, which another thread may close */
 	fd_install(r->fd, file);
 	return 0;
@@ -179,13 +185,14 @@ static long open_event(struct kpmu_request *r)
 /**
  * kpmu_dev_open_event() - what KPMU_IOC_OPEN does
  * @args: the arguments
+ * @who: the task that opens the event, held; current has its credentials now
  *
  * Context: task, may sleep.
  * Return: the new fd, or an errno of perf_event_open(2).
  */
-long kpmu_dev_open_event(const struct kpmu_open *args)
+long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *who)
 {
-	struct kpmu_request r = { .args = args, .why = "" };
+	struct kpmu_request r = { .args = args, .who = who, .why = "" };
 	long ret;
 
 	ret = open_event(&r);

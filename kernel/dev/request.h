@@ -14,12 +14,13 @@ struct task_struct;
 /**
  * struct kpmu_request - a call of perf_event_open(2)
  * @args: its arguments
+ * @who: the task that asks, held; mostly current
  * @attr: the attr, copied
  * @plain: the attr asks for nothing that has rules
  * @group_file: file of group_fd, held
  * @leader: the event that group_fd names, if a group is meant
  * @output: the same, if its ring is meant
- * @task: what is to be counted: a task, held if it is not current;
+ * @task: what is to be counted: a task, held if it is not @who;
  * @css: or a cgroup, held; or else a CPU
  * @event: the new event
  * @fd: its fd, reserved
@@ -28,6 +29,7 @@ struct task_struct;
  */
 struct kpmu_request {
 	const struct kpmu_open *args;
+	struct task_struct *who;
 	struct kpmu_attr attr;
 	bool plain;
 	struct file *group_file;

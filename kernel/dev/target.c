@@ -6,6 +6,7 @@
 #include <linux/cgroup.h>
 #include <linux/cpumask.h>
 #include <linux/pid.h>
+#include <linux/pid_namespace.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 
@@ -23,23 +24,27 @@
 
 /**
  * kpmu_target_task() - the task that pid names
- * @r: the open; its task is held afterwards, unless it is current
+ * @r: the open; its task is held afterwards, unless it is who asks
  *
  * Context: task.
  * Return: 0, also when pid names none; -ESRCH.
  */
 int kpmu_target_task(struct kpmu_request *r)
 {
+	struct pid_namespace *ns;
+
 	if (r->args->pid == -1 || r->args->flags & PERF_FLAG_PID_CGROUP)
 		return 0;
 	if (!r->args->pid) {
-		r->task = current;
+		r->task = r->who;
 		return 0;
 	}
 	rcu_read_lock();
-	r->task = pid_task(find_vpid(r->args->pid), PIDTYPE_PID);
-	/* We stay ourselves, by whatever name we were called */
-	if (r->task && r->task != current)
+	ns = task_active_pid_ns(r->who);
+	if (ns)
+		r->task = pid_task(find_pid_ns(r->args->pid, ns), PIDTYPE_PID);
+	/* Who asks stays itself, by whatever name it was called */
+	if (r->task && r->task != r->who)
 		get_task_struct(r->task);
 	rcu_read_unlock();
 	return r->task ? 0 : -ESRCH;
@@ -199,13 +204,13 @@ static int attach_to_task(struct kpmu_request *r)
 	int err;
 
 	/* Oneself one may always watch, and is not becoming somebody else */
-	if (r->task == current)
+	if (r->task == current && r->who == current)
 		return attach(r);
 	/* What another task may become by exec must not slip in between */
 	err = down_read_interruptible(lock);
 	if (err)
 		return err;
-	err = kpmu_permit(KPMU_PERMIT_TASK, &r->attr, r->task, &r->why) ?:
+	err = kpmu_dev_permit_task(&r->attr, r->task, r->who, &r->why) ?:
 	      attach(r);
 	up_read(lock);
 	return err;
@@ -245,7 +250,7 @@ int kpmu_target_attach(struct kpmu_request *r)
  */
 void kpmu_target_put(struct kpmu_request *r)
 {
-	if (r->task && r->task != current)
+	if (r->task && r->task != r->who)
 		put_task_struct(r->task);
 	if (r->css)
 		css_put(r->css);

@@ -67,7 +67,7 @@ static const struct flag_row flag_rows[KPMU_ATTR_NR_FLAGS] = {
 	[34] = { "build_id" },
 	[35] = { "inherit_thread", KPMU_ATTR_INHERIT },
 	[36] = { "remove_on_exec", 0, KPMU_ATTR_ENABLE_ON_EXEC },
-	[37] = { "sigtrap", KPMU_ATTR_REMOVE_ON_EXEC, 0, true },
+	[37] = { "sigtrap", KPMU_ATTR_REMOVE_ON_EXEC },
 	[38] = { "defer_callchain", 0, 0, true },
 	[39] = { "defer_output", 0, 0, true },
 };

@@ -157,12 +157,15 @@ bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 		kpmu_rate_adjust(e, hit->period);
 	if (unlikely(last_one(s))) {
 		s->stopped = true;
-		halt = true;
 		atomic_or(TELL_STOP | TELL_WAKE | TELL_HUP, &s->what);
+		if (s->trap)
+			kpmu_trap(e, hit);
 		recorder->sample(e, hit);
 		irq_work_queue(&s->notify);
 		return true;
 	}
+	if (unlikely(s->trap))
+		kpmu_trap(e, hit);
 	recorder->sample(e, hit);
 	if (root->fasync)
 		kpmu_notify(root);

@@ -32,17 +32,18 @@ static struct bucket *bucket_of(u64 key)
 }
 
 /**
- * kpmu_owner_set() - the event is current's
+ * kpmu_owner_set() - say whose the event is
  * @e: the event, attached
+ * @who: the task that opens it
  *
  * Context: task.
  */
-void kpmu_owner_set(struct kpmu_event *e)
+void kpmu_owner_set(struct kpmu_event *e, const struct task_struct *who)
 {
 	struct bucket *b;
 
-	e->owner = key_of(current);
-	if (e->ctx->task == current)
+	e->owner = key_of(who);
+	if (e->ctx->task == who)
 		return;			/* found through its context */
 	b = bucket_of(e->owner);
 	spin_lock(&b->lock);

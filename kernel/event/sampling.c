@@ -44,7 +44,13 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 	s->sample_type = attr->sample_type;
 	s->regs_user = attr->sample_regs_user;
 	s->regs_intr = attr->sample_regs_intr;
-	s->sig_data = attr->sig_data;
+	if (attr->flags & KPMU_ATTR_SIGTRAP) {
+		s->trap = kpmu_trap_new(attr->type, attr->sig_data);
+		if (!s->trap) {
+			kmem_cache_free(cache, s);
+			return -ENOMEM;
+		}
+	}
 	s->stack_user = attr->sample_stack_user;
 	s->max_stack = attr->sample_max_stack ?: KPMU_MAX_STACK;
 	if (!(attr->flags & KPMU_ATTR_WATERMARK))
@@ -70,6 +76,28 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 }
 
 /**
+ * kpmu_sampling_for() - the records are for the eyes of another task than current
+ * @e: the event, attached to nothing yet
+ * @who: the task
+ *
+ * Context: task.
+ */
+void kpmu_sampling_for(struct kpmu_event *e, struct task_struct *who)
+{
+	struct pid_namespace *ns;
+
+	if (!e->sampling)
+		return;
+	rcu_read_lock();
+	ns = task_active_pid_ns(who);
+	if (ns) {		/* it is not gone */
+		put_pid_ns(e->sampling->ns);
+		e->sampling->ns = get_pid_ns(ns);
+	}
+	rcu_read_unlock();
+}
+
+/**
  * kpmu_sampling_blank() - memory for kpmu_sampling_clone()
  *
  * Context: any but NMI, with no raw spinlock held.
@@ -80,8 +108,13 @@ struct kpmu_sampling *kpmu_sampling_blank(void)
 	struct kpmu_sampling *s = kmem_cache_alloc(cache,
 						   GFP_ATOMIC | __GFP_NOWARN);
 
-	if (s)
-		s->ns = NULL;
+	if (!s)
+		return NULL;
+	s->ns = NULL;
+	if (!kpmu_trap_blank(&s->trap)) {
+		kmem_cache_free(cache, s);
+		return NULL;
+	}
 	return s;
 }
 
@@ -95,11 +128,13 @@ struct kpmu_sampling *kpmu_sampling_blank(void)
 void kpmu_sampling_clone(struct kpmu_sampling *s,
 			 const struct kpmu_sampling *from)
 {
+	struct kpmu_trap *trap = kpmu_trap_clone(s->trap, from->trap);
+
 	memset(s, 0, sizeof(*s));
+	s->trap = trap;
 	s->sample_type = from->sample_type;
 	s->regs_user = from->regs_user;
 	s->regs_intr = from->regs_intr;
-	s->sig_data = from->sig_data;
 	s->stack_user = from->stack_user;
 	s->max_stack = from->max_stack;
 	s->wakeup_events = from->wakeup_events;
@@ -120,6 +155,7 @@ void kpmu_sampling_free(struct kpmu_sampling *s)
 		return;
 	if (s->ns)
 		put_pid_ns(s->ns);
+	kpmu_trap_put(s->trap);
 	kmem_cache_free(cache, s);
 }
 

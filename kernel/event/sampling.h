@@ -14,6 +14,7 @@
 
 #include "event.h"
 
+struct kpmu_trap;
 struct pid_namespace;
 
 /**
@@ -37,7 +38,7 @@ struct kpmu_timer {
  * @sample_type: KPMU_SAMPLE_*, the fields of its samples
  * @regs_user: mask of user registers in a sample
  * @regs_intr: mask of registers at the overflow in a sample
- * @sig_data: of the attr, for sigtrap
+ * @trap: for sigtrap, else NULL
  * @stack_user: bytes of user stack in a sample
  * @wakeup_events: wake after so many samples; 0 with attr.watermark
  * @max_stack: frames of a call chain at most
@@ -68,7 +69,7 @@ struct kpmu_sampling {
 	u64 sample_type;
 	u64 regs_user;
 	u64 regs_intr;
-	u64 sig_data;
+	struct kpmu_trap *trap;
 	u32 stack_user;
 	u32 wakeup_events;
 	u16 max_stack;
@@ -151,15 +152,28 @@ void kpmu_overflow_setup(struct kpmu_event *e);
 bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit);
 int kpmu_event_refresh(struct kpmu_event *e, int n);
 
-/* It has nothing to do with its context's side-band any more */
+/* trap.c */
+struct kpmu_trap *kpmu_trap_new(u32 type, u64 data);
+bool kpmu_trap_blank(struct kpmu_trap **t);
+struct kpmu_trap *kpmu_trap_clone(struct kpmu_trap *t,
+				  const struct kpmu_trap *from);
+void kpmu_trap_end(struct kpmu_trap *t);
+void kpmu_trap_put(struct kpmu_trap *t);
+void kpmu_trap(struct kpmu_event *e, const struct kpmu_hit *hit);
+void kpmu_traps_exit(void);
+
+/* It has nothing to do any more with what happens in its context */
 static inline void kpmu_side_leave(struct kpmu_event *e)
 {
-	if (e->sampling)
-		hlist_del_init(&e->sampling->side);
+	if (!e->sampling)
+		return;
+	hlist_del_init(&e->sampling->side);
+	kpmu_trap_end(e->sampling->trap);
 }
 
 /* sampling.c */
 int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr);
+void kpmu_sampling_for(struct kpmu_event *e, struct task_struct *who);
 struct kpmu_sampling *kpmu_sampling_blank(void);
 void kpmu_sampling_clone(struct kpmu_sampling *s,
 			 const struct kpmu_sampling *from);

@@ -44,10 +44,35 @@ struct kpmu_open {
 #define KPMU_IOC_TASK_ENABLE	_IO('K', 0x41)
 #define KPMU_IOC_TASK_DISABLE	_IO('K', 0x42)
 
+/**
+ * struct kpmu_open_for - open an event on behalf of another task
+ * @open: as for KPMU_IOC_OPEN.  pid is a number of the other task's pid namespace,
+ *	0 itself.  attr, group_fd and, with PERF_FLAG_PID_CGROUP, pid are the
+ *	caller's: its memory, its fds
+ * @tid: the other task, a thread id of the caller's pid namespace
+ * @reserved: must be 0
+ */
+struct kpmu_open_for {
+	struct kpmu_open open;
+	__s32 tid;
+	__u32 reserved;
+};
+
+/*
+ * For supervisors who serve perf_event_open(2) to others, by seccomp or ptrace.
+ * The new fd is the caller's, to be handed on.  Two checks, both must hold: the caller
+ * may attach to the task with ptrace(2), else EPERM; and what perf asks of who
+ * opens an event is asked of the task.  So nobody gets by it what one of both could
+ * not get without.  ESRCH if there is no such task.
+ */
+#define KPMU_IOC_OPEN_FOR	_IOW('K', 0x43, struct kpmu_open_for)
+
 #ifdef __cplusplus
 static_assert(sizeof(struct kpmu_open) == 32, "kpmu ABI");
+static_assert(sizeof(struct kpmu_open_for) == 40, "kpmu ABI");
 #else
 _Static_assert(sizeof(struct kpmu_open) == 32, "kpmu ABI");
+_Static_assert(sizeof(struct kpmu_open_for) == 40, "kpmu ABI");
 #endif
 
 #endif

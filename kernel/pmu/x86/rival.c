@@ -28,6 +28,8 @@ static struct kpmu_divert rivals[] = {
 	  .feature = "guests with a vPMU of their own" },
 };
 
+static struct kpmu_diverts rival_set = { .table = rivals };
+
 /* In the place of x86_reserve_hardware() */
 static int reserve_hardware(void)
 {
@@ -116,11 +118,11 @@ bool x86_guarded(void)
  */
 void __init x86_rivals_init(void)
 {
-	int n = kpmu_ksym_has(KSYM_perf_create_mediated_pmu) ? 2 : 1;
 	int err = -ENOENT;
 
+	rival_set.n = kpmu_ksym_has(KSYM_perf_create_mediated_pmu) ? 2 : 1;
 	if (kpmu_ksym_has(KSYM_x86_reserve_hardware))
-		err = kpmu_diverts_register(rivals, n);
+		err = kpmu_diverts_register(&rival_set);
 	if (err)
 		pr_notice("the kernel's perf cannot be made to ask (%d)%s\n", err,
 			  x86_guarded() ? "" : ": no hardware events");
@@ -135,5 +137,5 @@ void __init x86_rivals_init(void)
 void x86_rivals_exit(void)
 {
 	x86_keep(false);
-	kpmu_diverts_unregister();
+	kpmu_diverts_unregister(&rival_set);
 }

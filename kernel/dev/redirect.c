@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * perf_event_open(2) itself, served by kpmu: sysctl kernel.kpmu.redirect.
+ *
+ * Programs open several events and compare them, so none may get some from here and
+ * some from there because somebody turned the switch meanwhile.  So a process is served
+ * by what was in force when it was born: the times of the last switches are kept, and
+ * its birth is looked up among them.  The one exception is a group, whose members
+ * follow their leader.
+ *
+ * The kernel's own users of perf do not make system calls, and stay where they are.
+ */
+#define pr_fmt(fmt) "kpmu: " fmt
+
+#include <linux/capability.h>
+#include <linux/cgroup.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/limits.h>
+#include <linux/math.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+#include <linux/sysctl.h>
+#include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+
+#include <uapi/linux/kpmu.h>
+
+#include "../compat/compat.h"
+#include "../compat/hook.h"
+#include "../compat/ksym.h"
+#include "dev.h"
+
+static bool redirect;
+module_param(redirect, bool, 0444);
+MODULE_PARM_DESC(redirect, "serve perf_event_open(2) of new processes from the start");
+
+/*
+ * The last so many switches are remembered; after an odd number of all it is on.
+ * Who is older than that is served by the kernel.  Switching takes a while, so that
+ * nobody becomes old too soon.
+ */
+#define SWITCHES	1024
+#define SWITCH_MS	10
+
+static DEFINE_SPINLOCK(history_lock);
+static u64 switched[SWITCHES];
+static unsigned int nr_switches;
+
+static bool on_at(u64 when)
+{
+	unsigned int i, last;
+	bool on;
+
+	spin_lock(&history_lock);
+	last = nr_switches > SWITCHES ? round_up(nr_switches - SWITCHES, 2) : 0;
+	for (i = nr_switches; i > last; i--)
+		if (when >= switched[(i - 1) % SWITCHES])
+			break;
+	on = i & 1;
+	spin_unlock(&history_lock);
+	return on;
+}
+
+static void note_switch(void)
+{
+	spin_lock(&history_lock);
+	switched[nr_switches++ % SWITCHES] = ktime_get_boottime_ns();
+	spin_unlock(&history_lock);
+}
+
+/* Only processes below this cgroup, if any */
+static struct cgroup __rcu *only;
+
+static bool in_cgroup(void)
+{
+	struct cgroup *cgroup;
+	bool in;
+
+	rcu_read_lock();
+	cgroup = rcu_dereference(only);
+	in = !cgroup || task_under_cgroup_hierarchy(current, cgroup);
+	rcu_read_unlock();
+	return in;
+}
+
+/* Whose is this open? */
+static bool is_ours(const struct kpmu_open *args)
+{
+	struct file *file = args->group_fd == -1 ? NULL : fget(args->group_fd);
+	bool ours;
+
+	if (!file)
+		return on_at(current->group_leader->start_boottime) && in_cgroup();
+	ours = kpmu_event_of_file(file);
+	fput(file);
+	return ours;
+}
+
+/* A source that the kernel has and we have not */
+static bool is_foreign(const struct kpmu_open *args)
+{
+	const struct perf_event_attr __user *attr = u64_to_user_ptr(args->attr);
+	u32 type;
+
+	return !get_user(type, &attr->type) && type >= PERF_TYPE_MAX;
+}
+
+static long serve(const struct pt_regs *regs, const struct kpmu_open *args,
+		  bool compat)
+{
+	long ret = -ENOENT;
+	bool ours = try_module_get(THIS_MODULE);
+
+	if (ours) {
+		ours = is_ours(args);
+		if (ours)
+			ret = kpmu_dev_open_event(args, current);
+		module_put(THIS_MODULE);
+	}
+	if (!ours || (ret == -ENOENT && is_foreign(args)))
+		ret = kpmu_native_open(regs, compat);
+	return ret;
+}
+
+static long open_64(const struct pt_regs *regs);
+static long open_32(const struct pt_regs *regs);
+
+static struct kpmu_divert calls[] = {
+	{ .func = "__x64_sys_perf_event_open", .instead = open_64,
+	  .feature = "redirect" },
+	{ .func = "__ia32_sys_perf_event_open", .instead = open_32,
+	  .feature = "redirect for programs of 32 bits" },
+};
+
+static struct kpmu_diverts call_set = {
+	.table = calls, .n = ARRAY_SIZE(calls),
+};
+
+/* In the place of the system call, with its registers */
+static long open_64(const struct pt_regs *regs)
+{
+	struct kpmu_open args = {
+		.attr = regs->di, .pid = regs->si, .cpu = regs->dx,
+		.group_fd = regs->r10, .flags = regs->r8,
+	};
+	long ret = serve(regs, &args, false);
+
+	kpmu_divert_done(&calls[0]);
+	return ret;
+}
+
+static long open_32(const struct pt_regs *regs)
+{
+	struct kpmu_open args = {
+		.attr = (u32)regs->bx, .pid = regs->cx, .cpu = regs->dx,
+		.group_fd = regs->si, .flags = (u32)regs->di,
+	};
+	long ret = serve(regs, &args, true);
+
+	kpmu_divert_done(&calls[1]);
+	return ret;
+}
+
+/* Held while the switch is turned */
+static DEFINE_MUTEX(lock);
+
+/* The calls stay diverted: who was born while it was on is still served */
+static int turn(bool on)
+{
+	int err = 0;
+
+	mutex_lock(&lock);
+	if (on == redirect)
+		goto out;
+	if (on && !calls[0].ok) {
+		err = kpmu_ksym_has(KSYM___x64_sys_perf_event_open) ?
+		      kpmu_diverts_register(&call_set) : -EOPNOTSUPP;
+		if (err) {
+			pr_notice("perf_event_open(2) cannot be redirected (%d)\n", err);
+			goto out;
+		}
+	}
+	redirect = on;
+	note_switch();
+	msleep(SWITCH_MS);
+out:
+	mutex_unlock(&lock);
+	return err;
+}
+
+static int switch_handler(KPMU_SYSCTL_CONST struct ctl_table *table, int write,
+			  void *buf, size_t *len, loff_t *pos)
+{
+	int on = READ_ONCE(redirect), err;
+	struct ctl_table copy = {
+		.procname = table->procname, .data = &on, .maxlen = sizeof(on),
+		.mode = table->mode, .extra1 = SYSCTL_ZERO, .extra2 = SYSCTL_ONE,
+	};
+
+	if (write && !capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	err = proc_dointvec_minmax(&copy, write, buf, len, pos);
+	return err || !write ? err : turn(on);
+}
+
+static char path[256];
+
+static int set_cgroup(const char *name)
+{
+	struct cgroup *new = NULL, *old;
+
+	if (*name) {
+		new = cgroup_get_from_path(name);
+		if (IS_ERR(new))
+			return PTR_ERR(new);
+	}
+	old = rcu_replace_pointer(only, new, lockdep_is_held(&lock));
+	synchronize_rcu();
+	if (old)
+		cgroup_put(old);
+	return 0;
+}
+
+static int cgroup_handler(KPMU_SYSCTL_CONST struct ctl_table *table, int write,
+			  void *buf, size_t *len, loff_t *pos)
+{
+	struct ctl_table copy = *table;
+	char new[sizeof(path)];
+	int err;
+
+	if (write && !capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	mutex_lock(&lock);
+	strscpy(new, path, sizeof(new));
+	copy.data = new;
+	err = proc_dostring(&copy, write, buf, len, pos);
+	if (!err && write) {
+		err = set_cgroup(new);
+		if (!err)
+			strscpy(path, new, sizeof(path));
+	}
+	mutex_unlock(&lock);
+	return err;
+}
+
+static struct ctl_table table[] = {
+	{
+		.procname = "redirect",
+		.maxlen = sizeof(int),
+		.mode = 0644,
+		.proc_handler = switch_handler,
+	},
+	{
+		.procname = "redirect_cgroup",
+		.maxlen = sizeof(path),
+		.mode = 0644,
+		.proc_handler = cgroup_handler,
+	},
+	KPMU_SYSCTL_END
+};
+
+static struct ctl_table_header *header;
+
+/**
+ * kpmu_redirect_init() - make the switch, and turn it if the parameter says so
+ *
+ * Context: module init, all else ready.
+ * Return: 0 or -ENOMEM; a redirection that cannot be had is no error.
+ */
+int __init kpmu_redirect_init(void)
+{
+	bool want = redirect;
+
+	redirect = false;
+	header = register_sysctl("kernel/kpmu", table);
+	if (!header)
+		return -ENOMEM;
+	turn(want);
+	return 0;
+}
+
+/**
+ * kpmu_redirect_exit() - the system call is the kernel's again
+ *
+ * Context: module exit, before all else.
+ */
+void kpmu_redirect_exit(void)
+{
+	unregister_sysctl_table(header);
+	kpmu_diverts_unregister(&call_set);
+	mutex_lock(&lock);
+	set_cgroup("");
+	mutex_unlock(&lock);
+}

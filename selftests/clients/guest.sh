@@ -1,0 +1,102 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# guest.sh - run each line of the list natively and by the routes it names; a table,
+# what differs, and "clients: N of M equal".
+
+ln -sf /tests/client_tiny /bin/tiny
+chmod 666 /dev/kpmu
+cd /tmp || exit 1
+
+# A cgroup has perf's controller only after its parent was told to hand one down
+mkdir -p /sys/fs/cgroup/work
+tr ' ' '\n' </sys/fs/cgroup/cgroup.controllers | grep -v cpuset | sed '1!d; s/^/+/' \
+	>/sys/fs/cgroup/cgroup.subtree_control
+cat >/bin/in-cgroup <<'END'
+#!/bin/sh
+echo $$ >/sys/fs/cgroup/work/cgroup.procs
+exec "$@"
+END
+chmod +x /bin/in-cgroup
+
+switch=/proc/sys/kernel/kpmu/redirect
+equal=0 all=0
+
+opens() { sed -n 's/^opens  *\([0-9]*\).*/\1/p' /sys/kernel/debug/kpmu/stats; }
+
+# route NAME COMMAND - its output in /tmp/NAME.out
+route()
+{
+	rm -rf /tmp/run
+	mkdir -m 777 /tmp/run
+	cd /tmp/run || exit 1
+	case $1 in
+	native) sh -c "$2" ;;
+	preload) LD_PRELOAD=/tests/libkpmu-preload.so sh -c "$2" ;;
+	exec) kpmu-exec sh -c "$2" ;;
+	redirect)
+		echo 1 >$switch
+		sh -c "$2"
+		;;
+	esac >"/tmp/$1.out" 2>&1 3>&- </dev/null
+	echo "status $?" >>"/tmp/$1.out"
+	echo 0 >$switch
+	cd /tmp || exit 1
+}
+
+# what_counts MODE FILE - the part that must be equal
+what_counts()
+{
+	case $1 in
+	csv) sed -E 's/^([^,]*,[^,]*,[^,]*),.*/\1/' "$2" ;;
+	json) sed -E 's/"(event-runtime|pcnt-running|metric-value)" : [0-9.]+,? ?//g' "$2" ;;
+	shape|error) sed -E -e 's/[0-9][0-9,.]*/N/g' -e 's/ +/ /g' "$2" ;;
+	*) cat "$2" ;;
+	esac >"$2.part"
+}
+
+# judge MODE ROUTE OPENS
+judge()
+{
+	all=$((all + 1))
+	what_counts "$1" "/tmp/$2.out"
+	if [ "$1" != error ] && [ "$3" = 0 ]; then
+		verdict=unserved
+	elif cmp -s /tmp/native.out.part "/tmp/$2.out.part"; then
+		verdict=equal
+		equal=$((equal + 1))
+	else
+		verdict=DIFFERS
+	fi
+	if [ $verdict != equal ]; then
+		diff -U 20 /tmp/native.out.part "/tmp/$2.out.part" |
+			sed "1,3d; s/^/      $2: /" >>/tmp/differ
+	fi
+}
+
+printf '%-9s %-9s %-9s  %s\n' preload exec redirect command
+while IFS='|' read -r routes mode command; do
+	mode=${mode# }
+	routes=${routes%% *} mode=${mode%% *} command=${command# }
+	case $routes in ''|'#'*) continue ;; all) routes=pxr ;; esac
+	: >/tmp/differ
+	row=''
+	route native "$command"
+	what_counts "$mode" /tmp/native.out
+	for r in preload:p exec:x redirect:r; do
+		verdict=-
+		case $routes in
+		*"${r#*:}"*)
+			before=$(opens)
+			route "${r%:*}" "$command"
+			judge "$mode" "${r%:*}" $(($(opens) - before))
+			;;
+		esac
+		row="$row$(printf '%-10s' $verdict)"
+	done
+	echo "$row $command"
+	cat /tmp/differ
+done </tests/list
+chmod 600 /dev/kpmu
+echo "clients: $equal of $all equal"
+[ $equal = $all ]

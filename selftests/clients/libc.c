@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A dynamic program that uses the C library: from a constructor, main(), a thread,
+ * a child, a program executed, and with the files that clients look at.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client.h"
+
+#define SYSFS	"/sys/bus/event_source/devices"
+
+static long sys_open(struct perf_event_attr *attr, int group_fd)
+{
+	return syscall(SYS_perf_event_open, attr, 0, -1, group_fd,
+		       PERF_FLAG_FD_CLOEXEC);
+}
+
+static void count(const char *where)
+{
+	struct perf_event_attr a = client_attr(PERF_TYPE_HARDWARE,
+					       PERF_COUNT_HW_INSTRUCTIONS);
+	uint64_t v = 0;
+	int fd = sys_open(&a, -1);
+
+	if (fd < 0) {
+		printf("%s: %s\n", where, strerror(errno));
+		return;
+	}
+	work_counted(fd, 1000, 0);
+	if (read(fd, &v, sizeof(v)) != sizeof(v))
+		perror("read");
+	close(fd);
+	printf("%s: fd %d, %lu\n", where, fd, (unsigned long)v);
+}
+
+static void __attribute__((constructor)) early(void)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	count("constructor");
+}
+
+static void *in_thread(void *arg)
+{
+	count("thread");
+	return arg;
+}
+
+static void tell(const char *what, long ret)
+{
+	printf("%s: %ld %s\n", what, ret, ret < 0 ? strerror(errno) : "");
+}
+
+/* errno of what fails, and what is not perf's */
+static void errors(void)
+{
+	struct perf_event_attr a = client_attr(PERF_TYPE_HARDWARE, 77);
+
+	tell("bad config", sys_open(&a, -1));
+	a.config = 0;
+	tell("bad group", sys_open(&a, 0));
+	tell("close", syscall(SYS_close, -1));
+	tell("getpid", syscall(SYS_getpid) == getpid());
+	tell("mmap", syscall(SYS_mmap, 0L, 4096L, 3L, 0x22L, -1L, 0L) != -1);
+	tell("open", open("/nowhere", O_RDONLY));
+}
+
+static void print_file(const char *path)
+{
+	char line[64] = "";
+	FILE *f = fopen(path, "r");
+
+	if (!f || !fgets(line, sizeof(line), f))
+		snprintf(line, sizeof(line), "%s\n", strerror(errno));
+	printf("%s: %s", path, line);
+	if (f)
+		fclose(f);
+}
+
+static void files(void)
+{
+	char buf[64] = "";
+	struct stat st;
+	int dir, fd;
+	DIR *d;
+
+	print_file(SYSFS "/cpu/type");
+	print_file("/proc/sys/kernel/perf_event_paranoid");
+	fd = open("/proc/sys/kernel/perf_event_paranoid", O_RDONLY);
+	printf("open: %zd %s", read(fd, buf, sizeof(buf) - 1), buf);
+	close(fd);
+	dir = open(SYSFS, O_RDONLY | O_DIRECTORY);
+	fd = openat(dir, "cpu/type", O_RDONLY);
+	printf("openat: %zd %s", read(fd, buf, sizeof(buf) - 1), buf);
+	close(fd);
+	printf("stat: %d\n", fstatat(dir, "cpu/type", &st, 0));
+	close(dir);
+	d = opendir(SYSFS "/cpu");
+	printf("opendir: %d\n", !!d);
+	if (d)
+		closedir(d);
+	printf("access: %d\n", access(SYSFS "/cpu/type", R_OK));
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+	int i;
+
+	if (argc > 1 && !strcmp(argv[1], "files")) {
+		files();
+		return 0;
+	}
+	if (argc > 1 && !strcmp(argv[1], "close")) {
+		/* A program that closes all fds it did not open */
+		for (i = 3; i < 1024; i++)
+			close(i);
+		open("/dev/null", O_RDONLY);
+		count("closed");
+		return 0;
+	}
+	if (argc > 1) {
+		count("exec");
+		return 0;
+	}
+	count("main");
+	pthread_create(&thread, NULL, in_thread, NULL);
+	pthread_join(thread, NULL);
+	if (!fork()) {
+		count("child");
+		exit(0);
+	}
+	wait(NULL);
+	errors();
+	execl("/proc/self/exe", argv[0], "again", NULL);
+	return 1;
+}

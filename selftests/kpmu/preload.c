@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* libkpmu-preload.so: a program sees what it sees on the kernel's own perf. */
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/stat.h>
+
+#include "event.h"
+#include "harness.h"
+#include "run.h"
+
+#define PRELOAD	"LD_PRELOAD=/tests/libkpmu-preload.so "
+#define CLIENT	"/tests/client_libc"
+
+/* What the client prints by itself */
+static const char *native(const char *command)
+{
+	int status;
+	char *text = strdup(run(command, &status));
+
+	if (status)
+		printf("# %s: status %#x\n", command, status);
+	return text;
+}
+
+static bool same(const char *a, const char *b)
+{
+	if (strcmp(a, b))
+		printf("# native:\n%s# preloaded:\n%s", a, b);
+	return !strcmp(a, b);
+}
+
+/* Constructor, main, thread, child, exec; errno of what fails */
+TEST(as_native)
+{
+	const char *want = native(CLIENT), *got;
+	long before = opens();
+	int status;
+
+	ASSERT_TRUE(has_line(want, "main: fd 3, 4003"));
+	got = run(PRELOAD CLIENT, &status);
+	EXPECT_EQ(status, 0);
+	EXPECT_TRUE(same(want, got));
+	/* The constructor runs twice, for there is an exec */
+	EXPECT_EQ(opens() - before, 6);
+}
+
+/* The program closes the fd that the library keeps, and uses its number */
+TEST(fds_closed)
+{
+	const char *got;
+	int status;
+
+	got = run(PRELOAD CLIENT " close", &status);
+	EXPECT_EQ(status, 0);
+	EXPECT_TRUE(has_line(got, "closed: fd 4, 4003"));
+	/* As few fds as the program can do with */
+	got = run("ulimit -n 8; " PRELOAD CLIENT " exec", &status);
+	EXPECT_TRUE(has_line(got, "exec: fd 3, 4003"));
+}
+
+TEST(off)
+{
+	const char *want = native(CLIENT), *got;
+	long before = opens();
+	int status;
+
+	got = run("KPMU_PRELOAD=off " PRELOAD CLIENT, &status);
+	EXPECT_EQ(status, 0);
+	EXPECT_TRUE(same(want, got));
+	EXPECT_EQ(opens(), before);
+}
+
+TEST(without_the_device)
+{
+	const char *want = native(CLIENT), *got;
+	long before = opens();
+	int status;
+
+	ASSERT_EQ(rename("/dev/kpmu", "/dev/kpmu.away"), 0);
+	got = run("KPMU_PRELOAD=fallback " PRELOAD CLIENT, &status);
+	EXPECT_TRUE(same(want, got));
+	got = run(PRELOAD CLIENT " exec", &status);
+	EXPECT_TRUE(has_line(got, "exec: Function not implemented"));
+	EXPECT_NE(strstr(got, "cannot open /dev/kpmu: No such file"), NULL);
+	ASSERT_EQ(rename("/dev/kpmu.away", "/dev/kpmu"), 0);
+	EXPECT_EQ(opens(), before);
+}
+
+TEST(debug)
+{
+	const char *got;
+	int status;
+
+	got = run("KPMU_PRELOAD_DEBUG=1 " PRELOAD CLIENT " exec", &status);
+	EXPECT_EQ(status, 0);
+	EXPECT_NE(strstr(got, "perf_event_open(type 0 config 0x1, pid 0, cpu -1, group -1, flags 0x8) = 3"),
+		  NULL);
+}
+
+/* The files in which clients look for limits and types */
+TEST(files)
+{
+	long type = read_long("/sys/bus/kpmu/devices/cpu/type");
+	char line[64];
+	const char *got;
+	int status;
+
+	set_paranoid(2);
+	ASSERT_EQ(write_long("/proc/sys/kernel/kpmu/perf_event_paranoid", 1), 0);
+	got = run(PRELOAD CLIENT " files", &status);
+	EXPECT_EQ(status, 0);
+	EXPECT_TRUE(has_line(got, "/proc/sys/kernel/perf_event_paranoid: 1"));
+	EXPECT_TRUE(has_line(got, "open: 2 1"));
+	snprintf(line, sizeof(line), "/sys/bus/event_source/devices/cpu/type: %ld", type);
+	EXPECT_TRUE(has_line(got, line));
+	snprintf(line, sizeof(line), "openat: 2 %ld", type);
+	EXPECT_TRUE(has_line(got, line));
+	EXPECT_TRUE(has_line(got, "stat: 0"));
+	EXPECT_TRUE(has_line(got, "access: 0"));
+	EXPECT_TRUE(has_line(got, "opendir: 1"));
+	got = run("KPMU_PRELOAD=off " PRELOAD CLIENT " files", &status);
+	EXPECT_TRUE(has_line(got, "/proc/sys/kernel/perf_event_paranoid: 2"));
+	set_paranoid(2);
+}
+
+TEST_HARNESS_MAIN

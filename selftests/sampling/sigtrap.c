@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* sigtrap: the thread that overflows is trapped on the spot. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include "event.h"
+#include "harness.h"
+#include "task.h"
+
+#ifndef TRAP_PERF
+#define TRAP_PERF	6
+#endif
+#define ROUNDS	10000		/* 40,003 instructions */
+#define DATA	0x0123456789abcdefULL
+
+/* siginfo of newer libraries; where the kernel puts it on 64 bits */
+struct perf_info {
+	int signo, err, code, pad;
+	void *addr;
+	unsigned long data;
+	uint32_t type, flags;
+};
+
+static volatile int traps, wrong;
+static volatile uint32_t flags;
+static __thread volatile int mine;
+
+static void on_trap(int sig, siginfo_t *si, void *ctx)
+{
+	const struct perf_info *p = (void *)si;
+
+	traps++;
+	mine++;
+	flags = p->flags;
+	if (p->code != TRAP_PERF || p->data != DATA ||
+	    p->type != PERF_TYPE_HARDWARE)
+		wrong++;
+}
+
+static struct perf_event_attr trapping(uint64_t period)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	struct sigaction sa = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGTRAP, &sa, NULL);
+	no_throttle();
+	a.sample_period = period;
+	a.remove_on_exec = 1;
+	a.sigtrap = 1;
+	a.sig_data = DATA;
+	return a;
+}
+
+/* At each overflow, without a ring; siginfo says which event */
+TEST(each_overflow)
+{
+	ROWS("Z-01 Z-02 Z-03 Z-04 Z-08 A-63 A-85");
+	struct perf_event_attr a = trapping(1000);
+	int fd = ev_must(&a, 0, -1, -1, 0);
+
+	work_counted(fd, ROUNDS, 0);
+	/* The handler's own instructions count as well */
+	EXPECT_EQ(traps, ev_count(fd) / 1000);
+	EXPECT_GE(traps, WORK_INSNS(ROUNDS) / 1000);
+	EXPECT_EQ(wrong, 0);
+	EXPECT_EQ(flags, 0);
+}
+
+TEST(what_it_needs)
+{
+	ROWS("Z-05 Z-06");
+	struct perf_event_attr a = trapping(1000);
+
+	EXPECT_EQ(ev_errno(&a, -1, 0, -1, 0), EINVAL);
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
+	a.remove_on_exec = 0;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
+}
+
+static void *toil(void *arg)
+{
+	mine = 0;
+	work(*(int *)arg);
+	return (void *)(long)mine;
+}
+
+/* The thread that did it, and no other */
+TEST(own_thread)
+{
+	ROWS("Z-07");
+	struct perf_event_attr a = trapping(1000);
+	int rounds[2] = { ROUNDS, 3 * ROUNDS }, fd;
+	pthread_t thread[2];
+	void *got[2];
+
+	a.inherit = 1;
+	a.inherit_thread = 1;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ev_enable(fd);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, toil, &rounds[i]);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], &got[i]);
+	ev_disable(fd);
+	for (int i = 0; i < 2; i++)
+		EXPECT_GE((long)got[i], WORK_INSNS(rounds[i]) / 1000 - 1);
+	EXPECT_LE((long)got[0], WORK_INSNS(2 * ROUNDS) / 1000);
+	EXPECT_EQ(wrong, 0);
+}
+
+/* Blocked: it does not kill, comes when it may, and says that it is late */
+TEST(blocked)
+{
+	ROWS("U-35");
+	struct perf_event_attr a = trapping(10000);
+	int fd = ev_must(&a, 0, -1, -1, 0);
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTRAP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	work_counted(fd, ROUNDS, 0);
+	EXPECT_EQ(traps, 0);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	EXPECT_EQ(traps, 1);
+	EXPECT_EQ(flags, 1);
+	EXPECT_EQ(wrong, 0);
+}
+
+/* The event is gone while it is pending: nobody is to die of it */
+TEST(closed_by_another)
+{
+	ROWS("Z-01");
+	struct perf_event_attr a = trapping(100);
+	int pipes[2], status, i;
+	pid_t pid;
+	char c;
+
+	a.disabled = 0;
+	for (i = 0; i < 20; i++) {
+		int fd;
+
+		if (pipe(pipes))
+			exit(KSFT_FAIL);
+		pid = fork();
+		if (!pid) {
+			if (read(pipes[0], &c, 1) != 1)
+				_exit(1);
+			work(ROUNDS);
+			_exit(wrong);
+		}
+		fd = ev_must(&a, pid, -1, -1, 0);
+		if (write(pipes[1], "", 1) != 1)
+			exit(KSFT_FAIL);
+		usleep(i * 200);
+		close(fd);
+		waitpid(pid, &status, 0);
+		EXPECT_EQ(status, 0);
+		close(pipes[0]);
+		close(pipes[1]);
+	}
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Answering perf_event_open(2) for others.  Between a call and our answer its task
+ * stands still, but may be killed, and its number go to another; so after each
+ * look into the task we ask whether the call still waits.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <linux/kpmu.h>
+
+#include "exec.h"
+
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD	O_EXCL
+#endif
+
+/* One call: its arguments, and our copies of what they point to */
+struct call {
+	const struct server *s;
+	struct seccomp_notif req;
+	uint64_t attr;
+	struct kpmu_open_for args;
+	int group_fd, cgroup_fd;
+};
+
+static bool still_waits(const struct call *c)
+{
+	return !ioctl(c->s->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &c->req.id);
+}
+
+static long copy_in(pid_t tid, uint64_t from, void *to, size_t len)
+{
+	struct iovec local = { to, len }, remote = { (void *)from, len };
+
+	return process_vm_readv(tid, &local, 1, &remote, 1, 0);
+}
+
+static void copy_out(pid_t tid, uint64_t to, const void *from, size_t len)
+{
+	struct iovec local = { (void *)from, len }, remote = { (void *)to, len };
+
+	/* If it does not succeed, neither would the kernel's own */
+	(void)!process_vm_writev(tid, &local, 1, &remote, 1, 0);
+}
+
+/*
+ * Room for an attr, with nothing readable after it: an attr that ends too early in
+ * the task's memory does so in ours as well.
+ */
+static char *attr_room(void)
+{
+	static char *end;
+	long page = sysconf(_SC_PAGESIZE);
+
+	if (end)
+		return end;
+	end = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (end == MAP_FAILED || mprotect(end + 2 * page, page, PROT_NONE)) {
+		perror("kpmu-exec: mmap");
+		_exit(125);
+	}
+	end += 2 * page;
+	return end;
+}
+
+/* Size is the second word, and 0 means the first published one */
+static void *copy_attr(const struct call *c)
+{
+	char *end = attr_room(), *at;
+	uint32_t head[2];
+	long n, want;
+
+	n = copy_in(c->req.pid, c->attr, head, sizeof(head));
+	if (n != sizeof(head))
+		return n > 0 ? end - n : end;
+	want = head[1] ? head[1] : PERF_ATTR_SIZE_VER0;
+	/* What is larger the kernel refuses by its size alone */
+	if (want < (long)sizeof(head) || want > sysconf(_SC_PAGESIZE))
+		want = sizeof(head);
+	at = end - want;
+	n = copy_in(c->req.pid, c->attr, at, want);
+	if (n == want)
+		return at;
+	if (n <= 0)
+		return end;
+	return memmove(end - n, at, n);
+}
+
+static pid_t process_of(pid_t tid)
+{
+	char path[64], line[256];
+	pid_t tgid = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Tgid: %d", &tgid) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return tgid;
+}
+
+/* One of the task's fds; -2, which is nobody's, for one that is not open */
+static int fetch_fd(pid_t tid, int fd)
+{
+	int pidfd, ret;
+
+	if (fd < 0)
+		return -2;
+	/* Threads share their fds, but for the few that asked not to */
+	pidfd = syscall(SYS_pidfd_open, tid, PIDFD_THREAD);
+	if (pidfd < 0)
+		pidfd = syscall(SYS_pidfd_open, process_of(tid), 0);
+	if (pidfd < 0)
+		return -2;
+	ret = syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+	close(pidfd);
+	return ret < 0 ? -2 : ret;
+}
+
+static void take_arguments(struct call *c)
+{
+	const __u64 *a = c->req.data.args;
+	uint64_t mask = c->req.data.arch == AUDIT_ARCH_I386 ? UINT32_MAX : UINT64_MAX;
+
+	c->attr = a[0] & mask;
+	c->args = (struct kpmu_open_for) {
+		.open.attr = (uintptr_t)copy_attr(c),
+		.open.pid = a[1], .open.cpu = a[2], .open.group_fd = a[3],
+		.open.flags = a[4] & mask, .tid = c->req.pid,
+	};
+	c->group_fd = c->cgroup_fd = -1;
+	if (c->args.open.group_fd != -1)
+		c->args.open.group_fd = c->group_fd = fetch_fd(c->req.pid, a[3]);
+	if (c->args.open.flags & PERF_FLAG_PID_CGROUP && c->args.open.pid != -1)
+		c->args.open.pid = c->cgroup_fd = fetch_fd(c->req.pid, a[1]);
+}
+
+/* Put the fd into the task; the call returns it.  0, or an errno for the call */
+static int inject(const struct call *c, int fd)
+{
+	struct seccomp_notif_addfd add = {
+		.id = c->req.id, .srcfd = fd, .flags = SECCOMP_ADDFD_FLAG_SEND,
+	};
+
+	if (c->args.open.flags & PERF_FLAG_FD_CLOEXEC)
+		add.newfd_flags = O_CLOEXEC;
+	return ioctl(c->s->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add) < 0 ? errno : 0;
+}
+
+static void fail(const struct call *c, int err)
+{
+	struct seccomp_notif_resp resp = { .id = c->req.id, .error = -err };
+
+	/* It fails if the task is gone, and then nobody waits */
+	ioctl(c->s->listener, SECCOMP_IOCTL_NOTIF_SEND, &resp);
+}
+
+static void report(const struct call *c, int err)
+{
+	const struct kpmu_open *o = &c->args.open;
+	uint32_t head[4] = { 0 };
+
+	if (!c->s->verbose)
+		return;
+	copy_in(c->req.pid, c->attr, head, sizeof(head));
+	fprintf(stderr, "kpmu-exec: %d: perf_event_open(type %u config %#llx, pid %d, cpu %d, group %d, flags %#llx): %s\n",
+		c->req.pid, head[0], head[2] | (unsigned long long)head[3] << 32,
+		(int)c->req.data.args[1], o->cpu, (int)c->req.data.args[3],
+		(unsigned long long)o->flags, err ? strerror(err) : "ok");
+}
+
+static void answer(struct call *c)
+{
+	int fd, err;
+
+	take_arguments(c);
+	if (!still_waits(c))
+		goto out;
+	fd = ioctl(c->s->device, KPMU_IOC_OPEN_FOR, &c->args);
+	err = fd < 0 ? errno : 0;
+	if (err == E2BIG)	/* says which size it knows, in the attr */
+		copy_out(c->req.pid, c->attr + 4,
+			 (char *)(uintptr_t)c->args.open.attr + 4, 4);
+	if (err == EPERM)	/* we may not trace it: to it, no permission */
+		err = EACCES;
+	report(c, err);
+	if (!err)
+		err = inject(c, fd);
+	if (err)
+		fail(c, err);
+	if (fd >= 0)
+		close(fd);
+out:
+	if (c->group_fd >= 0)
+		close(c->group_fd);
+	if (c->cgroup_fd >= 0)
+		close(c->cgroup_fd);
+}
+
+static int state_of_listener(const struct server *s, int timeout)
+{
+	struct pollfd p = { .fd = s->listener, .events = POLLIN };
+
+	return poll(&p, 1, timeout) < 0 ? -1 : p.revents;
+}
+
+/**
+ * server_has_clients() - is any process left whose calls come to us?
+ */
+bool server_has_clients(struct server *s)
+{
+	return !(state_of_listener(s, 0) & POLLHUP);
+}
+
+static bool program_ended(const struct server *s)
+{
+	siginfo_t info = { 0 };
+
+	return s->program &&
+	       !waitid(P_PID, s->program, &info, WEXITED | WNOHANG | WNOWAIT) &&
+	       info.si_pid;
+}
+
+/* A signal whose only use is to end poll() */
+static void child_ended(int sig)
+{
+	(void)sig;
+}
+
+/**
+ * serve() - answer calls, see exec.h
+ */
+void serve(struct server *s)
+{
+	struct sigaction sa = { .sa_handler = child_ended };
+	sigset_t chld, old;
+	struct call c;
+
+	sigaction(SIGCHLD, &sa, NULL);
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &chld, &old);
+	while (!program_ended(s)) {
+		struct pollfd p = { .fd = s->listener, .events = POLLIN };
+
+		if (ppoll(&p, 1, NULL, &old) < 0)
+			continue;
+		if (p.revents & POLLHUP)
+			break;
+		memset(&c, 0, sizeof(c));
+		c.s = s;
+		if (!ioctl(s->listener, SECCOMP_IOCTL_NOTIF_RECV, &c.req))
+			answer(&c);
+	}
+	sigprocmask(SIG_SETMASK, &old, NULL);
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * libkpmu-preload.so - programs that know perf_event_open(2) only, on kpmu.
+ *
+ *	LD_PRELOAD=/usr/lib/kpmu/libkpmu-preload.so perf stat ls
+ *
+ * KPMU_PRELOAD=strict	 the default: everything is kpmu's; ENOSYS without the device
+ *		fallback the kernel's own perf when the device cannot be opened
+ *		off	 as if the library was not there
+ * KPMU_PRELOAD_DEBUG=1	 a line on stderr for each open
+ *
+ * Here is the system call; the files that a client looks at are in
+ * preload-paths.c.  prctl(2) needs nothing, the module hears of it.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/kpmu.h>
+
+#include "preload.h"
+
+/* Where the device's fd is kept: out of the way of the program's own */
+#define DEVICE_FD	250
+
+static struct {
+	bool debug;
+	enum { STRICT, FALLBACK, OFF } mode;
+} options;
+
+/* Constructors of other libraries may come before ours, so all asks for this */
+static void read_options(void)
+{
+	static atomic_bool done;
+	const char *s;
+
+	if (atomic_load_explicit(&done, memory_order_acquire))
+		return;
+	s = secure_getenv("KPMU_PRELOAD");
+	if (s && !strcmp(s, "fallback"))
+		options.mode = FALLBACK;
+	else if (s && !strcmp(s, "off"))
+		options.mode = OFF;
+	s = secure_getenv("KPMU_PRELOAD_DEBUG");
+	options.debug = s && *s && strcmp(s, "0");
+	atomic_store_explicit(&done, true, memory_order_release);
+}
+
+bool preload_on(void)
+{
+	read_options();
+	return options.mode != OFF;
+}
+
+/*
+ * The wrapper.  Every system call that a program makes this way comes by, with
+ * whatever arguments: one compare, and on it goes with all registers and the
+ * stack as they are.
+ */
+__asm__(
+"	.text\n"
+"	.globl	syscall\n"
+"	.type	syscall, @function\n"
+"syscall:\n"
+"	cmp	$298, %edi\n"		/* __NR_perf_event_open */
+"	je	1f\n"
+"	jmp	*preload_next(%rip)\n"
+"1:	mov	%rsi, %rdi\n"
+"	mov	%rdx, %rsi\n"
+"	mov	%rcx, %rdx\n"
+"	mov	%r8, %rcx\n"
+"	mov	%r9, %r8\n"
+"	jmp	preload_open@PLT\n"
+"	.size	syscall, . - syscall\n"
+
+"	.globl	preload_syscall\n"
+"	.hidden	preload_syscall\n"
+"	.type	preload_syscall, @function\n"
+"preload_syscall:\n"
+"	mov	%rdi, %rax\n"
+"	mov	%rsi, %rdi\n"
+"	mov	%rdx, %rsi\n"
+"	mov	%rcx, %rdx\n"
+"	mov	%r8, %r10\n"
+"	mov	%r9, %r8\n"
+"	mov	8(%rsp), %r9\n"
+"	syscall\n"
+"	cmp	$-4095, %rax\n"
+"	jae	2f\n"
+"	ret\n"
+"2:	mov	%rax, %rdi\n"
+"	jmp	preload_fail@PLT\n"
+"	.size	preload_syscall, . - preload_syscall\n"
+
+/* What syscall(2) would be without us: another preload's, or the C library's */
+"	.data\n"
+"	.balign	8\n"
+"preload_next:\n"
+"	.quad	preload_syscall\n"
+"	.previous\n");
+
+_Static_assert(__NR_perf_event_open == 298, "the number above");
+
+HIDDEN long preload_fail(long ret)
+{
+	errno = -ret;
+	return -1;
+}
+
+static void __attribute__((constructor)) find_next(void)
+{
+	preload_fn next = (preload_fn)dlsym(RTLD_NEXT, "syscall");
+
+	if (next)
+		__atomic_store_n(&preload_next, next, __ATOMIC_RELEASE);
+}
+
+static long call(long nr, long a, long b, long c, long d, long e)
+{
+	preload_fn next = __atomic_load_n(&preload_next, __ATOMIC_ACQUIRE);
+
+	return next(nr, a, b, c, d, e);
+}
+
+static dev_t number;
+
+/* The program may have closed our fd, and another file may be there now */
+static bool is_device(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && !fstat(fd, &st) && S_ISCHR(st.st_mode) &&
+	       st.st_rdev == number;
+}
+
+static int open_device(void)
+{
+	int fd = call(SYS_openat, AT_FDCWD, (long)KPMU_DEVICE,
+		      O_RDWR | O_CLOEXEC, 0, 0);
+	struct rlimit limit;
+	struct stat st;
+	int want, high;
+
+	if (fd < 0 || fstat(fd, &st))
+		return fd;
+	number = st.st_rdev;
+	want = DEVICE_FD;
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur <= DEVICE_FD)
+		want = limit.rlim_cur - 1;
+	high = fcntl(fd, F_DUPFD_CLOEXEC, want);
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
+}
+
+/* The device, opened at the first use and kept */
+static int device(void)
+{
+	static atomic_int kept = -1;
+	int fd = atomic_load(&kept), old = fd, new;
+
+	if (is_device(fd))
+		return fd;
+	new = open_device();
+	if (new < 0)
+		return new;
+	if (!atomic_compare_exchange_strong(&kept, &old, new) && is_device(old)) {
+		close(new);
+		return old;
+	}
+	return new;
+}
+
+static void __attribute__((format(printf, 1, 2))) say(const char *fmt, ...)
+{
+	char line[256];
+	va_list ap;
+	int n, m;
+
+	n = snprintf(line, sizeof(line), "kpmu-preload[%d]: ", getpid());
+	va_start(ap, fmt);
+	m = vsnprintf(line + n, sizeof(line) - n, fmt, ap);
+	va_end(ap);
+	n = n + m < (int)sizeof(line) ? n + m : (int)sizeof(line) - 1;
+	/* One write, so that threads do not mix; it may fail, we cannot help it */
+	if (write(STDERR_FILENO, line, n) < 0)
+		return;
+}
+
+static void report(const struct perf_event_attr *attr, const struct kpmu_open *o,
+		   long ret, int err, bool native)
+{
+	if (!options.debug)
+		return;
+	/* An attr that the kernel could not read, we cannot either */
+	if (ret < 0 && err == EFAULT)
+		say("perf_event_open(bad attr) = EFAULT\n");
+	else
+		say("perf_event_open(type %u config %#llx, pid %d, cpu %d, group %d, flags %#llx) = %ld %s%s\n",
+		    attr->type, (unsigned long long)attr->config, o->pid, o->cpu,
+		    o->group_fd, (unsigned long long)o->flags, ret,
+		    native ? "native " : "", ret < 0 ? strerror(err) : "");
+}
+
+/* Without the device: a message once, so that ENOSYS is not a riddle */
+static long no_device(int err)
+{
+	static atomic_flag told = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&told))
+		say("cannot open %s: %s; KPMU_PRELOAD=fallback would use the kernel's own perf\n",
+		    KPMU_DEVICE, strerror(err));
+	errno = ENOSYS;
+	return -1;
+}
+
+/* perf_event_open(2) */
+HIDDEN long preload_open(struct perf_event_attr *attr, pid_t pid, int cpu,
+			 int group_fd, unsigned long flags)
+{
+	struct kpmu_open o = {
+		.attr = (uintptr_t)attr, .pid = pid, .cpu = cpu,
+		.group_fd = group_fd, .flags = flags,
+	};
+	int saved = errno, dev = -1, err;
+	bool native;
+	long ret;
+
+	native = !preload_on();
+	if (!native) {
+		dev = device();
+		if (dev < 0 && errno != EMFILE && errno != ENFILE) {
+			if (options.mode == STRICT)
+				return no_device(errno);
+			native = true;
+		} else if (dev < 0) {
+			return -1;	/* so would the event's own fd be */
+		}
+	}
+	errno = saved;
+	ret = native ? call(SYS_perf_event_open, (long)attr, pid, cpu, group_fd, flags) :
+		       ioctl(dev, KPMU_IOC_OPEN, &o);
+	err = errno;
+	report(attr, &o, ret, err, native);
+	errno = err;
+	return ret;
+}
+
+/* Some C libraries have it, and some programs ask for it by name */
+API int perf_event_open(struct perf_event_attr *attr, pid_t pid, int cpu,
+			int group_fd, unsigned long flags)
+{
+	return preload_open(attr, pid, cpu, group_fd, flags);
+}

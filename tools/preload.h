@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef KPMU_PRELOAD_H
+#define KPMU_PRELOAD_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct perf_event_attr;
+
+#define HIDDEN	__attribute__((visibility("hidden")))
+#define API	__attribute__((visibility("default")))
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+/* Is the library to do anything? */
+HIDDEN bool preload_on(void);
+
+/* The system call itself; none that we make is to come back to us */
+HIDDEN long preload_syscall(long nr, ...);
+/* What syscall(2) would be without us */
+typedef long (*preload_fn)(long nr, ...);
+HIDDEN extern preload_fn preload_next;
+HIDDEN long preload_fail(long ret);
+HIDDEN long preload_open(struct perf_event_attr *attr, pid_t pid, int cpu,
+			 int group_fd, unsigned long flags);
+API int perf_event_open(struct perf_event_attr *attr, pid_t pid, int cpu,
+			int group_fd, unsigned long flags);
+
+#endif
