@@ -45,6 +45,7 @@ static inline int sampled_kernel(struct ring *r, struct perf_event_attr *a,
 {
 	int fd;
 
+	a->sample_period *= slow() * slow();
 	a->exclude_kernel = 0;
 	a->exclude_user = 1;
 	fd = ev_must(a, 0, -1, -1, 0);
