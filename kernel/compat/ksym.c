@@ -191,6 +191,21 @@ bool kpmu_cr4_update_pce(void)
 }
 
 /**
+ * kpmu_native_forget() - the kernel's own perf has no counter of this CPU to clear
+ *
+ * It remembers which counters its events left something in, and sets those to 0 when
+ * it switches to an mm that may execute RDPMC: by then they may be ours.  Let it do
+ * that now.
+ *
+ * Context: on the CPU, IRQs off, none of our events on a counter.
+ */
+void kpmu_native_forget(void)
+{
+	if (addr[KSYM_perf_clear_dirty_counters])
+		kpmu_ksym_call(KSYM_perf_clear_dirty_counters, 0, 0, 0, 0);
+}
+
+/**
  * kpmu_build_id() - the build id of a mapped file
  * @vma: the mapping
  * @id: 20 bytes, set if there is one

@@ -23,6 +23,7 @@ struct vm_area_struct;
 	X(nr_mediated_pmu_vms)			\
 	X(watchdog_enabled)			\
 	X(cr4_update_pce)			\
+	X(perf_clear_dirty_counters)		\
 	X(rdpmc_always_available_key)		\
 	X(using_native_sched_clock)		\
 	X(sched_clock_stable)			\
@@ -63,6 +64,7 @@ bool kpmu_ptrace_may_attach(struct task_struct *task, bool *known);
 int kpmu_lsm_open(int class, u32 type, u64 config);
 int kpmu_native_paranoid(int dflt);
 bool kpmu_cr4_update_pce(void);
+void kpmu_native_forget(void);
 struct cgroup_subsys_state *kpmu_css_of_fd(int fd);
 u32 kpmu_build_id(struct vm_area_struct *vma, u8 *id);
 int kpmu_native_reserve(void);

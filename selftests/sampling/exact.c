@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 
 #include "event.h"
 #include "harness.h"
@@ -269,6 +270,45 @@ TEST(beside_counting)
 	EXPECT_EQ(ev_count(fd), WORK_INSNS(100000));
 	EXPECT_EQ(ev_count(counting[0]), WORK_LOADS(100000));
 	EXPECT_EQ(ev_count(counting[1]), WORK_STORES(100000));
+}
+
+/*
+ * The kernel's own perf sets counters that it has used to 0 when a program comes
+ * that may execute RDPMC, which everyone may who has mapped an event.
+ */
+TEST(after_the_kernels_own)
+{
+	ROWS("O-26");
+	struct perf_event_attr a = insns(PERIOD);
+	struct ring r;
+	struct seen s;
+	int fd, i;
+
+	no_throttle();
+	for (i = 0; i < 4 * nr_cpus(); i++) {
+		pin_to(i % nr_cpus());
+		fd = syscall(SYS_perf_event_open, &a, 0, -1, -1, 0);
+		/* Refused while somebody has an event of ours open */
+		if (fd >= 0) {
+			work_counted(fd, ROUNDS / 100, 0);
+			close(fd);
+		}
+		fd = ev_must(&a, 0, -1, -1, 0);
+		ring_map(&r, fd, &a, 8);
+		ev_enable(fd);
+		sched_yield();
+		ev_disable(fd);
+		ring_skip(&r);
+		ioctl(fd, PERF_EVENT_IOC_RESET, 0);
+		usleep(1000);
+		work_counted(fd, ROUNDS / 10, 0);
+		s = look(&r, PERIOD);
+		EXPECT_EQ(ev_count(fd), WORK_INSNS(ROUNDS / 10));
+		if (exact())
+			EXPECT_GE(s.samples, WORK_INSNS(ROUNDS / 10) / PERIOD);
+		ring_unmap(&r);
+		close(fd);
+	}
 }
 
 TEST_HARNESS_MAIN

@@ -18,6 +18,7 @@
 #include <asm/apic.h>
 #include <asm/nmi.h>
 
+#include "../../compat/ksym.h"
 #include "msr.h"
 
 /* For taking and giving back.  IRQs stay on: other CPUs are called under it */
@@ -226,6 +227,7 @@ void x86_cpu_setup(struct x86_cpu *c)
 	} else {
 		clear_selectors_v1();
 	}
+	kpmu_native_forget();
 	c->extra_known = 0;
 	c->on = 0;
 	c->known = 0;
