@@ -9,7 +9,6 @@
  */
 #include <linux/err.h>
 #include <linux/hw_breakpoint.h>
-#include <linux/mutex.h>
 #include <linux/perf_event.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -73,23 +72,14 @@ static bool same_but_place(const struct kpmu_attr *old, struct kpmu_attr new)
 	return !memcmp(old, &new, sizeof(new));
 }
 
-/* The kernel's event and what tasks have inherited of it */
 static int move(struct perf_event *event, const struct kpmu_attr *to)
 {
 	struct perf_event_attr attr = event->attr;
-	struct perf_event *child;
-	int err;
 
 	attr.bp_addr = to->bp_addr;
 	attr.bp_type = to->bp_type;
 	attr.bp_len = to->bp_len;
-	mutex_lock(&event->child_mutex);
-	err = modify_user_hw_breakpoint(event, &attr);
-	if (!err)
-		list_for_each_entry(child, &event->child_list, child_list)
-			modify_user_hw_breakpoint(child, &attr);
-	mutex_unlock(&event->child_mutex);
-	return err;
+	return modify_user_hw_breakpoint(event, &attr);
 }
 
 static int breakpoint_modify(struct kpmu_hw *hw, const struct kpmu_attr *attr)
@@ -99,6 +89,12 @@ static int breakpoint_modify(struct kpmu_hw *hw, const struct kpmu_attr *attr)
 
 	if (!same_but_place(own, *attr))
 		return -EINVAL;
+	/*
+	 * What tasks have inherited of the kernel's event can be changed only under
+	 * locks of its own, in an order that is not to be had from here.
+	 */
+	if (own->flags & KPMU_ATTR_INHERIT)
+		return -EOPNOTSUPP;
 	err = move(kpmu_tap_event(kpmu_tap_of(hw)), attr);
 	if (err)
 		return err;
