@@ -46,16 +46,23 @@ static void write_times(struct kpmu_event *e, bool active, bool index,
 	p->capabilities = caps;
 }
 
-/* An overflow may come in between and change the counter's value */
+/* Often enough, unless it overflows faster than this can be written */
+#define MAX_TRIES	4
+
+/*
+ * An overflow may come in between and change the counter's value.  If they come
+ * all the time, programs have to do with read(2).
+ */
 static u32 write_count(struct kpmu_event *e)
 {
 	struct perf_event_mmap_page *p = e->hw.page;
 	const struct kpmu_source *source = e->hw.source;
 	u32 jumps, index;
+	int tries;
 	s64 offset;
 	u16 width;
 
-	do {
+	for (tries = 0; tries < MAX_TRIES; tries++) {
 		jumps = READ_ONCE(e->hw.jumps);
 		barrier();
 		if (e->hw.idx >= 0 && e->user_reads) {
@@ -68,8 +75,12 @@ static u32 write_count(struct kpmu_event *e)
 		p->index = index;
 		p->offset = offset;
 		barrier();
-	} while (READ_ONCE(e->hw.jumps) != jumps);
-	return index;
+		if (READ_ONCE(e->hw.jumps) == jumps)
+			return index;
+	}
+	p->index = 0;
+	p->offset = kpmu_event_count(e);
+	return 0;
 }
 
 /**
