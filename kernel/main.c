@@ -81,6 +81,7 @@ static void __exit kpmu_exit(void)
 	kpmu_hooks_exit();
 	kpmu_rates_exit();
 	kpmu_traps_exit();
+	kpmu_sampling_drain();
 	kpmu_sources_exit();
 	kpmu_ctxs_exit();
 	kpmu_events_exit();

@@ -199,7 +199,19 @@ int __init kpmu_sampling_setup(void)
 	return 0;
 }
 
-/* After rcu_barrier(): all that was to end is queued */
+/**
+ * kpmu_sampling_drain() - wait until all events that had ended are freed
+ *
+ * They hold contexts.
+ *
+ * Context: module exit, no event left; may sleep.
+ */
+void kpmu_sampling_drain(void)
+{
+	rcu_barrier();		/* that queues them */
+	flush_workqueue(ends);
+}
+
 void kpmu_sampling_end(void)
 {
 	destroy_workqueue(ends);

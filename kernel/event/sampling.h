@@ -180,6 +180,7 @@ void kpmu_sampling_clone(struct kpmu_sampling *s,
 void kpmu_sampling_free(struct kpmu_sampling *s);
 void kpmu_sampling_retire(struct kpmu_event *e);
 int kpmu_sampling_setup(void);
+void kpmu_sampling_drain(void);
 void kpmu_sampling_end(void);
 
 #endif
