@@ -57,13 +57,21 @@ static void must_be_loaded(void)
 	}
 }
 
+/* Counts, and samples; what it had is freed some time after it is closed */
 static int use_it(void)
 {
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
 	int fd = ev_self(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1);
 	uint64_t v;
 
 	work_counted(fd, 1000, 0);
 	v = ev_count(fd);
+	close(fd);
+	a.sample_period = 1000;
+	a.sample_type = PERF_SAMPLE_IP;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	work_counted(fd, 1000, 0);
 	close(fd);
 	return v == WORK_INSNS(1000) || (!exact() && v > WORK_INSNS(1000));
 }
@@ -295,7 +303,7 @@ TEST_TIMEOUT(many_cycles, 500)
 	do {
 		before = after;
 		for (i = 0; i < cycles; i++)
-			cycle(_metadata, i % 10 == 0);
+			cycle(_metadata, i % 5 == 0);
 		look(&after);
 		grown = has_grown(&before, &after, cycles);
 		EXPECT_EQ(after.modules, before.modules);
