@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * kpmu-record - sample a program and what it starts, into a file that perf report
+ * and perf script read; also an example of how the rings of /dev/kpmu are used.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "stat.h"
+
+#define MAX_CPUS	1024
+#define PAGES		128	/* of each ring */
+
+/* The head of a perf.data file, as perf reads it */
+struct section {
+	__u64 offset, size;
+};
+
+struct file_header {
+	char magic[8];
+	__u64 size, attr_size;
+	struct section attrs, data, event_types;
+	__u64 features[4];
+};
+
+struct file_attr {
+	struct perf_event_attr attr;
+	struct section ids;
+};
+
+/* A CPU's ring */
+struct ring {
+	int fd;
+	struct perf_event_mmap_page *page;
+};
+
+static struct ring rings[MAX_CPUS];
+static struct event events[MAX_EVENTS];
+#define event	events[0]
+static int nr_rings;
+static FILE *out;
+static __u64 written;
+static __u64 samples, lost, throttled;
+static volatile sig_atomic_t stop;
+
+static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fputs("kpmu-record: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+	exit(125);
+}
+
+static void put(const void *data, size_t size)
+{
+	if (fwrite(data, 1, size, out) != size)
+		die("writing the file: %s", strerror(errno));
+	written += size;
+}
+
+/* One event a CPU, which the program's children inherit */
+static void open_rings(pid_t pid)
+{
+	int device = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC), cpu;
+	long page = sysconf(_SC_PAGESIZE);
+
+	if (device < 0)
+		die("%s: %s", KPMU_DEVICE, errno == ENOENT ?
+		    "not there; is the module loaded?" : strerror(errno));
+	for (cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++) {
+		struct ring *r = &rings[nr_rings];
+		struct kpmu_open args = {
+			.attr = (__u64)(unsigned long)&event.attr,
+			.pid = pid, .cpu = cpu, .group_fd = -1,
+			.flags = PERF_FLAG_FD_CLOEXEC,
+		};
+		struct kpmu_why why = { "" };
+
+		r->fd = ioctl(device, KPMU_IOC_OPEN, &args);
+		if (r->fd < 0 && errno == ENODEV)
+			continue;		/* offline */
+		if (r->fd < 0) {
+			int err = errno;
+
+			if (ioctl(device, KPMU_IOC_WHY, &why))
+				why.text[0] = 0;
+			die("cannot sample %s: %s%s%s", event.name, strerror(err),
+			    why.text[0] ? ": " : "", why.text);
+		}
+		r->page = mmap(NULL, (PAGES + 1) * page, PROT_READ | PROT_WRITE,
+			       MAP_SHARED, r->fd, 0);
+		if (r->page == MAP_FAILED)
+			die("cannot map a ring: %s%s", strerror(errno), errno == EPERM ?
+			    "; see perf_event_mlock_kb" : "");
+		if (++nr_rings == MAX_CPUS)
+			break;
+	}
+}
+
+static void account(const struct perf_event_header *h)
+{
+	switch (h->type) {
+	case PERF_RECORD_SAMPLE:
+		samples++;
+		break;
+	case PERF_RECORD_LOST:
+		lost += ((const __u64 *)(h + 1))[1];
+		break;
+	case PERF_RECORD_THROTTLE:
+		throttled++;
+		break;
+	}
+}
+
+/* All that is in a ring, in whole records; then the writer may have the room */
+static void drain(struct ring *r)
+{
+	const char *data = (const char *)r->page + r->page->data_offset;
+	__u64 size = r->page->data_size, tail = r->page->data_tail;
+	__u64 head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
+	static char record[65536];
+
+	while (tail < head) {
+		const struct perf_event_header *h = (void *)(data + tail % size);
+		__u64 n = h->size, first = size - tail % size;
+
+		if (first > n)
+			first = n;
+		memcpy(record, h, first);
+		memcpy(record + first, data, n - first);
+		account((void *)record);
+		put(record, n);
+		tail += n;
+	}
+	__atomic_store_n(&r->page->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+/* Where the kernel's text is; names come from /proc/kallsyms when it is reported */
+static void put_kernel(void)
+{
+	struct {
+		struct perf_event_header header;
+		__u32 pid, tid;
+		__u64 addr, len, offset;
+		char name[32];
+		__u64 whose[2];		/* TID, TIME */
+	} m = {
+		.header = { PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL, sizeof(m) },
+		.pid = -1, .name = "[kernel.kallsyms]_text",
+	};
+	unsigned long long addr;
+	char line[256], name[128];
+	FILE *f = fopen("/proc/kallsyms", "r");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%llx %*c %127s", &addr, name) == 2 &&
+		    !strcmp(name, "_text")) {
+			m.addr = m.offset = addr;
+			m.len = 0xffffffffff000000ULL - addr;
+			break;
+		}
+	}
+	if (f)
+		fclose(f);
+	if (m.addr)
+		put(&m, sizeof(m));
+}
+
+static void begin_file(const char *path)
+{
+	struct file_header h = { "PERFILE2", sizeof(h), sizeof(struct file_attr),
+				 { sizeof(h), sizeof(struct file_attr) },
+				 { sizeof(h) + sizeof(struct file_attr), 0 },
+				 { 0, 0 }, { 0 } };
+	struct file_attr a = { .attr = event.attr };
+
+	out = fopen(path, "w+");
+	if (!out)
+		die("%s: %s", path, strerror(errno));
+	put(&h, sizeof(h));
+	put(&a, sizeof(a));
+	written = 0;
+	put_kernel();
+}
+
+/* How much data there is, is known last */
+static void end_file(void)
+{
+	struct file_header h;
+
+	rewind(out);
+	if (fread(&h, sizeof(h), 1, out) != 1)
+		die("the file cannot be read back");
+	h.data.size = written;
+	rewind(out);
+	put(&h, sizeof(h));
+	if (fclose(out))
+		die("writing the file: %s", strerror(errno));
+}
+
+static pid_t start(char **argv, int *go)
+{
+	int pipes[2];
+	pid_t pid;
+	char c;
+
+	if (pipe2(pipes, O_CLOEXEC))
+		die("pipe: %s", strerror(errno));
+	pid = fork();
+	if (pid < 0)
+		die("fork: %s", strerror(errno));
+	if (!pid) {
+		close(pipes[1]);
+		if (read(pipes[0], &c, 1) != 1)
+			_exit(127);
+		execvp(argv[0], argv);
+		fprintf(stderr, "kpmu-record: %s: %s\n", argv[0], strerror(errno));
+		_exit(127);
+	}
+	close(pipes[0]);
+	*go = pipes[1];
+	return pid;
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	stop = 1;
+}
+
+static void progress(int end)
+{
+	if (!isatty(STDERR_FILENO) && !end)
+		return;
+	fprintf(stderr, "%s%llu samples, %llu lost, throttled %llu times, %.1f MB%s",
+		end ? "" : "\r", samples, lost, throttled, written / 1e6,
+		end ? "\n" : "");
+}
+
+/* Until the program has ended, or we are told to stop */
+static int collect(pid_t pid)
+{
+	struct pollfd fds[MAX_CPUS];
+	int i, status = 0, ended = 0;
+
+	while (!ended) {
+		for (i = 0; i < nr_rings; i++)
+			fds[i] = (struct pollfd) { rings[i].fd, POLLIN, 0 };
+		poll(fds, nr_rings, 100);
+		if (stop)
+			kill(pid, SIGTERM);
+		ended = waitpid(pid, &status, WNOHANG) == pid;
+		for (i = 0; i < nr_rings; i++)
+			drain(&rings[i]);
+		progress(0);
+	}
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void __attribute__((noreturn)) usage(void)
+{
+	puts("kpmu-record [-e EVENT] [-c PERIOD | -F HZ] [-g] [-o FILE] [--] PROGRAM [ARG...]\n"
+	     "  -e  what to sample (as kpmu-stat; default instructions)\n"
+	     "  -c  a sample every so many events\n"
+	     "  -F  so many samples a second (default 1000)\n"
+	     "  -g  with call chains\n"
+	     "  -o  the file (default perf.data), for perf report -i and perf script -i");
+	exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	struct perf_event_attr *a = &event.attr;
+	const char *path = "perf.data", *name = "instructions";
+	__u64 period = 0, freq = 1000;
+	int opt, go, chains = 0, status;
+	pid_t pid;
+
+	while ((opt = getopt(argc, argv, "+e:c:F:go:h")) != -1) {
+		switch (opt) {
+		case 'e': name = optarg; break;
+		case 'c': period = strtoull(optarg, NULL, 0); break;
+		case 'F': freq = strtoull(optarg, NULL, 0); break;
+		case 'g': chains = 1; break;
+		case 'o': path = optarg; break;
+		case 'h': usage();
+		default: return 125;
+		}
+	}
+	if (optind == argc)
+		die("which program? (-h for help)");
+	if (parse_events(name, events) != 1)
+		die("-e takes one event");
+	a->size = sizeof(*a);
+	a->freq = !period;
+	a->sample_period = period ? period : freq;
+	a->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			 PERF_SAMPLE_PERIOD | (chains ? PERF_SAMPLE_CALLCHAIN : 0);
+	a->disabled = a->enable_on_exec = a->inherit = a->sample_id_all = 1;
+	a->mmap = a->comm = a->comm_exec = a->task = 1;
+	a->watermark = 1;
+	a->wakeup_watermark = PAGES * 4096 / 4;
+
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
+	pid = start(argv + optind, &go);
+	open_rings(pid);
+	begin_file(path);
+	if (write(go, "", 1) != 1)
+		die("the program did not wait");
+	close(go);
+	status = collect(pid);
+	progress(1);
+	end_file();
+	return status;
+}
