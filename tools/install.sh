@@ -13,7 +13,8 @@ src=${DESTDIR:-}/usr/src/kpmu-$version
 
 install -d "$prefix/bin" "$prefix/lib" "$prefix/share/man/man1" "$prefix/share/man/man7" \
 	"$prefix/include/linux" "${DESTDIR:-}/usr/lib/udev/rules.d" "$src"
-install build/tools/kpmu-exec build/tools/kpmu-stat "$prefix/bin/"
+install build/tools/kpmu-exec build/tools/kpmu-record \
+	build/tools/kpmu-stat "$prefix/bin/"
 install -m 644 build/tools/libkpmu-preload.so "$prefix/lib/"
 install -m 644 Documentation/man/*.1 "$prefix/share/man/man1/"
 install -m 644 Documentation/man/*.7 "$prefix/share/man/man7/"
