@@ -28,15 +28,21 @@ sums=$(mktemp)
 trap 'rm -f "$sums"' EXIT
 
 # programs PATTERN... - names of the built programs that match, less those that
-# were not asked for
+# match a !PATTERN and those that were not asked for
 programs()
 {
-	local p f
+	local p f n not=()
+	for p; do [[ $p != !* ]] || not+=("${p#!}"); done
 	for p; do
+		[[ $p != !* ]] || continue
 		for f in "$bin"/$p; do
 			[ -f "$f" ] || continue
 			f=${f##*/}
 			case $f in bench_*|demo_*|client_*) continue ;; esac	# no tests
+			for n in "${not[@]}"; do
+				# shellcheck disable=SC2053
+				[[ $f != $n ]] || continue 2
+			done
 			[ ${#wanted[@]} -eq 0 ] ||
 				[[ " ${wanted[*]} " = *" $f "* ]] || continue
 			echo "$f"
