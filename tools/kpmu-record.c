@@ -295,13 +295,25 @@ int main(int argc, char **argv)
 
 	while ((opt = getopt(argc, argv, "+e:c:F:go:h")) != -1) {
 		switch (opt) {
-		case 'e': name = optarg; break;
-		case 'c': period = strtoull(optarg, NULL, 0); break;
-		case 'F': freq = strtoull(optarg, NULL, 0); break;
-		case 'g': chains = 1; break;
-		case 'o': path = optarg; break;
-		case 'h': usage();
-		default: return 125;
+		case 'e':
+			name = optarg;
+			break;
+		case 'c':
+			period = strtoull(optarg, NULL, 0);
+			break;
+		case 'F':
+			freq = strtoull(optarg, NULL, 0);
+			break;
+		case 'g':
+			chains = 1;
+			break;
+		case 'o':
+			path = optarg;
+			break;
+		case 'h':
+			usage();
+		default:
+			return 125;
 		}
 	}
 	if (optind == argc)
