@@ -5,8 +5,10 @@
 # kernel's own perf: two columns.
 #
 # A test that fails natively must be listed in native-differs with the reason,
-# else the two columns disagree and that is a failure.  On the debug kernel, which is
-# slow, there is no second column: what it looks for is in our code.  Lines printed:
+# else the two columns disagree and that is a failure.  The native column may try three
+# times: a busy host can upset its timing, and it is not what is tested here.  Ours has
+# one try.  On the debug kernel, which is slow, there is no second column: what it looks
+# for is in our code.  Lines printed:
 #	@@ prog.test kpmu-result native-result
 
 pass=0 fail=0 skip=0
@@ -26,6 +28,31 @@ column()
 	results "/tmp/$2.tap" >"/tmp/$2.res"
 }
 
+# unlisted PROGRAM - its tests that failed natively, which nobody said they would
+unlisted()
+{
+	while read -r test res; do
+		[ "$res" != FAIL ] || grep -q "^$1\.$test\b" /tests/native-differs ||
+			echo "$test"
+	done </tmp/native.res
+}
+
+# native PROGRAM - its native column: the best of up to three
+native()
+{
+	column "$1" native
+	for try in 2 3; do
+		failed=$(unlisted "$1")
+		[ -n "$failed" ] || return
+		echo "# native $1, try $try for" $failed
+		mv /tmp/native.res /tmp/native.old
+		column "$1" native
+		cat /tmp/native.old >>/tmp/native.res
+		sort -k1,1 -k2,2r /tmp/native.res | awk '!seen[$1]++' >/tmp/native.best
+		mv /tmp/native.best /tmp/native.res
+	done
+}
+
 slow=
 [ ! -e /sys/kernel/debug/kmemleak ] || slow=1
 
@@ -34,7 +61,7 @@ for prog; do
 	column "$prog" kpmu
 	case $slow$prog in
 	1*|kpmu_*|stress_*) : >/tmp/native.res; : >/tmp/native.tap ;;	# has no other column
-	*) column "$prog" native ;;
+	*) native "$prog" ;;
 	esac
 	echo "@@@ $prog $(($(cut -d. -f1 /proc/uptime) - began)) s"
 	cat /tmp/kpmu.tap

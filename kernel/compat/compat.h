@@ -231,11 +231,13 @@ static inline struct class *kpmu_class_create(const char *name)
 #define KPMU_LSM_OPEN_TAKES_ATTR 1
 #endif
 
-/* The usual workqueue has a new name; the old one says so in the log */
+/* The usual workqueues have new names; the old ones say so in the log */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
 #define KPMU_SYSTEM_WQ	system_percpu_wq
+#define KPMU_UNBOUND_WQ	system_dfl_wq
 #else
 #define KPMU_SYSTEM_WQ	system_wq
+#define KPMU_UNBOUND_WQ	system_unbound_wq
 #endif
 
 #endif

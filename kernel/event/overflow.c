@@ -12,6 +12,7 @@
 #include <linux/kprobes.h>
 #include <linux/poll.h>
 
+#include "../compat/compat.h"
 #include "../ring/ring.h"
 #include "../sched/sched.h"
 #include "rate.h"
@@ -85,7 +86,7 @@ static void stop_there(struct work_struct *work)
 static void stop(struct kpmu_event *e)
 {
 	if (!kpmu_ctx_try(e->ctx, stop_owned, e))
-		queue_work(system_wq, &e->sampling->stop);
+		queue_work(KPMU_SYSTEM_WQ, &e->sampling->stop);
 }
 
 static void wake(struct kpmu_event *e)

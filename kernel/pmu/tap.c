@@ -143,7 +143,7 @@ static struct kpmu_tap *make_on_cpus(const struct perf_event_attr *attr,
 		}
 	}
 	INIT_WORK_ONSTACK(&f.work, fill_all);
-	queue_work(system_unbound_wq, &f.work);
+	queue_work(KPMU_UNBOUND_WQ, &f.work);
 	flush_work(&f.work);
 	destroy_work_on_stack(&f.work);
 	if (f.err) {
@@ -279,7 +279,7 @@ struct kpmu_tap *kpmu_tap_silent(const struct kpmu_tap *like)
 	INIT_LIST_HEAD(&s.tap->node);
 	s.tap->attr.disabled = 1;
 	INIT_WORK_ONSTACK(&s.work, make_silent);
-	queue_work(system_unbound_wq, &s.work);
+	queue_work(KPMU_UNBOUND_WQ, &s.work);
 	flush_work(&s.work);
 	destroy_work_on_stack(&s.work);
 	if (s.err) {
@@ -359,7 +359,7 @@ static DECLARE_WORK(follow, follow_cpus);
 void kpmu_taps_cpu_up(int cpu)
 {
 	cpumask_set_cpu(cpu, &came);
-	queue_work(system_wq, &follow);
+	queue_work(KPMU_SYSTEM_WQ, &follow);
 }
 
 /* No event is left, no CPU comes any more */

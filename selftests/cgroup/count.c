@@ -546,14 +546,25 @@ TEST(beside_others)
 	SEES_ALL(fd, &w);
 }
 
+/* Does it count while @w works?  Not known when that was done too soon. */
+static bool counts_along(int fd, struct worker *w, int *known)
+{
+	uint64_t v = ev_count(fd);
+
+	while (ev_count(fd) == v)
+		if (worker_done(w))
+			return true;
+	++*known;
+	return always_ran(fd);
+}
+
 /* Opened and closed while its tasks run */
 TEST(opened_while_it_runs)
 {
 	ROWS("G-01");
 	struct cgroup top, a;
 	struct worker w;
-	int fd, i;
-	uint64_t v;
+	int fd, i, known = 0;
 
 	cgroup_v2();
 	cgroup_root(&top);
@@ -562,12 +573,11 @@ TEST(opened_while_it_runs)
 	for (i = 0; i < 10; i++) {
 		worker_go(&w, 10000000);
 		fd = watch(&a, 1);
-		v = ev_count(fd);
-		EXPECT_TRUE(moves_on(fd, v));
-		EXPECT_TRUE(always_ran(fd));
+		EXPECT_TRUE(counts_along(fd, &w, &known));
 		close(fd);
 		worker_wait(&w);
 	}
+	EXPECT_GT(known, 0);
 }
 
 TEST_HARNESS_MAIN

@@ -2,22 +2,15 @@
 /* Control groups of the first version: perf_event's own hierarchy, threads apart. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <sys/mount.h>
 
 #include "cgroup_tests.h"
-
-/* The controller comes back to the unified hierarchy when this one has gone */
-static void leave_v1(void)
-{
-	cgroup_v2();
-}
 
 static void enter_v1(struct cgroup *top)
 {
 	if (!cgroup_v1())
 		SKIP(return, "no cgroup of version 1: %s", strerror(errno));
 	cgroup_root(top);
-	atexit(leave_v1);
+	atexit(cgroup_v1_end);
 }
 
 TEST(only_its_tasks)

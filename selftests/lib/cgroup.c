@@ -73,6 +73,42 @@ int cgroup_v1(void)
 	return 1;
 }
 
+/* Which hierarchy perf_event belongs to: 0 for the unified one */
+static int hierarchy(void)
+{
+	char name[32];
+	int number = -1;
+	FILE *f = fopen("/proc/cgroups", "r");
+
+	while (f && fscanf(f, "%31s %d%*[^\n]", name, &number) >= 1)
+		if (!strcmp(name, "perf_event"))
+			break;
+	if (f)
+		fclose(f);
+	return number;
+}
+
+/*
+ * A hierarchy of version 1 goes only when it is unmounted with no group left, and
+ * groups that were removed stay for a while, at least as long as somebody has them open
+ * or watches them.  Until then nobody else has perf_event.
+ */
+void cgroup_v1_end(void)
+{
+	uint64_t until = now_ns() + 10000000000ULL;
+
+	close_range(3, ~0U, 0);
+	umount2(OWN, MNT_DETACH);
+	for (;;) {
+		usleep(100000);
+		if (hierarchy() <= 0 || now_ns() > until)
+			break;
+		if (!mount("perf", OWN, "cgroup", 0, "perf_event"))
+			umount2(OWN, 0);
+	}
+	cgroup_v2();
+}
+
 static void open_dir(struct cgroup *c)
 {
 	c->fd = open(c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

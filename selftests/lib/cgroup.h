@@ -14,6 +14,8 @@ struct cgroup {
 void cgroup_v2(void);
 /* The perf_event controller's own; false if this kernel has none */
 int cgroup_v1(void);
+/* Leave that to nobody: perf_event is in the unified hierarchy again */
+void cgroup_v1_end(void);
 
 /* The root; a new one below @parent, gone when the test ends */
 void cgroup_root(struct cgroup *c);

@@ -141,12 +141,29 @@ TEST(data)
 		shmat(shm, NULL, 0);
 		shmctl(shm, IPC_RMID, NULL);
 	}
-	sbrk(64 * PAGE);
 	pair_disable(&p);
-	EXPECT_EQ(pair_compare(&p, -1), shm < 0 ? 3 : 4);
+	EXPECT_EQ(pair_compare(&p, -1), shm < 0 ? 2 : 3);
 	pair_rewind(&p);
 	while (ring_next(&p.ours, &rec))
 		EXPECT_EQ(rec.head.misc, 0x2002);
+}
+
+/* More heap is called so, however little of it is new */
+TEST(heap)
+{
+	ROWS("D-11");
+	struct perf_event_attr a = pair_attr();
+	struct pair p;
+
+	a.mmap_data = 1;
+	pair_open(&p, &a, 0, -1, 8);
+	pair_enable(&p);
+	sbrk(64 * PAGE);
+	pair_disable(&p);
+	ASSERT_TRUE(ring_next(&p.ours, &rec));
+	EXPECT_EQ(rec.head.misc, 0x2002);
+	EXPECT_FALSE(strcmp(record_str(&rec, 32), "[heap]"));
+	EXPECT_FALSE(ring_next(&p.ours, &rec));
 }
 
 /* mprotect() makes code of data: a new record */
