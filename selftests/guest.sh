@@ -42,9 +42,9 @@ native()
 {
 	column "$1" native
 	for try in 2 3; do
-		failed=$(unlisted "$1")
+		failed=$(unlisted "$1" | tr '\n' ' ')
 		[ -n "$failed" ] || return
-		echo "# native $1, try $try for" $failed
+		echo "# native $1, try $try for $failed"
 		mv /tmp/native.res /tmp/native.old
 		column "$1" native
 		cat /tmp/native.old >>/tmp/native.res

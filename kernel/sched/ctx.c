@@ -478,22 +478,14 @@ static void ctx_end(struct kpmu_ctx *ctx, void (*tell)(struct kpmu_ctx *ctx))
 	kpmu_events_put_list(&gone);
 }
 
-/**
- * kpmu_ctxs_reap() - retire contexts that have no events
- * @age: jiffies that they must have been empty for
- *
- * Contexts outlive their last event for a while, because programs that open one
- * event often open the next.
- *
- * Context: task, may sleep.
- * Return: whether some may be reaped later.
- */
-bool kpmu_ctxs_reap(unsigned long age)
+/* How many contexts were retired; @left: some may be later */
+static int reap_pass(unsigned long age, bool *left)
 {
 	struct rhashtable_iter iter;
 	struct kpmu_ctx *ctx;
-	bool left = false;
+	int n = 0;
 
+	*left = false;
 	rhashtable_walk_enter(&contexts, &iter);
 	rhashtable_walk_start(&iter);
 	while ((ctx = rhashtable_walk_next(&iter))) {
@@ -501,16 +493,40 @@ bool kpmu_ctxs_reap(unsigned long age)
 		    !refcount_inc_not_zero(&ctx->ref))
 			continue;
 		rhashtable_walk_stop(&iter);
-		if (kpmu_ctx_call(ctx, end_idle_owned, &age))
+		if (kpmu_ctx_call(ctx, end_idle_owned, &age)) {
 			unhash(ctx);
-		else
-			left = true;
+			n++;
+		} else {
+			*left = true;
+		}
 		kpmu_ctx_put(ctx);
 		cond_resched();
 		rhashtable_walk_start(&iter);
 	}
 	rhashtable_walk_stop(&iter);
 	rhashtable_walk_exit(&iter);
+	return n;
+}
+
+/**
+ * kpmu_ctxs_reap() - retire contexts that have no events
+ * @age: jiffies that they must have been empty for
+ *
+ * Contexts outlive their last event for a while, because programs that open one
+ * event often open the next.
+ *
+ * A walk misses whoever comes after one in its bucket that was taken out under the
+ * walk's feet, so the last walk is one that has taken out nobody.
+ *
+ * Context: task, may sleep.
+ * Return: whether some may be reaped later.
+ */
+bool kpmu_ctxs_reap(unsigned long age)
+{
+	bool left;
+
+	while (reap_pass(age, &left))
+		;
 	return left;
 }
 
