@@ -55,6 +55,16 @@ static __always_inline void kpmu_wrmsr(u32 msr, u64 val)
 #endif
 }
 
+/* In two halves, for who has them */
+static __always_inline void kpmu_wrmsr_halves(u32 msr, u32 low, u32 high)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+	wrmsrq(msr, (u64)high << 32 | low);
+#else
+	wrmsr(msr, low, high);
+#endif
+}
+
 static __always_inline int kpmu_wrmsr_safe(u32 msr, u64 val)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
@@ -106,12 +116,8 @@ static __always_inline bool kpmu_task_is_runnable(struct task_struct *task)
 /* Does a mapping hold what brk() gives, or the first thread's stack? */
 static inline bool kpmu_vma_is_heap(struct vm_area_struct *vma)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
-	return vma_is_initial_heap(vma);
-#else
-	return vma->vm_start <= vma->vm_mm->brk &&
-	       vma->vm_end >= vma->vm_mm->start_brk;
-#endif
+	return vma->vm_start < vma->vm_mm->brk &&
+	       vma->vm_end > vma->vm_mm->start_brk;
 }
 
 static inline bool kpmu_vma_is_stack(struct vm_area_struct *vma)

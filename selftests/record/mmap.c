@@ -148,7 +148,7 @@ TEST(data)
 		EXPECT_EQ(rec.head.misc, 0x2002);
 }
 
-/* More heap is called so, however little of it is new */
+/* More heap is called so when it is one with what there is */
 TEST(heap)
 {
 	ROWS("D-11");
@@ -157,6 +157,7 @@ TEST(heap)
 
 	a.mmap_data = 1;
 	pair_open(&p, &a, 0, -1, 8);
+	sbrk(64 * PAGE);
 	pair_enable(&p);
 	sbrk(64 * PAGE);
 	pair_disable(&p);
