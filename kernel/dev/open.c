@@ -24,7 +24,7 @@
 static int check_rules(struct kpmu_request *r, enum kpmu_attr_phase phase)
 {
 	const struct kpmu_attr_limits limits = {
-		.max_stack = KPMU_MAX_STACK,
+		.max_stack = READ_ONCE(kpmu_sysctl_max_stack),
 		.max_rate = READ_ONCE(kpmu_sysctl_max_rate),
 	};
 

@@ -5,6 +5,8 @@
 #include "../compat/compat.h"
 #include "../event/event.h"
 #include "../event/rate.h"
+#include "../event/sampling.h"
+#include "../record/sample.h"
 #include "../ring/ring.h"
 #include "../sched/sched.h"
 #include "dev.h"
@@ -20,6 +22,33 @@ static int mux_interval(KPMU_SYSCTL_CONST struct ctl_table *table, int write,
 		kpmu_rotate_restart();
 	return err;
 }
+
+/* Not while somebody has chains of that length */
+static int chain_limit(KPMU_SYSCTL_CONST struct ctl_table *table, int write,
+		       void *buf, size_t *len, loff_t *pos)
+{
+	struct ctl_table copy = *table;
+	int value = *(int *)table->data, err;
+
+	copy.data = &value;
+	err = proc_dointvec_minmax(&copy, write, buf, len, pos);
+	if (err || !write)
+		return err;
+	return kpmu_chains_limit(table->data, value);
+}
+
+static int cpu_time(KPMU_SYSCTL_CONST struct ctl_table *table, int write,
+		    void *buf, size_t *len, loff_t *pos)
+{
+	int err = proc_dointvec_minmax(table, write, buf, len, pos);
+
+	if (!err && write)
+		kpmu_rate_limit_time();
+	return err;
+}
+
+/* A chain that fills a record of 64 KiB with nothing else in it */
+static int longest_chain = 8000;
 
 static struct ctl_table table[] = {
 	{
@@ -43,6 +72,33 @@ static struct ctl_table table[] = {
 		.mode = 0644,
 		.proc_handler = proc_dointvec_minmax,
 		.extra1 = SYSCTL_ONE,
+	},
+	{
+		.procname = "perf_cpu_time_max_percent",
+		.data = &kpmu_sysctl_cpu_time,
+		.maxlen = sizeof(int),
+		.mode = 0644,
+		.proc_handler = cpu_time,
+		.extra1 = SYSCTL_ZERO,
+		.extra2 = SYSCTL_ONE_HUNDRED,
+	},
+	{
+		.procname = "perf_event_max_stack",
+		.data = &kpmu_sysctl_max_stack,
+		.maxlen = sizeof(int),
+		.mode = 0644,
+		.proc_handler = chain_limit,
+		.extra1 = SYSCTL_ZERO,
+		.extra2 = &longest_chain,
+	},
+	{
+		.procname = "perf_event_max_contexts_per_stack",
+		.data = &kpmu_sysctl_max_contexts,
+		.maxlen = sizeof(int),
+		.mode = 0644,
+		.proc_handler = chain_limit,
+		.extra1 = SYSCTL_ZERO,
+		.extra2 = SYSCTL_ONE_THOUSAND,
 	},
 	{
 		.procname = "perf_event_mux_interval_ms",

@@ -101,6 +101,8 @@ static u32 needs(const struct kpmu_event *e, bool of_task, bool of_cgroup)
 
 static void unhook(const struct kpmu_event *e, bool of_task, bool of_cgroup)
 {
+	if (kpmu_has_chains(e))
+		kpmu_chains_put();
 	kpmu_hooks_put(needs(e, of_task, of_cgroup));
 	kpmu_side_count(e->flags, -1);
 }
@@ -133,13 +135,15 @@ static int get_hooks(struct kpmu_request *r)
 		r->why = "exec cannot be seen on this kernel";
 		return -EOPNOTSUPP;
 	}
-	if (r->attr.sample_type & KPMU_SAMPLE_CALLCHAIN) {
+	if (kpmu_has_chains(r->event)) {
 		err = kpmu_chains_get();
 		if (err)
 			return err;
 	}
 	err = kpmu_hooks_get(needs(r->event, r->task, of_cgroup(r)));
 	if (err) {
+		if (kpmu_has_chains(r->event))
+			kpmu_chains_put();
 		r->why = "what the event is to see cannot be seen on this kernel";
 		return err;
 	}

@@ -170,6 +170,8 @@ bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 	recorder->sample(e, hit);
 	if (root->fasync)
 		kpmu_notify(root);
+	if (hit->began)
+		halt |= kpmu_rate_took(e, hit->began);
 	return halt;
 }
 NOKPROBE_SYMBOL(kpmu_overflow);

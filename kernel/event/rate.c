@@ -4,6 +4,11 @@
  * that asks for a frequency gets its period adjusted to it.
  * perf_event_open(2), sample_freq; /proc/sys/kernel/perf_event_max_sample_rate.
  *
+ * Overflows may not take more than a share of a CPU's time either
+ * (perf_cpu_time_max_percent), or a period shorter than an NMI would leave no
+ * time for anything else.  Where upstream lowers the rate that all may have, for good, we
+ * throttle who overflows when the share is used up, until the next tick.
+ *
  * Overflows do most of it by themselves.  A timer per CPU does what they cannot:
  * let throttled events go on, and adjust those that do not overflow because
  * their period has become too long.  It runs only while there is such an event.
@@ -13,6 +18,7 @@
 #include <linux/jiffies.h>
 #include <linux/kprobes.h>
 #include <linux/math64.h>
+#include <asm/tsc.h>
 
 #include "../compat/compat.h"
 #include "../sched/sched.h"
@@ -22,18 +28,28 @@
 #include "timer.h"
 
 int kpmu_sysctl_max_rate = 100000;
+int kpmu_sysctl_cpu_time = 25;
+
+/* What overflows may take of a tick, in cycles */
+static u64 share = U64_MAX;
 
 /**
  * struct rate_cpu - a CPU's timer
  * @timer: every tick, while @armed
  * @armed: it runs, or is about to
  * @arm: starts it, for whoever is in an NMI
+ * @window: a tick, in jiffies
+ * @spent: what overflows took in it, in cycles
+ * @typical: what one takes
  * @cpu: whose it is
  */
 struct rate_cpu {
 	struct hrtimer timer;
 	bool armed;
 	struct irq_work arm;
+	unsigned long window;
+	u64 spent;
+	u64 typical;
 	int cpu;
 };
 
@@ -102,6 +118,58 @@ bool kpmu_rate_account(struct kpmu_event *e)
 	return true;
 }
 NOKPROBE_SYMBOL(kpmu_rate_account);
+
+/* One that something held up, a hypervisor say, must not count for its whole time */
+static u64 fair(struct rate_cpu *r, u64 took)
+{
+	if (!r->typical)
+		r->typical = took;
+	took = min(took, 8 * r->typical);
+	r->typical += (s64)(took - r->typical) / 16;
+	return took;
+}
+
+/**
+ * kpmu_rate_took() - an overflow has been dealt with
+ * @e: the event
+ * @began: get_cycles() when that began
+ *
+ * Context: NMI, on the CPU where the event is.
+ * Return: true if overflows have had their share of this tick: it is throttled.
+ */
+bool kpmu_rate_took(struct kpmu_event *e, u64 began)
+{
+	struct rate_cpu *r = this_cpu_ptr(&rate_cpu);
+	unsigned long now = READ_ONCE(jiffies);
+
+	if (r->window != now) {
+		r->window = now;
+		r->spent = 0;
+	}
+	r->spent += fair(r, get_cycles() - began);
+	if (likely(r->spent <= READ_ONCE(share)))
+		return false;
+	if (!e->sampling->throttled)
+		throttle_group(e->leader);
+	return true;
+}
+NOKPROBE_SYMBOL(kpmu_rate_took);
+
+/**
+ * kpmu_rate_limit_time() - kpmu_sysctl_cpu_time is another
+ *
+ * Context: task.
+ */
+void kpmu_rate_limit_time(void)
+{
+	int percent = READ_ONCE(kpmu_sysctl_cpu_time);
+	u64 of_tick = div_u64((u64)tsc_khz * MSEC_PER_SEC, HZ) * percent;
+
+	if (percent == 0 || percent == 100)
+		WRITE_ONCE(share, U64_MAX);
+	else
+		WRITE_ONCE(share, div_u64(of_tick, 100));
+}
 
 /* The period that would give the frequency, if @events took @ns */
 static u64 ideal(u32 freq, u64 events, u64 ns)
@@ -298,6 +366,7 @@ void __init kpmu_rates_init(void)
 				   HRTIMER_MODE_REL_PINNED_HARD);
 		init_irq_work(&r->arm, arm);
 	}
+	kpmu_rate_limit_time();
 }
 
 /* No event is left */

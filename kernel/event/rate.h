@@ -6,8 +6,11 @@
 #include "event.h"
 
 extern int kpmu_sysctl_max_rate;
+extern int kpmu_sysctl_cpu_time;
 
 bool kpmu_rate_account(struct kpmu_event *e);
+bool kpmu_rate_took(struct kpmu_event *e, u64 began);
+void kpmu_rate_limit_time(void);
 void kpmu_rate_adjust(struct kpmu_event *e, u64 events);
 void kpmu_rate_placed(struct kpmu_event *leader);
 int kpmu_event_period(struct kpmu_event *e, u64 period);

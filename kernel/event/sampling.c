@@ -10,6 +10,9 @@
 #include "../sched/sched.h"
 #include "sampling.h"
 
+int kpmu_sysctl_max_stack = 127;
+int kpmu_sysctl_max_contexts = 8;
+
 static struct kmem_cache *cache;
 static struct workqueue_struct *ends;
 
@@ -52,7 +55,7 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 		}
 	}
 	s->stack_user = attr->sample_stack_user;
-	s->max_stack = attr->sample_max_stack ?: KPMU_MAX_STACK;
+	s->max_stack = attr->sample_max_stack ?: kpmu_sysctl_max_stack;
 	if (!(attr->flags & KPMU_ATTR_WATERMARK))
 		s->wakeup_events = attr->wakeup_events;
 	set_layout(s, attr->flags);

@@ -121,8 +121,14 @@ struct kpmu_sampling {
 /* Flags of events that write records though they do not sample */
 #define KPMU_ATTR_RECORDS	(KPMU_ATTR_SIDE | KPMU_ATTR_INHERIT_STAT)
 
-/* Frames of a call chain at most */
-#define KPMU_MAX_STACK	127
+/* Frames of a call chain at most, marks between its parts at most */
+extern int kpmu_sysctl_max_stack;
+extern int kpmu_sysctl_max_contexts;
+
+static inline bool kpmu_has_chains(const struct kpmu_event *e)
+{
+	return e->sampling && e->sampling->sample_type & KPMU_SAMPLE_CALLCHAIN;
+}
 
 /* How many records of an event found no room, its children's too */
 static inline u64 kpmu_event_lost(const struct kpmu_event *e)

@@ -34,6 +34,8 @@ struct task_struct;
  * @addr: the address it is about, 0 if none
  * @raw: the raw record, or NULL
  * @raw_size: its bytes
+ * @began: get_cycles() when its NMI began; 0 for what takes nobody's time but
+ *	that of who is hit
  */
 struct kpmu_hit {
 	struct pt_regs *regs;
@@ -41,6 +43,7 @@ struct kpmu_hit {
 	u64 addr;
 	const void *raw;
 	u32 raw_size;
+	u64 began;
 };
 
 /**

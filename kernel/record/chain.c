@@ -5,26 +5,54 @@
  * A chain is collected before its record has room, because nobody knows its
  * length: in a buffer for each context that can interrupt another.
  */
+#include <linux/cpumask.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/sched/task_stack.h>
+#include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <asm/unwind.h>
 
 #include "../compat/compat.h"
 #include "sample.h"
 
-/* One mark for the kernel's part of a chain, one for the user's */
-#define MARKS	2
+/* Task, softirq, IRQ and NMI */
 #define CONTEXTS	4
 
-struct buffers {
-	u64 words[CONTEXTS][1 + KPMU_MAX_STACK + MARKS];
-};
+static DEFINE_PER_CPU(u64 *, buffer);	/* CONTEXTS times @words */
+static u32 words;			/* of one chain: nr, frames, marks */
+static unsigned int users;		/* events with chains */
+static DEFINE_MUTEX(lock);		/* of these, and of the limits */
 
-static struct buffers __percpu *buffers;
-static DEFINE_MUTEX(lock);
+static void free_buffers(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		kvfree(per_cpu(buffer, cpu));
+		per_cpu(buffer, cpu) = NULL;
+	}
+	words = 0;
+}
+
+static int alloc_buffers(void)
+{
+	u32 n = 1 + kpmu_sysctl_max_stack + kpmu_sysctl_max_contexts;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		per_cpu(buffer, cpu) = kvmalloc_node(CONTEXTS * n * sizeof(u64),
+						     GFP_KERNEL,
+						     cpu_to_node(cpu));
+		if (!per_cpu(buffer, cpu)) {
+			free_buffers();
+			return -ENOMEM;
+		}
+	}
+	words = n;
+	return 0;
+}
 
 /**
  * kpmu_chains_get() - an event wants call chains: have room to collect them
@@ -37,10 +65,49 @@ int kpmu_chains_get(void)
 	int err = 0;
 
 	mutex_lock(&lock);
-	if (!buffers)
-		buffers = alloc_percpu(struct buffers);
-	if (!buffers)
-		err = -ENOMEM;
+	if (!words)
+		err = alloc_buffers();
+	if (!err)
+		users++;
+	mutex_unlock(&lock);
+	return err;
+}
+
+/**
+ * kpmu_chains_put() - it wants no more
+ *
+ * The room stays for the next one.
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_chains_put(void)
+{
+	mutex_lock(&lock);
+	users--;
+	mutex_unlock(&lock);
+}
+
+/**
+ * kpmu_chains_limit() - how long chains may be
+ * @limit: &kpmu_sysctl_max_stack or &kpmu_sysctl_max_contexts
+ * @value: what it becomes
+ *
+ * Context: task, may sleep.  proc(5), perf_event_max_stack.
+ * Return: 0; -EBUSY while there is an event with chains.
+ */
+int kpmu_chains_limit(int *limit, int value)
+{
+	int err = 0;
+
+	mutex_lock(&lock);
+	if (users) {
+		err = -EBUSY;
+	} else {
+		/* The last overflow of an event that has gone may be at it yet */
+		synchronize_rcu();
+		free_buffers();
+		WRITE_ONCE(*limit, value);
+	}
 	mutex_unlock(&lock);
 	return err;
 }
@@ -48,17 +115,23 @@ int kpmu_chains_get(void)
 /* No event is left */
 void kpmu_chains_exit(void)
 {
-	free_percpu(buffers);
+	free_buffers();
 }
 
-/* A chain being collected: @left frames may follow */
+/* A chain being collected: @left frames and @marks marks may follow */
 struct collector {
 	struct kpmu_frames *frames;
 	u32 left;
+	u32 marks;
 };
 
 static void mark(struct collector *c, u64 what)
 {
+	if (!c->marks) {
+		c->left = 0;
+		return;
+	}
+	c->marks--;
 	c->frames->ip[c->frames->nr++] = what;
 }
 
@@ -151,13 +224,16 @@ const struct kpmu_frames *kpmu_chain_take(const struct kpmu_event *e,
 		    kpmu_is_user_task(current) && current->mm &&
 		    kpmu_task_of(e) == current;
 	bool kernel = !(e->flags & KPMU_ATTR_EXCLUDE_CALLCHAIN_KERNEL);
-	struct collector c = { .left = e->sampling->max_stack };
-	struct buffers *b;
+	struct collector c = {
+		.left = min_t(u32, e->sampling->max_stack,
+			      READ_ONCE(kpmu_sysctl_max_stack)),
+		.marks = READ_ONCE(kpmu_sysctl_max_contexts),
+	};
 
 	if (!user && !kernel)
 		return NULL;
-	b = this_cpu_ptr(buffers);
-	c.frames = (void *)b->words[interrupt_context_level()];
+	c.frames = (void *)(__this_cpu_read(buffer) +
+			    interrupt_context_level() * words);
 	c.frames->nr = 0;
 	if (kernel && !user_mode(regs)) {
 		mark(&c, PERF_CONTEXT_KERNEL);

@@ -63,6 +63,8 @@ void kpmu_values_put(struct kpmu_record *r, struct kpmu_event *e);
 
 /* chain.c */
 int kpmu_chains_get(void);
+void kpmu_chains_put(void);
+int kpmu_chains_limit(int *limit, int value);
 void kpmu_chains_exit(void);
 const struct kpmu_frames *kpmu_chain_take(const struct kpmu_event *e,
 					  struct pt_regs *regs);

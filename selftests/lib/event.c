@@ -348,10 +348,18 @@ int write_long(const char *path, long val)
 	return err;
 }
 
+const char *sysctl_file(const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "/proc/sys/kernel/%s%s",
+		 route_is_native() ? "" : "kpmu/", name);
+	return path;
+}
+
 const char *paranoid_file(void)
 {
-	return route_is_native() ? "/proc/sys/kernel/perf_event_paranoid" :
-				   "/proc/sys/kernel/kpmu/perf_event_paranoid";
+	return sysctl_file("perf_event_paranoid");
 }
 
 /* The stricter of both files counts, so both are set */
@@ -364,14 +372,15 @@ void set_paranoid(int level)
 	}
 }
 
+/* While the share is unlimited, upstream lets nobody write the rate */
+void throttle_at(long rate, int percent)
+{
+	write_long(sysctl_file("perf_cpu_time_max_percent"), 25);
+	write_long(sysctl_file("perf_event_max_sample_rate"), rate);
+	write_long(sysctl_file("perf_cpu_time_max_percent"), percent);
+}
+
 void no_throttle(void)
 {
-	if (route_is_native()) {
-		write_long("/proc/sys/kernel/perf_event_max_sample_rate",
-			   1000000000);
-		write_long("/proc/sys/kernel/perf_cpu_time_max_percent", 0);
-	} else {
-		write_long("/proc/sys/kernel/kpmu/perf_event_max_sample_rate",
-			   1000000000);
-	}
+	throttle_at(1000000000, 0);
 }

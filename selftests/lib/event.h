@@ -112,10 +112,15 @@ uint64_t patience(void);
 /* Files of /proc and /sys; -1 and errno on failure */
 long read_long(const char *path);
 int write_long(const char *path, long val);
-/* The paranoid file of the route in use */
+/* The sysctl of the route in use, until the next call; its paranoid file */
+const char *sysctl_file(const char *name);
 const char *paranoid_file(void);
 void set_paranoid(int level);
-/* No limits on how often events may overflow, by either route */
+/*
+ * How many overflows a second, and what share of the time they may take, by the
+ * route in use; no limits on either
+ */
+void throttle_at(long rate, int percent);
 void no_throttle(void);
 
 #endif

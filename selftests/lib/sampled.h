@@ -39,15 +39,24 @@ static inline int sampled(struct ring *r, const struct perf_event_attr *a)
 	return fd;
 }
 
+/*
+ * The kernel's part of what happens instead.  Leaving the interrupt counts, so on a
+ * kernel where that takes more than a period nothing else would get done.
+ */
+static inline void sample_the_kernel(struct perf_event_attr *a)
+{
+	a->sample_period *= slow() * slow();
+	a->exclude_kernel = 0;
+	a->exclude_user = 1;
+}
+
 /* The same with @calls system calls instead, whose kernel side is sampled */
 static inline int sampled_kernel(struct ring *r, struct perf_event_attr *a,
 				 int calls)
 {
 	int fd;
 
-	a->sample_period *= slow() * slow();
-	a->exclude_kernel = 0;
-	a->exclude_user = 1;
+	sample_the_kernel(a);
 	fd = ev_must(a, 0, -1, -1, 0);
 	ring_map(r, fd, a, 64);
 	ev_enable(fd);

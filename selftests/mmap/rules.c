@@ -156,8 +156,7 @@ TEST(moved)
 
 static const char *mlock_file(void)
 {
-	return route_is_native() ? "/proc/sys/kernel/perf_event_mlock_kb" :
-				   "/proc/sys/kernel/kpmu/perf_event_mlock_kb";
+	return sysctl_file("perf_event_mlock_kb");
 }
 
 /* Pages that may be mapped as things are, by 1 + 2^n */

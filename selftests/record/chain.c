@@ -34,7 +34,7 @@ FRAME static void the_calls(int fd)
 	int i;
 
 	ev_enable(fd);
-	for (i = 0; i < 300; i++)
+	for (i = 0; i < 300 * slow(); i++)
 		getppid();
 	ev_disable(fd);
 	touched++;
@@ -102,8 +102,7 @@ TEST(of_the_kernel)
 	struct ring r;
 	int n = 0, half = 0, i;
 
-	a.exclude_kernel = 0;
-	a.exclude_user = 1;
+	sample_the_kernel(&a);
 	run(&r, &a, the_calls);
 	while (ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
 		struct parts s = record_sample(&r, &rec);
@@ -131,8 +130,7 @@ TEST(excluded)
 	int i, what, n;
 	struct ring r;
 
-	a.exclude_kernel = 0;
-	a.exclude_user = 1;
+	sample_the_kernel(&a);
 	for (what = 1; what < 4; what++) {
 		a.exclude_callchain_kernel = what & 1;
 		a.exclude_callchain_user = what >> 1;
@@ -177,8 +175,7 @@ TEST(limited)
 		EXPECT_EQ(n, 10);
 	}
 	a.sample_max_stack = 2;
-	a.exclude_kernel = 0;
-	a.exclude_user = 1;
+	sample_the_kernel(&a);
 	run(&r, &a, the_calls);
 	for (n = 0; ring_find(&r, &rec, PERF_RECORD_SAMPLE);) {
 		struct parts s = record_sample(&r, &rec);
@@ -190,6 +187,59 @@ TEST(limited)
 		n++;
 	}
 	EXPECT_GE(n, 5);
+}
+
+/* Have ten chains so many words each, and is the limit fixed meanwhile? */
+static bool chains_have(uint64_t words)
+{
+	struct perf_event_attr a = chain_attr();
+	int fd = ev_must(&a, 0, -1, -1, 0), n = 0;
+	struct ring r;
+	bool busy;
+
+	ring_map(&r, fd, &a, 64);
+	go_down(DEPTH, fd, the_work);
+	busy = write_long(sysctl_file("perf_event_max_stack"), 127) &&
+	       errno == EBUSY;
+	while (ring_find(&r, &rec, PERF_RECORD_SAMPLE))
+		n += record_sample(&r, &rec).nr == words;
+	ring_unmap(&r);
+	close(fd);
+	return busy && n == 10;
+}
+
+/* The events of the test before may be on their way yet */
+static bool set_limit(const char *name, long to)
+{
+	uint64_t until = patience();
+
+	while (write_long(sysctl_file(name), to))
+		if (errno != EBUSY || now_ns() > until)
+			return false;
+	return read_long(sysctl_file(name)) == to;
+}
+
+/* What an administrator allows: frames, and marks */
+TEST(limits_of_all)
+{
+	ROWS("Y-05 U-23 E-37 A-82");
+	struct perf_event_attr a = chain_attr();
+
+	ASSERT_TRUE(set_limit("perf_event_max_stack", 3));
+	a.sample_max_stack = 4;
+	EXPECT_EQ(ev_open(&a, 0, -1, -1, 0), -1);
+	EXPECT_EQ(errno, EOVERFLOW);
+	EXPECT_TRUE(chains_have(1 + 3));
+	EXPECT_TRUE(set_limit("perf_event_max_stack", 300));
+	a.sample_max_stack = 300;
+	close(ev_must(&a, 0, -1, -1, 0));
+	EXPECT_TRUE(set_limit("perf_event_max_stack", 127));
+	EXPECT_EQ(read_long(sysctl_file("perf_event_max_contexts_per_stack")), 8);
+	EXPECT_TRUE(set_limit("perf_event_max_contexts_per_stack", 0));
+	EXPECT_TRUE(chains_have(0));
+	EXPECT_TRUE(set_limit("perf_event_max_contexts_per_stack", 8));
+	EXPECT_EQ(write_long(sysctl_file("perf_event_max_stack"), -1), -1);
+	EXPECT_EQ(errno, EINVAL);
 }
 
 TEST_HARNESS_MAIN

@@ -100,8 +100,7 @@ TEST(of_nobody)
 	int fd, i, idle = 0;
 	struct ring r;
 
-	a.exclude_kernel = 0;
-	a.exclude_user = 1;
+	sample_the_kernel(&a);
 	a.sample_regs_user = 1;
 	a.sample_stack_user = 64;
 	pin_to(nr_cpus() - 1);

@@ -15,6 +15,7 @@
 #include <linux/perf_event.h>
 #include <asm/apic.h>
 #include <asm/nmi.h>
+#include <asm/tsc.h>
 
 #include "../../trace/stats.h"
 #include "msr.h"
@@ -30,7 +31,11 @@ void __init kpmu_on_overflow(kpmu_overflow_fn fn)
 /* The round of an event that samples is over, or an overflow is due */
 static void sampled(struct kpmu_hw *hw, int idx, struct pt_regs *regs)
 {
-	struct kpmu_hit hit = { .regs = regs, .period = hw->period };
+	struct kpmu_hit hit = {
+		.regs = regs,
+		.period = hw->period,
+		.began = get_cycles(),
+	};
 
 	if ((s64)(local64_read(&hw->count) - hw->next) < 0)
 		return;

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Overflows that come too often, or take too long: throttled until the next tick. */
+#include <string.h>
+#include <unistd.h>
+
+#include "event.h"
+#include "harness.h"
+#include "ring.h"
+
+#define MS	1000000ULL
+
+static struct record rec;
+
+static struct perf_event_attr insns(uint64_t period)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+
+	a.sample_period = period;
+	a.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_ID;
+	a.sample_id_all = 1;
+	return a;
+}
+
+struct seen {
+	int throttled;
+	int let_go;
+	int samples;
+	int most;		/* samples from one letting go to the next throttle */
+	int wrong;
+};
+
+/* THROTTLE and UNTHROTTLE take turns, and say who and when */
+static bool names(const struct ring *r, uint64_t id, uint64_t *last)
+{
+	uint64_t before = *last;
+
+	*last = record_u64(&rec, 0);
+	return record_size(r, &rec) == 24 && *last >= before &&
+	       record_u64(&rec, 8) == id && record_u64(&rec, 16) == id &&
+	       record_whose(r, &rec).id == id;
+}
+
+static struct seen look(struct ring *r, uint64_t id)
+{
+	struct seen s = {};
+	uint64_t last = 0;
+	int since = 0;
+
+	while (ring_next(r, &rec)) {
+		if (rec.head.type == PERF_RECORD_SAMPLE) {
+			/* That of the overflow which was too much may follow */
+			s.wrong += s.throttled != s.let_go && since;
+			s.samples++;
+			if (++since > s.most)
+				s.most = since;
+			continue;
+		}
+		if (rec.head.type == PERF_RECORD_THROTTLE) {
+			s.wrong += ++s.throttled != s.let_go + 1;
+			since = 0;
+		} else if (rec.head.type == PERF_RECORD_UNTHROTTLE) {
+			s.wrong += ++s.let_go != s.throttled;
+		} else {
+			s.wrong++;
+			continue;
+		}
+		s.wrong += !names(r, id, &last);
+	}
+	printf("# %d samples, throttled %d times, at most %d samples between\n",
+	       s.samples, s.throttled, s.most);
+	return s;
+}
+
+/* Ticks are not longer than 10 ms */
+TEST(by_rate)
+{
+	ROWS("D-22 V-19 D-02 Y-04");
+	struct perf_event_attr a = insns(1000);
+	struct ring r;
+	struct seen s;
+	int fd;
+
+	throttle_at(1000, 99);
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 64);
+	work_counted(fd, 10000000, 0);
+	s = look(&r, ev_id(fd));
+	EXPECT_EQ(s.wrong, 0);
+	EXPECT_GE(s.throttled, 2);
+	EXPECT_LE(s.most, 11);
+	/* It does not count while it stands still */
+	EXPECT_LT(ev_count(fd), WORK_INSNS(10000000));
+	EXPECT_LE(s.samples, ev_count(fd) / 1000);
+	EXPECT_GE(s.samples, ev_count(fd) / 1000 - s.throttled - 1);
+	no_throttle();
+}
+
+/* However often they may come */
+TEST(by_time)
+{
+	ROWS("U-23 D-22 V-19");
+	struct perf_event_attr a = insns(100);
+	struct ring r;
+	int fd;
+
+	throttle_at(route_is_native() ? 100000 : 1000000000, 1);
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 256);
+	work_counted(fd, 1000000, 0);
+	EXPECT_GE(look(&r, ev_id(fd)).throttled, 1);
+	close(fd);
+	no_throttle();
+	EXPECT_EQ(read_long(sysctl_file("perf_cpu_time_max_percent")), 0);
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 256);
+	work_counted(fd, 50000, 0);
+	EXPECT_EQ(look(&r, ev_id(fd)).throttled, 0);
+	if (exact())
+		EXPECT_EQ(ev_count(fd), WORK_INSNS(50000));
+	EXPECT_EQ(write_long(sysctl_file("perf_cpu_time_max_percent"), 101), -1);
+	EXPECT_EQ(write_long(sysctl_file("perf_cpu_time_max_percent"), -1), -1);
+}
+
+/* A period that is shorter than what it takes to leave an NMI */
+TEST(without_end)
+{
+	ROWS("U-23 V-19");
+	struct perf_event_attr a = insns(1);
+	uint64_t end;
+	struct ring r;
+	int fd, n = 0;
+
+	if (route_is_native())
+		SKIP(return, "upstream has no means against it");
+	throttle_at(100000, 25);
+	a.exclude_kernel = 0;
+	a.exclude_user = 1;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 256);
+	ev_enable(fd);
+	for (end = now_ns() + 200 * MS; now_ns() < end; n++)
+		getppid();
+	ev_disable(fd);
+	EXPECT_GE(n, 10);
+	EXPECT_GE(look(&r, ev_id(fd)).throttled, 1);
+	no_throttle();
+}
+
+/* One member that is too fast stops its whole group */
+TEST(a_group)
+{
+	ROWS("V-19 D-22");
+	struct perf_event_attr a = insns(1000), b = insns(0);
+	uint64_t v[8];
+	struct ring r;
+	int fd, other;
+
+	throttle_at(1000, 99);
+	a.read_format = PERF_FORMAT_GROUP;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	b.disabled = 0;
+	other = ev_must(&b, 0, -1, fd, 0);
+	ring_map(&r, fd, &a, 64);
+	work_counted(fd, 10000000, 0);
+	ASSERT_EQ(read(fd, v, 24), 24);
+	EXPECT_GE(look(&r, ev_id(fd)).throttled, 2);
+	EXPECT_LT(v[1], WORK_INSNS(10000000));
+	/* What is missing is missing in both */
+	EXPECT_EQ(v[2], v[1]);
+	EXPECT_EQ(ev_count(other), v[2]);
+	no_throttle();
+}
+
+TEST_HARNESS_MAIN
