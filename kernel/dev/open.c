@@ -21,14 +21,20 @@
 #define FLAGS_ALL	(PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT | \
 			 PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC)
 
-static int check_rules(struct kpmu_request *r, enum kpmu_attr_phase phase)
+static noinline int check_attr_rules(struct kpmu_request *r,
+				     enum kpmu_attr_phase phase)
 {
 	const struct kpmu_attr_limits limits = {
 		.max_stack = READ_ONCE(kpmu_sysctl_max_stack),
 		.max_rate = READ_ONCE(kpmu_sysctl_max_rate),
 	};
 
-	return r->plain ? 0 : kpmu_attr_check(&r->attr, &limits, phase, &r->why);
+	return kpmu_attr_check(&r->attr, &limits, phase, &r->why);
+}
+
+static int check_rules(struct kpmu_request *r, enum kpmu_attr_phase phase)
+{
+	return r->plain ? 0 : check_attr_rules(r, phase);
 }
 
 static int check_attr(struct kpmu_request *r)

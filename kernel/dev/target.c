@@ -99,23 +99,20 @@ static u32 needs(const struct kpmu_event *e, bool of_task, bool of_cgroup)
 	return hooks;
 }
 
-static void unhook(const struct kpmu_event *e, bool of_task, bool of_cgroup)
-{
-	if (kpmu_has_chains(e))
-		kpmu_chains_put();
-	kpmu_hooks_put(needs(e, of_task, of_cgroup));
-	kpmu_side_count(e->flags, -1);
-}
+static_assert(KPMU_NR_LAZY <= 16);	/* bits of kpmu_event.hooks */
 
 /**
  * kpmu_event_unhook() - give back the hooks an event needed
- * @e: the event, attached once
+ * @e: the event, which has got them
  *
  * Context: task; kpmu_hooks_linger() must follow.
  */
 void kpmu_event_unhook(struct kpmu_event *e)
 {
-	unhook(e, e->ctx->task, e->ctx->css);
+	if (kpmu_has_chains(e))
+		kpmu_chains_put();
+	kpmu_hooks_put(e->hooks);
+	kpmu_side_count(e->flags, -1);
 }
 
 /* A CPU's event that joins a cgroup's group counts for the cgroup */
@@ -140,7 +137,8 @@ static int get_hooks(struct kpmu_request *r)
 		if (err)
 			return err;
 	}
-	err = kpmu_hooks_get(needs(r->event, r->task, of_cgroup(r)));
+	r->event->hooks = needs(r->event, r->task, of_cgroup(r));
+	err = kpmu_hooks_get(r->event->hooks);
 	if (err) {
 		if (kpmu_has_chains(r->event))
 			kpmu_chains_put();
@@ -152,7 +150,7 @@ static int get_hooks(struct kpmu_request *r)
 		return 0;
 	err = kpmu_family_new(r->event, r->leader);
 	if (err) {
-		unhook(r->event, r->task, of_cgroup(r));
+		kpmu_event_unhook(r->event);
 		kpmu_hooks_linger();
 	}
 	return err;
@@ -196,7 +194,7 @@ static int attach(struct kpmu_request *r)
 			cond_resched();
 	} while (err == -EAGAIN);
 	if (err) {
-		unhook(r->event, r->task, of_cgroup(r));
+		kpmu_event_unhook(r->event);
 		kpmu_hooks_linger();
 	}
 	return err;

@@ -98,7 +98,8 @@ static int check_leader(struct kpmu_ctx *ctx, struct attach *a)
 	return 0;
 }
 
-static void join_group(struct kpmu_event *e, struct kpmu_event *leader)
+static noinline void join_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
+				struct kpmu_event *e, struct kpmu_event *leader)
 {
 	struct kpmu_group *g = &leader->group;
 
@@ -107,6 +108,8 @@ static void join_group(struct kpmu_event *e, struct kpmu_event *leader)
 	g->nr++;
 	g->gen++;
 	g->shared = true;
+	kpmu_plan_remove(live, leader);
+	requeue(ctx, leader);
 }
 
 /**
@@ -130,15 +133,16 @@ void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
 		ctx->nr_inherit++;
 	if (e->sampling) {
 		ctx->nr_sampling++;
-		ctx->nr_freq += !!e->sampling->freq;
+		if (e->sampling->freq) {
+			ctx->nr_freq++;
+			ctx->follow = true;
+		}
 	}
 	if (e->flags & KPMU_ATTR_SIDE)
 		hlist_add_head(&e->sampling->side, &ctx->side);
 	kpmu_hit_link(ctx, e);
 	if (leader) {
-		join_group(e, leader);
-		kpmu_plan_remove(live, leader);
-		requeue(ctx, leader);
+		join_group(ctx, live, e, leader);
 	} else {
 		list_add_tail(&e->node, &ctx->leaders);
 		if (e->state == KPMU_ON)
@@ -195,7 +199,7 @@ int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
 }
 
 /* The leader goes; each member goes on alone, as it was told to */
-static void promote_members(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
+static noinline void promote_members(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
 			    struct kpmu_event *leader)
 {
 	struct kpmu_event *e, *tmp;
@@ -212,8 +216,8 @@ static void promote_members(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
 	}
 }
 
-static void leave_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
-			struct kpmu_event *e)
+static noinline void leave_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
+				 struct kpmu_event *e)
 {
 	struct kpmu_event *leader = e->leader;
 
@@ -258,9 +262,11 @@ void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e)
 	}
 	kpmu_queue_del(ctx, e);
 	kpmu_plan_remove(live, e);
-	kpmu_ctx_unplace(ctx, e);
+	if (e->group.placed)
+		kpmu_ctx_unplace(ctx, e);
 	list_del_init(&e->node);
-	promote_members(ctx, live, e);
+	if (!list_empty(&e->group.members))
+		promote_members(ctx, live, e);
 }
 
 static int detach_owned(struct kpmu_ctx *ctx, void *data)

@@ -53,7 +53,7 @@ static void set_states(struct control *c)
 static int control_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct control *c = data;
-	struct kpmu_event *leader = c->event->leader;
+	struct kpmu_event *e = c->event, *leader = e->leader;
 	struct kpmu_cpu *live;
 
 	if (c->op == KPMU_OP_RESET) {
@@ -61,10 +61,10 @@ static int control_owned(struct kpmu_ctx *ctx, void *data)
 		return 0;
 	}
 	/* Once an event's task is gone there is nothing to switch */
-	if (!leader->attached || (!c->group && c->event->state == told(c)))
+	if (!leader->attached || (!c->group && e->state == told(c)))
 		return 0;
 	live = kpmu_plan_live(ctx);
-	if (c->event != leader && !c->group)
+	if (e != leader && !c->group)
 		kpmu_queue_del(ctx, leader);	/* what it needs changes */
 	else
 		kpmu_queue_park(ctx, leader);

@@ -65,6 +65,25 @@ static int permit(const struct kpmu_event *e, const struct kpmu_target *target,
 	return 0;
 }
 
+/*
+ * Programs that open an event, close it and open the next are many, and the slab
+ * allocator's way there and back is as long as the rest of either: a CPU keeps the last
+ * one.  Not where somebody looks for uses after the end.
+ */
+static DEFINE_PER_CPU(struct kpmu_event *, spare);
+
+static struct kpmu_event *get_memory(void)
+{
+	return this_cpu_xchg(spare, NULL) ?:
+	       kmem_cache_alloc(event_cache, GFP_KERNEL);
+}
+
+static void put_memory(struct kpmu_event *e)
+{
+	if (IS_ENABLED(CONFIG_KASAN) || this_cpu_cmpxchg(spare, NULL, e))
+		kmem_cache_free(event_cache, e);
+}
+
 /**
  * kpmu_event_alloc() - make an event of an attr
  * @target: what it is to count; the attr checked for shape, limits and support
@@ -88,7 +107,7 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 		*why = "no such event type";
 		return ERR_PTR(-ENOENT);
 	}
-	e = kmem_cache_alloc(event_cache, GFP_KERNEL);
+	e = get_memory();
 	if (!e)
 		return ERR_PTR(-ENOMEM);
 	memset(e, 0, offsetof(struct kpmu_event, group.class));
@@ -277,7 +296,7 @@ void kpmu_event_put(struct kpmu_event *e)
 	if (e->group.shared || e->sampling || kpmu_counts_hits(e))
 		call_rcu(&e->rcu, free_event);
 	else
-		kmem_cache_free(event_cache, e);
+		put_memory(e);
 }
 
 int __init kpmu_events_init(void)
@@ -296,7 +315,12 @@ int __init kpmu_events_init(void)
 
 void kpmu_events_exit(void)
 {
+	int cpu;
+
 	rcu_barrier();		/* events on their way to be freed */
 	kpmu_sampling_end();
+	for_each_possible_cpu(cpu)
+		if (per_cpu(spare, cpu))
+			kmem_cache_free(event_cache, per_cpu(spare, cpu));
 	kmem_cache_destroy(event_cache);
 }

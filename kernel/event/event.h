@@ -121,9 +121,10 @@ struct kpmu_group {
  * @read_format: as in the attr
  * @read_size: bytes of a read's result for a group of one
  * @read_more: bytes for each more event of its group
+ * @clockid: the clock of its time stamps, -1 for local_clock()
+ * @hooks: the hooks it needs, a bit each of enum kpmu_lazy
  * @cpu: the CPU it is bound to, -1 for any
  * @flags: the attr's flag word
- * @clockid: the clock of its time stamps, -1 for local_clock()
  * @clock: its times
  * @ctx: the context; never changes, held
  * @leader: the group's leader, itself for one
@@ -157,6 +158,7 @@ struct kpmu_event {
 	u8 read_size;
 	u8 read_more;
 	s8 clockid;
+	u16 hooks;
 	int cpu;
 	u64 flags;
 	struct kpmu_clock clock;

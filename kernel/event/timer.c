@@ -74,7 +74,7 @@ static void stop(struct kpmu_event *e)
 
 static void set_follow(struct kpmu_ctx *ctx)
 {
-	ctx->follow = ctx->mapped.first || ctx->timed.first;
+	ctx->follow = ctx->mapped.first || ctx->timed.first || ctx->nr_freq;
 }
 
 /**
@@ -134,6 +134,8 @@ void kpmu_followers_update(struct kpmu_ctx *ctx, bool active)
 
 	if (ctx->mapped.first)
 		kpmu_pages_update(ctx, active);
+	if (active && ctx->nr_freq)
+		kpmu_rate_arm();
 	hlist_for_each_entry(e, &ctx->timed, hit_node) {
 		bool run = active && e->clock.is_running && !e->sampling->stopped;
 

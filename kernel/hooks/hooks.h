@@ -6,7 +6,7 @@
 #include <linux/atomic.h>
 
 #include "../compat/hook.h"
-#include "../event/event.h"
+#include "../event/sampling.h"
 
 struct seq_file;
 
@@ -51,9 +51,21 @@ enum kpmu_side_of {
 
 /* side.c */
 extern atomic_t kpmu_sides[];
-void kpmu_side_count(u64 flags, int by);
+void kpmu_side_count_each(u64 flags, int by);
 extern struct kpmu_lhook kpmu_side_hooks[];
-u32 kpmu_side_needs(u64 flags);
+u32 kpmu_side_needs_of(u64 flags);
+
+/* Most events have no side-band */
+static inline void kpmu_side_count(u64 flags, int by)
+{
+	if (flags & KPMU_ATTR_SIDE)
+		kpmu_side_count_each(flags, by);
+}
+
+static inline u32 kpmu_side_needs(u64 flags)
+{
+	return flags & KPMU_ATTR_SIDE ? kpmu_side_needs_of(flags) : 0;
+}
 
 /* Does any event ask for such records? */
 static inline bool kpmu_side_any(enum kpmu_side_of what)

@@ -117,37 +117,33 @@ static const struct {
 atomic_t kpmu_sides[KPMU_NR_SIDES];
 
 /**
- * kpmu_side_count() - an event with side-band has come, or gone
+ * kpmu_side_count_each() - an event with side-band has come, or gone
  * @flags: of its attr
  * @by: 1 or -1
  *
  * Context: task.
  */
-void kpmu_side_count(u64 flags, int by)
+void kpmu_side_count_each(u64 flags, int by)
 {
 	int i;
 
-	if (!(flags & KPMU_ATTR_SIDE))
-		return;
 	for (i = 0; i < KPMU_NR_SIDES; i++)
 		if (flags & needs[i].flags)
 			atomic_add(by, &kpmu_sides[i]);
 }
 
 /**
- * kpmu_side_needs() - the hooks that an event's side-band needs
+ * kpmu_side_needs_of() - the hooks that an event's side-band needs
  * @flags: of the attr
  *
  * Context: any.
  * Return: a bit for each of enum kpmu_lazy.
  */
-u32 kpmu_side_needs(u64 flags)
+u32 kpmu_side_needs_of(u64 flags)
 {
 	u32 hooks = 0;
 	int i;
 
-	if (!(flags & KPMU_ATTR_SIDE))
-		return 0;
 	for (i = 0; i < ARRAY_SIZE(needs); i++)
 		if (flags & needs[i].flags)
 			hooks |= needs[i].hooks;

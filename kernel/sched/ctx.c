@@ -130,6 +130,19 @@ struct kpmu_ctx *kpmu_ctx_find_cgroup(struct cgroup_subsys_state *css, int cpu)
 	return rhashtable_lookup(&contexts, &key, params);
 }
 
+/* The running task's context, held, if it is active: without a search */
+static struct kpmu_ctx *get_active(void)
+{
+	struct kpmu_ctx *ctx;
+
+	local_irq_disable();
+	ctx = this_cpu_read(kpmu_cpu.task);
+	if (ctx)
+		refcount_inc(&ctx->ref);
+	local_irq_enable();
+	return ctx;
+}
+
 static struct kpmu_ctx *find_get(const struct owner_key *key)
 {
 	struct kpmu_ctx *ctx;
@@ -192,6 +205,26 @@ static struct kpmu_ctx *find_or_make(const struct owner_key *key, gfp_t gfp,
 	return other;
 }
 
+static noinline struct kpmu_ctx *search_task(struct task_struct *task)
+{
+	const struct owner_key key = { task, -1 };
+	struct kpmu_ctx *ctx;
+	bool fresh;
+
+	ctx = find_or_make(&key, GFP_KERNEL, &fresh);
+	if (!fresh)
+		return ctx;
+	/* Either we see that it exits, or its exit sees the context */
+	smp_mb();
+	if (READ_ONCE(task->flags) & PF_EXITING) {
+		ctx_end(ctx, NULL);
+		kpmu_ctx_put(ctx);
+		return ERR_PTR(-ESRCH);
+	}
+	kpmu_ctx_start(ctx);
+	return ctx;
+}
+
 /**
  * kpmu_ctx_of_task() - the context of a task, made if there is none
  * @task: the task
@@ -204,21 +237,9 @@ static struct kpmu_ctx *find_or_make(const struct owner_key *key, gfp_t gfp,
  */
 struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task)
 {
-	const struct owner_key key = { task, -1 };
-	bool fresh;
-	struct kpmu_ctx *ctx = find_or_make(&key, GFP_KERNEL, &fresh);
+	struct kpmu_ctx *ctx = task == current ? get_active() : NULL;
 
-	if (!fresh)
-		return ctx;
-	/* Either we see that it exits, or its exit sees the context */
-	smp_mb();
-	if (READ_ONCE(task->flags) & PF_EXITING) {
-		ctx_end(ctx, NULL);
-		kpmu_ctx_put(ctx);
-		return ERR_PTR(-ESRCH);
-	}
-	kpmu_ctx_start(ctx);
-	return ctx;
+	return ctx ?: search_task(task);
 }
 
 /**
@@ -387,16 +408,16 @@ static noinline int call_elsewhere(struct kpmu_ctx *ctx,
 int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 		  void *data)
 {
-	unsigned long flags;
 	int ret;
 
-	local_irq_save(flags);
+	lockdep_assert_irqs_enabled();
+	local_irq_disable();
 	if (READ_ONCE(ctx->cpu) == smp_processor_id()) {
 		ret = call_active(ctx, fn, data);
-		local_irq_restore(flags);
+		local_irq_enable();
 		return ret;
 	}
-	local_irq_restore(flags);
+	local_irq_enable();
 	return call_elsewhere(ctx, fn, data);
 }
 
@@ -561,6 +582,7 @@ int __init kpmu_ctxs_init(void)
 	for_each_possible_cpu(cpu) {
 		ctx_setup(&per_cpu(kpmu_cpu, cpu).ctx, cpu);
 		per_cpu(kpmu_cpu, cpu).offline = true;
+		kpmu_gens_init(cpu);
 		kpmu_rotate_init(per_cpu_ptr(&kpmu_cpu, cpu));
 	}
 	return rhashtable_init(&contexts, &params);

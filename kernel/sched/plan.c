@@ -456,7 +456,7 @@ static int free_counter(const struct kpmu_event *e, u32 mask)
 	return free ? 31 - __builtin_clz(free) : -1;
 }
 
-static bool add(struct kpmu_slots *slots, struct kpmu_event *e)
+static __always_inline bool add(struct kpmu_slots *slots, struct kpmu_event *e)
 {
 	int counter;
 
@@ -469,6 +469,26 @@ static bool add(struct kpmu_slots *slots, struct kpmu_event *e)
 	slots->hw[counter] = &e->hw;
 	trace_kpmu_assign(e->id, counter, e->hw.allowed);
 	return true;
+}
+
+/* All of them or none */
+static noinline bool add_all(struct kpmu_slots *slots, struct kpmu_event *leader)
+{
+	u32 mask = slots->mask;
+	struct kpmu_event *e;
+	bool ok = add(slots, leader);
+
+	kpmu_for_each_member(e, leader)
+		ok = ok && add(slots, e);
+	if (!ok)
+		slots->mask = mask;
+	return ok;
+}
+
+static bool add_group(struct kpmu_slots *slots, struct kpmu_event *leader)
+{
+	return list_empty(&leader->group.members) ? add(slots, leader) :
+						    add_all(slots, leader);
 }
 
 /**
@@ -485,21 +505,13 @@ void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_event *leader)
 {
 	struct kpmu_ctx *ctx = leader->ctx;
 	struct kpmu_plan *plan;
-	struct kpmu_event *e;
-	u32 mask;
 
 	if (!kc || leader->group.free || leader->cpu >= 0 ||
 	    leader->flags & KPMU_ATTR_EXCLUSIVE)
 		return;
 	plan = kc->applied;
-	if (plan->nr == KPMU_NR_SLOTS)
+	if (plan->nr == KPMU_NR_SLOTS || !add_group(&plan->slots, leader))
 		return;
-	mask = plan->slots.mask;
-	if (!add(&plan->slots, leader))
-		goto full;
-	kpmu_for_each_member(e, leader)
-		if (!add(&plan->slots, e))
-			goto full;
 	plan->groups[plan->nr++] = leader;
 	ctx->placed[ctx->nr_placed++] = leader;
 	if (ctx->home >= 0)
@@ -507,7 +519,4 @@ void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_event *leader)
 	leader->group.placed = true;
 	leader->group.charged = ctx->time;
 	stamp(plan, kc);
-	return;
-full:
-	plan->slots.mask = mask;
 }

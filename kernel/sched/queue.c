@@ -13,12 +13,19 @@
 
 #include "sched.h"
 
-/* A CPU's generations must not look like another CPU's */
+/* A CPU's generations must not look like another CPU's: they go in steps */
+#define GEN_STEP	NR_CPUS
+
 static DEFINE_PER_CPU(u64, next_gen);
+
+void __init kpmu_gens_init(int cpu)
+{
+	per_cpu(next_gen, cpu) = cpu + 1;
+}
 
 static u64 new_gen(void)
 {
-	return this_cpu_inc_return(next_gen) * nr_cpu_ids + raw_smp_processor_id() + 1;
+	return this_cpu_add_return(next_gen, GEN_STEP);
 }
 
 /**
@@ -149,12 +156,52 @@ static void unpark(struct kpmu_ctx *ctx)
 /* Time not asked for is not owed: it starts level with those that run */
 static void join(struct kpmu_ctx *ctx, struct kpmu_group *g)
 {
-	kpmu_queue_charge(ctx);
+	if (ctx->nr_placed)
+		kpmu_queue_charge(ctx);
 	if (g->order < ctx->min_served) {
 		g->order = ctx->min_served;
 		g->served = ctx->min_served;
 	}
 	g->charged = ctx->time;
+}
+
+static noinline void add_free(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+{
+	if (ctx->parked == leader)
+		unpark(ctx);
+	if (!leader->group.free)
+		kpmu_ctx_unplace(ctx, leader);
+	kpmu_free_add(ctx, leader);
+}
+
+/* May it have its place again? */
+static bool keeps_place(const struct kpmu_ctx *ctx,
+			const struct kpmu_event *leader)
+{
+	const struct kpmu_group *g = &leader->group;
+
+	if (ctx->parked != leader)
+		return false;
+	return kpmu_is_pinned(leader) ||
+	       (g->order >= ctx->min_served && g->class.key == class_key(leader));
+}
+
+static noinline void add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+{
+	struct kpmu_group *g = &leader->group;
+
+	if (ctx->parked == leader)
+		unpark(ctx);
+	if (g->queued)
+		return;
+	if (kpmu_is_pinned(leader)) {
+		list_add_tail(&g->pinned_node, &ctx->pinned);
+	} else {
+		join(ctx, g);
+		class_add(ctx, leader);
+	}
+	g->queued = true;	/* not before: joining charges what is queued */
+	count(ctx, leader, 1);
 }
 
 /**
@@ -166,37 +213,15 @@ static void join(struct kpmu_ctx *ctx, struct kpmu_group *g)
  */
 void kpmu_queue_add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 {
-	struct kpmu_group *g = &leader->group;
-
-	if (unlikely(kpmu_group_is_free(leader))) {
-		if (ctx->parked == leader)
-			unpark(ctx);
-		if (!g->free)
-			kpmu_ctx_unplace(ctx, leader);
-		kpmu_free_add(ctx, leader);
-		return;
-	}
-	if (ctx->parked == leader) {
-		if (kpmu_is_pinned(leader) ||
-		    (g->order >= ctx->min_served &&
-		     g->class.key == class_key(leader))) {
-			ctx->parked = NULL;
-			g->charged = ctx->time;
-			count(ctx, leader, 1);
-			return;
-		}
-		unpark(ctx);
-	}
-	if (g->queued)
-		return;
-	if (kpmu_is_pinned(leader)) {
-		list_add_tail(&g->pinned_node, &ctx->pinned);
+	if (unlikely(!kpmu_has_counter(leader) && kpmu_group_is_free(leader))) {
+		add_free(ctx, leader);
+	} else if (keeps_place(ctx, leader)) {
+		ctx->parked = NULL;
+		leader->group.charged = ctx->time;
+		count(ctx, leader, 1);
 	} else {
-		join(ctx, g);
-		class_add(ctx, leader);
+		add(ctx, leader);
 	}
-	g->queued = true;	/* not before: joining charges what is queued */
-	count(ctx, leader, 1);
 }
 
 static void leave(struct kpmu_ctx *ctx, struct kpmu_event *leader)

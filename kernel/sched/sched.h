@@ -63,7 +63,7 @@ struct kpmu_plan {
  * @next_up: scratch of kpmu_cgroup_enter()
  * @next_left: likewise
  * @wanted: likewise
- * @follow: there is something in @mapped or in @timed
+ * @follow: there is something in @mapped or in @timed, or @nr_freq is not 0
  * @gen: changes whenever a plan made from it becomes wrong; 0: nothing enabled
  * @time: ns it was active, up to @since
  * @since: local_clock() when it became active
@@ -291,6 +291,7 @@ struct kpmu_event *kpmu_queue_next(struct kpmu_ctx *ctx,
 				   struct kpmu_event *leader);
 u64 kpmu_queue_charge(struct kpmu_ctx *ctx);
 void kpmu_ctx_changed(struct kpmu_ctx *ctx);
+void kpmu_gens_init(int cpu);
 
 /* free.c: groups that need no counter */
 bool kpmu_group_is_free(const struct kpmu_event *leader);

@@ -58,8 +58,11 @@ static void place_groups(struct kpmu_ctx *ctx, const struct kpmu_plan *plan)
 	ctx->nr_placed = n;
 }
 
-/* A plan that was not in force, or that was made anew, comes into force */
-static void apply(struct kpmu_cpu *kc, struct kpmu_plan *plan, u64 clock)
+/*
+ * A plan that was not in force, or that was made anew, comes into force.  Not
+ * inline: most changes need none of it, and not the registers either.
+ */
+static noinline void apply(struct kpmu_cpu *kc, struct kpmu_plan *plan, u64 clock)
 {
 	struct kpmu_ctx *task = kc->task, *ctx;
 
@@ -98,7 +101,7 @@ static void apply(struct kpmu_cpu *kc, struct kpmu_plan *plan, u64 clock)
 void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
 {
 	struct kpmu_plan *plan = kpmu_plan_of(kc);
-	struct kpmu_ctx *ctx;
+	struct kpmu_ctx *ctx = &kc->ctx;
 
 	if (unlikely(kc->offline))
 		return;
@@ -107,12 +110,12 @@ void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
 	kpmu_commit(&plan->slots);
 	if (plan->cpu_waits | plan->task_waits)
 		kpmu_rotate_arm(kc);
-	kpmu_for_each_cpu_ctx(ctx, kc)
+	do {
 		kpmu_ctx_follow(ctx, true);
+		ctx = ctx->up;
+	} while (unlikely(ctx));
 	if (kc->task)
 		kpmu_ctx_follow(kc->task, true);
-	if (unlikely(kc->ctx.nr_freq || (kc->task && kc->task->nr_freq)))
-		kpmu_rate_arm();
 }
 
 /**

@@ -29,7 +29,7 @@ DEFINE_PER_CPU(struct x86_cpu, x86_cpu);
  * the counter back to the very value it had: so @prev has, above the counter's
  * bits, how often that happened.
  */
-static void fold(struct kpmu_hw *hw, int idx)
+static __always_inline void fold(struct kpmu_hw *hw, int idx)
 {
 	u64 prev, raw;
 
@@ -86,7 +86,7 @@ static __always_inline void enable(struct x86_cpu *c, u32 on)
 	if (x86_pmu.version >= 2) {
 		/* A PMI that comes before the write restores what is to be */
 		WRITE_ONCE(c->on, on);
-		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, x86_global_bits(on));
+		x86_global_write(on);
 		/* It has halted one, and we have let it go on */
 		if (unlikely(on & READ_ONCE(c->halted)))
 			x86_go_on(c, true);
@@ -112,7 +112,7 @@ void x86_go_on(struct x86_cpu *c, bool frozen)
 	if (x86_pmu.version < 2)
 		enable_each(c, on);
 	else
-		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, x86_global_bits(on));
+		x86_global_write(on);
 	c->on = on;
 }
 

@@ -37,6 +37,14 @@ static __always_inline u64 x86_global_bits(u32 slots)
 	return (slots & X86_GP_MASK) | (u64)(slots >> X86_FIXED) << 32;
 }
 
+/* Which slots count */
+static __always_inline void x86_global_write(u32 slots)
+{
+	trace_kpmu_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, x86_global_bits(slots));
+	kpmu_wrmsr_halves(MSR_CORE_PERF_GLOBAL_CTRL, slots & X86_GP_MASK,
+			  slots >> X86_FIXED);
+}
+
 static __always_inline u32 x86_global_slots(u64 bits)
 {
 	return (bits & X86_GP_MASK) | (u32)(bits >> 32) << X86_FIXED;
