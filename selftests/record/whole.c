@@ -133,8 +133,16 @@ TEST(of_a_family)
 	int n[RECORD_MAX_TYPE + 1] = { 0 }, i;
 	struct pair p;
 
-	run_script(_metadata, &p, false);
-	EXPECT_GE(pair_compare(&p, -1), 50);
+	/*
+	 * A task that is preempted between the two who write down what it does has
+	 * its switch in another place in each: nobody's fault, and not likely
+	 */
+	for (i = 0; i < 4; i++) {
+		run_script(_metadata, &p, false);
+		if (pair_compare(&p, -1) >= 50)
+			break;
+	}
+	EXPECT_LT(i, 4);
 	pair_rewind(&p);
 	while (ring_next(&p.ours, &rec))
 		n[rec.head.type]++;
