@@ -47,17 +47,12 @@ static bool less_served(struct rb_node *a, const struct rb_node *b)
 	       rb_entry(b, struct kpmu_event, group.rb)->group.order;
 }
 
-static u64 mix(u64 key, u64 val)
-{
-	return (key ^ val) * GOLDEN_RATIO_64 + (key >> 29);
-}
-
 /* Order of members must not matter, so what they need is summed up */
 static u64 event_key(const struct kpmu_event *e)
 {
 	if (!kpmu_has_counter(e) || e->state != KPMU_ON)
 		return 0;
-	return mix(mix(e->hw.allowed, e->hw.extra_reg), e->hw.extra);
+	return kpmu_mix(kpmu_mix(e->hw.allowed, e->hw.extra_reg), e->hw.extra);
 }
 
 static u64 class_key(const struct kpmu_event *leader)
@@ -72,8 +67,8 @@ static u64 class_key(const struct kpmu_event *leader)
 	key = event_key(leader);
 	kpmu_for_each_member(e, leader)
 		key += event_key(e);
-	key = mix(key, leader->cpu);
-	return mix(key, leader->flags & KPMU_ATTR_EXCLUSIVE);
+	key = kpmu_mix(key, leader->cpu);
+	return kpmu_mix(key, leader->flags & KPMU_ATTR_EXCLUSIVE);
 }
 
 static struct kpmu_class *find_class(struct kpmu_ctx *ctx, u64 key)

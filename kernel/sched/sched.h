@@ -11,6 +11,7 @@
 #ifndef KPMU_SCHED_H
 #define KPMU_SCHED_H
 
+#include <linux/bitops.h>
 #include <linux/hash.h>
 #include <linux/hrtimer.h>
 #include <linux/percpu.h>
@@ -197,6 +198,15 @@ static inline struct kpmu_plan *kpmu_plan_of(struct kpmu_cpu *kc)
 	return kc->ctx.up ? &kc->ctx.up->plan : &kc->ctx.plan;
 }
 
+/*
+ * Many numbers as one.  They are small, so each is spread over all bits before it
+ * meets another: of two small numbers as they are, many pairs have the same XOR.
+ */
+static inline u64 kpmu_mix(u64 key, u64 val)
+{
+	return rol64(key ^ val * GOLDEN_RATIO_64, 29) * GOLDEN_RATIO_64;
+}
+
 /* One generation for the contexts of the CPU and of the cgroups */
 static inline u64 kpmu_cpu_gen(const struct kpmu_cpu *kc)
 {
@@ -205,7 +215,7 @@ static inline u64 kpmu_cpu_gen(const struct kpmu_cpu *kc)
 
 	for (; unlikely(ctx); ctx = ctx->up)
 		if (ctx->gen)
-			gen = (gen ^ ctx->gen) * GOLDEN_RATIO_64;
+			gen = kpmu_mix(gen, ctx->gen);
 	return gen;
 }
 

@@ -558,6 +558,42 @@ static bool counts_along(int fd, struct worker *w, int *known)
 	return always_ran(fd);
 }
 
+/* Who counts is who is on, whatever was on when these tasks ran before */
+TEST(sets_that_change)
+{
+	ROWS("G-01 I-01 I-02");
+	struct cgroup top, a;
+	struct worker w;
+	uint64_t was[4], is;
+	int fd[4], on[4] = { 1, 1, 1, 1 }, i, j, wrong = 0;
+	struct perf_event_attr attr = insns();
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	start_in(&w, &a, 1);
+	for (i = 0; i < 4; i++)
+		fd[i] = i % 2 ? watch(&a, 1) : ev_must(&attr, -1, 1, -1, 0);
+	for (i = 0; i < 1500; i++) {
+		/* One of the CPU's and one of the cgroup's, now this and now that */
+		int one[2] = { i & 2, (i >> 2 & 2) + 1 };
+
+		for (j = 0; j < 2; j++) {
+			on[one[j]] ^= 1;
+			ioctl(fd[one[j]], on[one[j]] ? PERF_EVENT_IOC_ENABLE :
+						       PERF_EVENT_IOC_DISABLE, 0);
+		}
+		for (j = 0; j < 4; j++)
+			was[j] = ev_count(fd[j]);
+		worker_run(&w, 100);
+		for (j = 0; j < 4; j++) {
+			is = ev_count(fd[j]) - was[j];
+			wrong += on[j] ? is < 400 : is != 0;
+		}
+	}
+	EXPECT_EQ(wrong, 0);
+}
+
 /* Opened and closed while its tasks run */
 TEST(opened_while_it_runs)
 {
