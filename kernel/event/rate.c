@@ -146,7 +146,7 @@ bool kpmu_rate_took(struct kpmu_event *e, u64 began)
 		r->window = now;
 		r->spent = 0;
 	}
-	r->spent += fair(r, get_cycles() - began);
+	r->spent += KPMU_TIMED * fair(r, get_cycles() - began);
 	if (likely(r->spent <= READ_ONCE(share)))
 		return false;
 	if (!e->sampling->throttled)

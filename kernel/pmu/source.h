@@ -34,9 +34,11 @@ struct task_struct;
  * @addr: the address it is about, 0 if none
  * @raw: the raw record, or NULL
  * @raw_size: its bytes
- * @began: get_cycles() when its NMI began; 0 for what takes nobody's time but
- *	that of who is hit
+ * @began: get_cycles() when its NMI began, of one in KPMU_TIMED; 0 of the others, and
+ *	for what takes nobody's time but that of who is hit
  */
+#define KPMU_TIMED	8
+
 struct kpmu_hit {
 	struct pt_regs *regs;
 	u64 period;
