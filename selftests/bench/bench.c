@@ -164,7 +164,18 @@ static void bench_switches(void)
 	row("task switch when no kpmu event exists", c);
 }
 
+#define TRACEPOINT "/sys/kernel/tracing/events/syscalls/sys_enter_getppid/id"
+
 static char *page;
+
+static char *fault_page(void)
+{
+	char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	munlock(p, 4096);
+	return p;
+}
 
 static void op_fault(void)
 {
@@ -195,16 +206,13 @@ static void bench_hit(const char *name, void (*op)(void), uint32_t type,
 /* Software events: what has no counter */
 static void bench_soft(void)
 {
-	const char *id = "/sys/kernel/tracing/events/syscalls/sys_enter_getppid/id";
 	int i;
 
-	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	munlock(page, 4096);
+	page = fault_page();
 	bench_hit("page fault, counted", op_fault, PERF_TYPE_SOFTWARE,
 		  PERF_COUNT_SW_PAGE_FAULTS);
 	bench_hit("tracepoint hit, counted", op_bare, PERF_TYPE_TRACEPOINT,
-		  read_long(id));
+		  read_long(TRACEPOINT));
 	fd = soft(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, -1);
 	row("read() software event", net(measure(op_read), 1));
 	close(fd);
@@ -253,11 +261,12 @@ static void op_sample(void)
 	work(SAMPLE_ROUNDS);
 }
 
-static void bench_sample(const char *name, uint64_t more)
+static const size_t len = 65 * 4096;
+
+static void *open_sample(uint64_t more)
 {
 	struct perf_event_attr attr = ev_attr(PERF_TYPE_HARDWARE,
 					      PERF_COUNT_HW_INSTRUCTIONS);
-	const size_t len = 65 * 4096;
 	void *ring;
 
 	attr.disabled = 0;
@@ -271,6 +280,13 @@ static void bench_sample(const char *name, uint64_t more)
 		perror("mmap");
 		exit(1);
 	}
+	return ring;
+}
+
+static void bench_sample(const char *name, uint64_t more)
+{
+	void *ring = open_sample(more);
+
 	row(name, measure(op_sample));
 	munmap(ring, len);
 	close(fd);
@@ -306,6 +322,19 @@ static int loop(const char *what, long n)
 		open_attr = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
 		open_attr.disabled = 0;
 		open_attr.exclude_kernel = 0;
+	}
+	if (strstr(what, "sample")) {
+		op = op_sample;
+		open_sample(0);
+	}
+	if (strstr(what, "fault")) {
+		op = op_fault;
+		page = fault_page();
+		soft(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, -1);
+	}
+	if (strstr(what, "hit")) {
+		op = op_bare;
+		soft(PERF_TYPE_TRACEPOINT, read_long(TRACEPOINT), -1);
 	}
 	if (strstr(what, "switch")) {
 		op = op_pingpong;
