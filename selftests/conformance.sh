@@ -3,7 +3,8 @@
 #
 # conformance.sh [-v] - which rows of Documentation/conformance.md the last test
 # run proved: a row is proved when a test that names it passed somewhere and
-# none that names it failed anywhere.  -v lists every row with its tests.
+# none that names it failed anywhere.  -v lists every row with its tests.  The file
+# impossible says which rows cannot be proved here, and why.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
@@ -20,6 +21,21 @@ FILENAME ~ /conformance.md$/ {
 	if ($1 == "|" && $2 ~ /^[A-Z]+-[0-9]+$/ && $2 !~ /^DIFF/) {
 		order[++n] = $2
 		known[$2] = 1
+	}
+	next
+}
+FILENAME ~ /impossible$/ {
+	if ($0 ~ /^#/)
+		next
+	why = $0
+	sub(/^[^\t]*\t/, "", why)
+	k = split(substr($0, 1, index($0, "\t") - 1), r, " ")
+	for (i = 1; i <= k; i++) {
+		if (!(r[i] in known)) {
+			print "no such row: " r[i] " (impossible)"
+			wrong = 1
+		}
+		cannot[r[i]] = why
 	}
 	next
 }
@@ -55,12 +71,18 @@ END {
 		} else if (id in pass) {
 			proved++
 			if (verbose) print id " proved by" pass[id]
+		} else if (id in cannot) {
+			impossible++
+			untested++
+			if (verbose) print id " impossible: " cannot[id]
 		} else {
 			untested++
 			if (verbose) print id " untested"
 		}
 	}
+	printf "of those untested, %d are impossible here (selftests/impossible)\n",
+		impossible
 	printf "conformance: %d proved, %d failed, %d untested\n",
 		proved, failed, untested
 	exit failed > 0 || wrong
-}' Documentation/conformance.md "${logs[@]}"
+}' Documentation/conformance.md selftests/impossible "${logs[@]}"

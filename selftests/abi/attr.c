@@ -405,11 +405,9 @@ TEST(read_format_bits)
 
 TEST(period_and_frequency)
 {
-	ROWS("E-14");
-	long rate = read_long("/proc/sys/kernel/perf_event_max_sample_rate");
+	ROWS("E-14 Y-03");
+	long rate = read_long(sysctl_file("perf_event_max_sample_rate"));
 
-	if (rate < 100000)
-		rate = 100000;
 	EXPECT_EQ(place(AT_PERIOD, 8, 1ULL << 63, 0), EINVAL);
 	EXPECT_EQ(place(AT_PERIOD, 8, ~0ULL, 0), EINVAL);
 	any_init(&x);

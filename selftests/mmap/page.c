@@ -80,7 +80,7 @@ TEST(layout)
 
 TEST(capabilities)
 {
-	ROWS("M-09 M-10 M-14 M-11 M-13 M-15 M-06 P-08");
+	ROWS("M-09 M-10 M-14 M-11 M-13 M-15 M-06 P-08 N-08");
 	int fd = insns();
 	struct perf_event_mmap_page *p = map(fd, 1, PROT_READ);
 
@@ -183,21 +183,26 @@ TEST(outlives_the_fd)
 	EXPECT_EQ(munmap(p, PAGE), 0);
 }
 
-TEST(of_another_task)
+/* A new task and an event that counts it */
+static int watch(struct worker *w)
 {
-	ROWS("M-07 M-08 M-27");
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
 					   PERF_COUNT_HW_INSTRUCTIONS);
-	struct perf_event_mmap_page *p;
-	struct ev_times t;
-	struct worker w;
-	int fd;
 
 	a.read_format = FORMAT_TIMES;
 	a.disabled = 0;
-	worker_start(&w);
-	fd = ev_must(&a, w.pid, -1, -1, 0);
-	p = map(fd, 1, PROT_READ);
+	worker_start(w);
+	return ev_must(&a, w->pid, -1, -1, 0);
+}
+
+TEST(of_another_task)
+{
+	ROWS("M-07 M-08 M-27");
+	struct worker w;
+	int fd = watch(&w);
+	struct perf_event_mmap_page *p = map(fd, 1, PROT_READ);
+	struct ev_times t;
+
 	worker_run(&w, N);
 	ev_disable(fd);
 	t = ev_times(fd);
@@ -212,18 +217,11 @@ TEST(of_another_task)
 TEST(after_exit)
 {
 	ROWS("F-24");
-	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
-					   PERF_COUNT_HW_INSTRUCTIONS);
-	struct perf_event_mmap_page *p;
-	struct ev_times t;
 	struct worker w;
-	int fd;
+	int fd = watch(&w);
+	struct perf_event_mmap_page *p = map(fd, 3, PROT_READ);
+	struct ev_times t;
 
-	a.read_format = FORMAT_TIMES;
-	a.disabled = 0;
-	worker_start(&w);
-	fd = ev_must(&a, w.pid, -1, -1, 0);
-	p = map(fd, 3, PROT_READ);
 	worker_run(&w, N);
 	worker_stop(&w);
 	t = ev_times(fd);

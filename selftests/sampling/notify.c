@@ -326,7 +326,7 @@ static void *named(void *arg)
 
 TEST(named_thread)
 {
-	ROWS("V-03");
+	ROWS("V-03 N-17");
 	pid_t me = syscall(SYS_gettid);
 	pthread_t thread;
 

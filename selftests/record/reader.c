@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What whoever reads a ring has of it: ways to fill it, clocks, wake-ups. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "sampled.h"
+
+#define PAGE	4096
+
+static struct record rec;
+
+static bool ready(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1 && p.revents == POLLIN;
+}
+
+/* A counter like any other, and the ring may come later */
+TEST(without_a_ring)
+{
+	ROWS("O-03 O-27 N-12");
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_IP);
+	int fd = ev_must(&a, 0, -1, -1, 0);
+	struct ring r;
+
+	work_counted(fd, ROUNDS, 0);
+	EXPECT_EQ(ev_count(fd), WORK_INSNS(ROUNDS));
+	ring_map(&r, fd, &a, 8);
+	work_counted(fd, ROUNDS, 0);
+	EXPECT_EQ(ev_count(fd), 2 * WORK_INSNS(ROUNDS));
+	EXPECT_EQ(ring_count(&r, PERF_RECORD_SAMPLE), 10);
+}
+
+/* The ring is the mapping's as well as the fd's */
+TEST(outlives_the_fd)
+{
+	ROWS("O-29");
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_IP);
+	struct ring r;
+	int fd = sampled(&r, &a);
+
+	close(fd);
+	EXPECT_EQ(ring_count(&r, PERF_RECORD_SAMPLE), 10);
+	EXPECT_EQ(r.page->data_size, 64 * PAGE);
+}
+
+/* From the end towards the beginning: what is read first is the last sample */
+TEST(backwards)
+{
+	ROWS("A-53");
+	const int size = 8 + 8 + 8, n = 1000;
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_TIME |
+						PERF_SAMPLE_PERIOD);
+	struct perf_event_mmap_page *page;
+	const uint8_t *data;
+	uint64_t head, at, last = -1;
+	int fd, found = 0;
+
+	a.write_backward = 1;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	/* Read-only: it is overwritten.  A page holds 170 of the 1,000 */
+	page = mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	ASSERT_NE(page, MAP_FAILED);
+	data = (uint8_t *)page + PAGE;
+	EXPECT_EQ(page->data_head, 0);
+	work_counted(fd, n * PERIOD / 4, 0);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1), 0);
+	head = page->data_head;
+	if (exact())
+		EXPECT_EQ(head, -(uint64_t)size * n);
+	for (at = head; at - head + size <= PAGE; at += size) {
+		uint64_t word[3];
+		int i;
+
+		for (i = 0; i < 3; i++)
+			memcpy(&word[i], data + (at + 8 * i) % PAGE, 8);
+		EXPECT_EQ((uint32_t)word[0], PERF_RECORD_SAMPLE);
+		EXPECT_EQ(word[0] >> 48, size);
+		EXPECT_EQ(word[2], PERIOD);
+		EXPECT_LT(word[1], last);
+		last = word[1];
+		found++;
+	}
+	EXPECT_EQ(found, PAGE / size);
+}
+
+/* What found no room: told by read(2) at once, and in the ring when there is room */
+TEST(lost)
+{
+	ROWS("F-14");
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_IP);
+	int fd, in_ring, told = 0;
+	uint64_t v[2];
+	struct ring r;
+
+	a.read_format = PERF_FORMAT_LOST;
+	a.sample_period = 100;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 1);
+	ASSERT_EQ(read(fd, v, 16), 16);
+	EXPECT_EQ(v[1], 0);
+	work_counted(fd, 25000, 0);
+	ASSERT_EQ(read(fd, v, 16), 16);
+	in_ring = ring_count(&r, PERF_RECORD_SAMPLE);
+	EXPECT_EQ(in_ring, PAGE / 16 - (PAGE % 16 ? 0 : in_ring < PAGE / 16));
+	EXPECT_EQ(in_ring + v[1], v[0] / 100);
+	ring_skip(&r);
+	ring_consume(&r);
+	work_counted(fd, 100, 0);
+	if (ring_find(&r, &rec, PERF_RECORD_LOST))
+		told = record_u64(&rec, 8);
+	EXPECT_EQ(told, v[1]);
+}
+
+static volatile int signals;
+
+static void on_signal(int sig)
+{
+	signals++;
+}
+
+/* Nothing is written, but whoever waits is told */
+TEST(paused)
+{
+	ROWS("R-13");
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_IP);
+	int fd = ev_must(&a, 0, -1, -1, 0);
+	struct ring r;
+
+	ring_map(&r, fd, &a, 8);
+	signal(SIGIO, on_signal);
+	fcntl(fd, F_SETOWN, getpid());
+	fcntl(fd, F_SETFL, O_ASYNC);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1), 0);
+	work_counted(fd, ROUNDS, 0);
+	EXPECT_GE(signals, 10);
+	EXPECT_EQ(ring_count(&r, PERF_RECORD_SAMPLE), 0);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0), 0);
+	work_counted(fd, ROUNDS, 0);
+	EXPECT_GE(ring_count(&r, PERF_RECORD_SAMPLE), 10);
+}
+
+/* Whose ring would that be? */
+TEST(inherited)
+{
+	ROWS("R-19");
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_IP);
+	int fd;
+
+	a.inherit = 1;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	EXPECT_EQ(mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, fd, 0), MAP_FAILED);
+	EXPECT_EQ(errno, EINVAL);
+	fd = ev_must(&a, 0, 0, -1, 0);
+	EXPECT_NE(mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, fd, 0), MAP_FAILED);
+}
+
+/*
+ * A watermark is in bytes, and the bit says which of the two it is.  0 means half of
+ * the ring, as the kernel has it and not the manual (DIFF-03).
+ */
+TEST(woken)
+{
+	ROWS("N-06");
+	static const struct {
+		int watermark, wakeup, samples;
+	} rows[] = {
+		{ 0, 0, 4 }, { 0, 1, 1 }, { 0, 3, 3 }, { 1, 3, 1 }, { 1, 40, 3 },
+	};
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_IP);
+	struct ring r;
+	int i, n, fd;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		a.watermark = rows[i].watermark;
+		a.wakeup_events = rows[i].wakeup;
+		fd = ev_must(&a, 0, -1, -1, 0);
+		ring_map(&r, fd, &a, 1);
+		for (n = 1; n < 4; n++) {
+			work_counted(fd, PERIOD / 4, 0);
+			if (ready(fd))
+				break;
+		}
+		EXPECT_EQ(n, rows[i].samples);
+		ring_unmap(&r);
+		close(fd);
+	}
+}
+
+static uint64_t clock_ns(int clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* Each of the clocks that there are, where it may be read */
+TEST(clocks)
+{
+	ROWS("A-48");
+	static const int clocks[] = {
+		CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME,
+		CLOCK_BOOTTIME, CLOCK_TAI,
+	};
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE,
+					   PERF_COUNT_SW_PAGE_FAULTS);
+	uint64_t before, after;
+	struct ring r;
+	int i, fd, n;
+	char *p;
+
+	a.sample_period = 1;
+	a.sample_type = PERF_SAMPLE_TIME;
+	a.use_clockid = 1;
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		a.clockid = clocks[i];
+		fd = ev_must(&a, 0, -1, -1, 0);
+		ring_map(&r, fd, &a, 8);
+		p = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		before = clock_ns(clocks[i]);
+		ev_enable(fd);
+		for (n = 0; n < 8; n++)
+			p[n * PAGE] = 1;
+		ev_disable(fd);
+		after = clock_ns(clocks[i]);
+		for (n = 0; ring_find(&r, &rec, PERF_RECORD_SAMPLE); n++) {
+			EXPECT_GE(record_u64(&rec, 0), before);
+			EXPECT_LE(record_u64(&rec, 0), after);
+		}
+		EXPECT_GE(n, 8);
+		close(fd);
+	}
+	a.clockid = CLOCK_PROCESS_CPUTIME_ID;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
+}
+
+/* A pinned event that has no counter */
+TEST(in_error)
+{
+	ROWS("U-31");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	struct pollfd p = { .events = POLLIN };
+	int i, n = counters_general();
+
+	ASSERT_EQ(pin_to(0), 0);
+	a.pinned = 1;
+	a.disabled = 0;
+	for (i = 0; i < n + 1; i++)
+		p.fd = ev_must(&a, 0, -1, -1, 0);
+	EXPECT_EQ(read(p.fd, &(uint64_t){ 0 }, 8), 0);
+	EXPECT_EQ(poll(&p, 1, 0), 1);
+	EXPECT_EQ(p.revents, POLLERR);
+}
+
+/* REFRESH by 0 means nothing that could be relied on, and does no harm */
+TEST(refresh_by_nothing)
+{
+	ROWS("V-13");
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_IP);
+	int fd = ev_must(&a, 0, -1, -1, 0), member = ev_must(&a, 0, -1, fd, 0);
+
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_REFRESH, 0), 0);
+	EXPECT_EQ(ioctl(member, PERF_EVENT_IOC_REFRESH, 1), 0);
+	work(ROUNDS);
+	ev_disable(fd);
+	work_counted(fd, ROUNDS, 0);
+}
+
+/* The bit that perf's own tools set is never set by the kernel */
+TEST(forks)
+{
+	ROWS("U-34");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE,
+					   PERF_COUNT_SW_DUMMY);
+	struct ring r;
+	int fd, n;
+
+	a.task = 1;
+	a.inherit = 1;
+	fd = ev_must(&a, 0, 0, -1, 0);
+	ASSERT_EQ(pin_to(0), 0);
+	ring_map(&r, fd, &a, 8);
+	ev_enable(fd);
+	for (n = 0; n < 3; n++) {
+		pid_t pid = fork();
+
+		if (!pid)
+			_exit(0);
+		waitpid(pid, NULL, 0);
+	}
+	for (n = 0; ring_find(&r, &rec, PERF_RECORD_FORK); n++)
+		EXPECT_EQ(rec.head.misc & PERF_RECORD_MISC_FORK_EXEC, 0);
+	EXPECT_EQ(n, 3);
+}
+
+/* So many samples in a second of its time, by periods that are found */
+TEST(frequency)
+{
+	ROWS("A-29 A-30");
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_PERIOD);
+	uint64_t period, last = 0, at, second;
+	int fd, n = 0, changes = 0;
+	struct ring r;
+
+	a.freq = 1;
+	a.sample_freq = 1000;
+	a.read_format = FORMAT_TIMES;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 64);
+	ev_enable(fd);
+	/* Half a second to find it, one to hold it */
+	while (ev_times(fd).running < 500000000)
+		work(10000);
+	ring_skip(&r);
+	at = ev_times(fd).running;
+	while ((second = ev_times(fd).running - at) < 1000000000)
+		work(10000);
+	ev_disable(fd);
+	while (ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
+		period = record_u64(&rec, 0);
+		changes += period != last;
+		last = period;
+		n++;
+	}
+	printf("# %d samples in %lu ms, %d periods\n", n, second / 1000000,
+	       changes);
+	EXPECT_GE(n * 1000000000.0 / second, 900);
+	EXPECT_LE(n * 1000000000.0 / second, 1100);
+	EXPECT_GT(changes, 1);
+}
+
+TEST_HARNESS_MAIN
