@@ -137,8 +137,11 @@ static struct kpmu_ctx *get_active(void)
 
 	local_irq_disable();
 	ctx = this_cpu_read(kpmu_cpu.task);
-	if (ctx)
+	/* Nobody saw the switch to a task that came while the hook was not there */
+	if (ctx && ctx->task == current)
 		refcount_inc(&ctx->ref);
+	else
+		ctx = NULL;
 	local_irq_enable();
 	return ctx;
 }
