@@ -320,8 +320,8 @@ void kpmu_ctx_start(struct kpmu_ctx *ctx)
 	}
 	do {
 		cpu = task_cpu(ctx->task);
-		if (smp_call_function_single(cpu, start_here, &s, 1))
-			cpu = -1;	/* went offline: look again */
+		/* Nobody runs on a CPU that is offline; who sleeps may still be there */
+		smp_call_function_single(cpu, start_here, &s, 1);
 		kpmu_stat_inc(remote);
 	} while (!s.found && READ_ONCE(ctx->cpu) < 0 &&
 		 cpu != task_cpu(ctx->task));

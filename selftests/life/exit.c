@@ -337,6 +337,36 @@ TEST(cpu_comes_back)
 	worker_stop(&w);
 }
 
+/* A task sleeps where the CPU is gone: nobody is there to be asked */
+TEST(asleep_on_an_offline_cpu)
+{
+	ROWS("O-10");
+	int cpu = nr_cpus() - 1, fd, i;
+	struct worker w;
+	uint64_t before;
+	cpu_set_t all;
+
+	if (cpu < 1)
+		SKIP(return, "one CPU");
+	worker_start(&w);
+	worker_pin(&w, cpu);
+	CPU_ZERO(&all);
+	for (i = 0; i <= cpu; i++)
+		CPU_SET(i, &all);
+	ASSERT_EQ(sched_setaffinity(w.pid, sizeof(all), &all), 0);
+	if (cpu_online(cpu, 0))
+		SKIP(return, "no CPU can be taken offline");
+	fd = on_task(w.pid, 0);
+	ASSERT_GE(fd, 0);
+	before = ev_times(fd).value;
+	worker_run(&w, N);
+	EXPECT_GE(ev_times(fd).value, before + 4 * N);
+	EXPECT_TRUE(always_ran(fd));
+	ASSERT_EQ(cpu_online(cpu, 1), 0);
+	worker_stop(&w);
+	close(fd);
+}
+
 /* CPUs come and go under events of all kinds that are switched meanwhile */
 TEST_TIMEOUT(hotplug_storm, 90)
 {
