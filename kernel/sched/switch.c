@@ -250,6 +250,8 @@ void kpmu_cpu_online(void)
 	ctx->cpu = ctx->home;
 	raw_spin_unlock(&ctx->lock);
 	kc->offline = false;
+	/* Whoever has come to be watched meanwhile could not say so */
+	kc->watch = atomic_read(&kc->nr_cgroups);
 	kpmu_resched(kc, ctx->since);
 }
 
