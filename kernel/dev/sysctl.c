@@ -50,65 +50,31 @@ static int cpu_time(KPMU_SYSCTL_CONST struct ctl_table *table, int write,
 /* A chain that fills a record of 64 KiB with nothing else in it */
 static int longest_chain = 8000;
 
+#define ROW(name, value, handler, least, most) {			\
+		.procname = name,					\
+		.data = value,						\
+		.maxlen = sizeof(int),					\
+		.mode = 0644,						\
+		.proc_handler = handler,				\
+		.extra1 = least,					\
+		.extra2 = most,						\
+	}
+
 static struct ctl_table table[] = {
-	{
-		.procname = "perf_event_paranoid",
-		.data = &kpmu_sysctl_paranoid,
-		.maxlen = sizeof(int),
-		.mode = 0644,
-		.proc_handler = proc_dointvec,
-	},
-	{
-		.procname = "perf_event_mlock_kb",
-		.data = &kpmu_sysctl_mlock_kb,
-		.maxlen = sizeof(int),
-		.mode = 0644,
-		.proc_handler = proc_dointvec,
-	},
-	{
-		.procname = "perf_event_max_sample_rate",
-		.data = &kpmu_sysctl_max_rate,
-		.maxlen = sizeof(int),
-		.mode = 0644,
-		.proc_handler = proc_dointvec_minmax,
-		.extra1 = SYSCTL_ONE,
-	},
-	{
-		.procname = "perf_cpu_time_max_percent",
-		.data = &kpmu_sysctl_cpu_time,
-		.maxlen = sizeof(int),
-		.mode = 0644,
-		.proc_handler = cpu_time,
-		.extra1 = SYSCTL_ZERO,
-		.extra2 = SYSCTL_ONE_HUNDRED,
-	},
-	{
-		.procname = "perf_event_max_stack",
-		.data = &kpmu_sysctl_max_stack,
-		.maxlen = sizeof(int),
-		.mode = 0644,
-		.proc_handler = chain_limit,
-		.extra1 = SYSCTL_ZERO,
-		.extra2 = &longest_chain,
-	},
-	{
-		.procname = "perf_event_max_contexts_per_stack",
-		.data = &kpmu_sysctl_max_contexts,
-		.maxlen = sizeof(int),
-		.mode = 0644,
-		.proc_handler = chain_limit,
-		.extra1 = SYSCTL_ZERO,
-		.extra2 = SYSCTL_ONE_THOUSAND,
-	},
-	{
-		.procname = "perf_event_mux_interval_ms",
-		.data = &kpmu_mux_interval_ms,
-		.maxlen = sizeof(int),
-		.mode = 0644,
-		.proc_handler = mux_interval,
-		.extra1 = SYSCTL_ONE,
-		.extra2 = SYSCTL_INT_MAX,
-	},
+	ROW("perf_event_paranoid", &kpmu_sysctl_paranoid,
+	    proc_dointvec, NULL, NULL),
+	ROW("perf_event_mlock_kb", &kpmu_sysctl_mlock_kb,
+	    proc_dointvec, NULL, NULL),
+	ROW("perf_event_max_sample_rate", &kpmu_sysctl_max_rate,
+	    proc_dointvec_minmax, SYSCTL_ONE, NULL),
+	ROW("perf_cpu_time_max_percent", &kpmu_sysctl_cpu_time,
+	    cpu_time, SYSCTL_ZERO, SYSCTL_ONE_HUNDRED),
+	ROW("perf_event_max_stack", &kpmu_sysctl_max_stack,
+	    chain_limit, SYSCTL_ZERO, &longest_chain),
+	ROW("perf_event_max_contexts_per_stack", &kpmu_sysctl_max_contexts,
+	    chain_limit, SYSCTL_ZERO, SYSCTL_ONE_THOUSAND),
+	ROW("perf_event_mux_interval_ms", &kpmu_mux_interval_ms,
+	    mux_interval, SYSCTL_ONE, SYSCTL_INT_MAX),
 	KPMU_SYSCTL_END
 };
 
