@@ -95,6 +95,8 @@ overlay()
 	printf '%s\n' "$1" >"$o/run/cmd"
 	{
 		echo "INTERACTIVE=$interactive KEEP=$keep KPMU_PARAMS='$params'"
+		# In time that may jump, nothing is late
+		echo "LATE=$([ "$icount" = 1 ] && echo 0 || echo $((limit > 30 ? limit - 15 : limit / 2)))"
 		echo "export KPMU_EXACT=$([ "$accel" = kvm ] && echo 0 || echo 1)"
 		echo "export KPMU_SLOW=$([ "$kernel" = debug ] && echo 4 || echo 1)"
 		echo "export KPMU_CPUS=$cpus KPMU_ICOUNT=$icount KPMU_MODEL=$model"
@@ -158,6 +160,13 @@ boot "$work/initrd" "$work/out" "$work/log" "$limit" || rc=$?
 status=$(tr -d '\r' <"$work/out" | sed -n 's/^@@exit \([0-9]*\)$/\1/p' | tail -n1)
 tr -d '\r' <"$work/out" | grep -v '^@@exit ' || true
 [ -z "$keeplog" ] || cp "$work/log" "$keeplog"
+
+# What init has seen of a guest that does not end
+if [ -z "$status" ] && grep -aq 'kpmu-guest: late' "$work/log"; then
+	sed -n '/kpmu-guest: late/,$p' "$work/log" | head -n 300 >&2
+	say "no end within $limit s; above is what its CPUs did shortly before"
+	exit 124
+fi
 
 # Boot messages are the kernel's own business; ours begin at init's mark
 sed -n '/kpmu-guest: start/,$p' "$work/log" >"$work/judged"
