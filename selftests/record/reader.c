@@ -8,8 +8,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -198,55 +196,6 @@ TEST(woken)
 	}
 }
 
-static uint64_t clock_ns(int clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
-
-/* Each of the clocks that there are, where it may be read */
-TEST(clocks)
-{
-	ROWS("A-48");
-	static const int clocks[] = {
-		CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME,
-		CLOCK_BOOTTIME, CLOCK_TAI,
-	};
-	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE,
-					   PERF_COUNT_SW_PAGE_FAULTS);
-	uint64_t before, after;
-	struct ring r;
-	int i, fd, n;
-	char *p;
-
-	a.sample_period = 1;
-	a.sample_type = PERF_SAMPLE_TIME;
-	a.use_clockid = 1;
-	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		a.clockid = clocks[i];
-		fd = ev_must(&a, 0, -1, -1, 0);
-		ring_map(&r, fd, &a, 8);
-		p = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		before = clock_ns(clocks[i]);
-		ev_enable(fd);
-		for (n = 0; n < 8; n++)
-			p[n * PAGE] = 1;
-		ev_disable(fd);
-		after = clock_ns(clocks[i]);
-		for (n = 0; ring_find(&r, &rec, PERF_RECORD_SAMPLE); n++) {
-			EXPECT_GE(record_u64(&rec, 0), before);
-			EXPECT_LE(record_u64(&rec, 0), after);
-		}
-		EXPECT_GE(n, 8);
-		close(fd);
-	}
-	a.clockid = CLOCK_PROCESS_CPUTIME_ID;
-	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
-}
-
 /* A pinned event that has no counter */
 TEST(in_error)
 {
@@ -277,33 +226,6 @@ TEST(refresh_by_nothing)
 	work(ROUNDS);
 	ev_disable(fd);
 	work_counted(fd, ROUNDS, 0);
-}
-
-/* The bit that perf's own tools set is never set by the kernel */
-TEST(forks)
-{
-	ROWS("U-34");
-	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE,
-					   PERF_COUNT_SW_DUMMY);
-	struct ring r;
-	int fd, n;
-
-	a.task = 1;
-	a.inherit = 1;
-	fd = ev_must(&a, 0, 0, -1, 0);
-	ASSERT_EQ(pin_to(0), 0);
-	ring_map(&r, fd, &a, 8);
-	ev_enable(fd);
-	for (n = 0; n < 3; n++) {
-		pid_t pid = fork();
-
-		if (!pid)
-			_exit(0);
-		waitpid(pid, NULL, 0);
-	}
-	for (n = 0; ring_find(&r, &rec, PERF_RECORD_FORK); n++)
-		EXPECT_EQ(rec.head.misc & PERF_RECORD_MISC_FORK_EXEC, 0);
-	EXPECT_EQ(n, 3);
 }
 
 /*

@@ -2,7 +2,10 @@
 /* The fields of samples, one by one and together. */
 #define _GNU_SOURCE
 #include <asm/perf_regs.h>
+#include <errno.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "harness.h"
 #include "sampled.h"
@@ -274,6 +277,49 @@ TEST(clocks)
 		EXPECT_GE(record_sample(&r, &rec).time, before);
 		EXPECT_LE(record_sample(&r, &rec).time, clock_now(ids[i]));
 	}
+}
+
+/* Where nothing is told from an NMI, all clocks that there are */
+TEST(clocks_of_software)
+{
+	ROWS("A-48");
+	static const clockid_t ids[] = {
+		CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME,
+		CLOCK_BOOTTIME, CLOCK_TAI,
+	};
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE,
+					   PERF_COUNT_SW_PAGE_FAULTS);
+	const int pages = 8;
+	uint64_t before, after;
+	struct ring r;
+	int i, fd, n;
+	char *p;
+
+	a.sample_period = 1;
+	a.sample_type = PERF_SAMPLE_TIME;
+	a.use_clockid = 1;
+	for (i = 0; i < ARRAY_SIZE(ids); i++) {
+		a.clockid = ids[i];
+		fd = ev_must(&a, 0, -1, -1, 0);
+		ring_map(&r, fd, &a, 8);
+		p = mmap(NULL, pages * 4096, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		ASSERT_NE(p, MAP_FAILED);
+		before = clock_now(ids[i]);
+		ev_enable(fd);
+		for (n = 0; n < pages; n++)
+			p[n * 4096] = 1;
+		ev_disable(fd);
+		after = clock_now(ids[i]);
+		for (n = 0; ring_find(&r, &rec, PERF_RECORD_SAMPLE); n++) {
+			EXPECT_GE(record_u64(&rec, 0), before);
+			EXPECT_LE(record_u64(&rec, 0), after);
+		}
+		EXPECT_GE(n, pages);
+		close(fd);
+	}
+	a.clockid = CLOCK_PROCESS_CPUTIME_ID;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
 }
 
 /* A child's samples say whose they are */

@@ -204,7 +204,7 @@ static void *nothing(void *arg)
 
 TEST(fork_and_exit)
 {
-	ROWS("A-33 D-18 D-19 D-20");
+	ROWS("A-33 D-18 D-19 D-20 U-34");
 	struct perf_event_attr a = task_attr();
 	struct pair p;
 	pthread_t t;
@@ -224,6 +224,7 @@ TEST(fork_and_exit)
 	pair_rewind(&p);
 	ASSERT_TRUE(ring_next(&p.ours, &rec));
 	EXPECT_EQ(rec.head.type, 7);
+	/* MISC_FORK_EXEC is for perf's own tools to set */
 	EXPECT_EQ(rec.head.misc, 0);
 	EXPECT_EQ(record_size(&p.ours, &rec), 24);
 	EXPECT_EQ(record_u32(&rec, 0), pid);
