@@ -169,6 +169,9 @@ static_assert(sizeof(struct kpmu_attr) == KPMU_ATTR_SIZE_VER9);
 #define KPMU_TYPE_RAW		4
 #define KPMU_TYPE_BREAKPOINT	5
 
+/* A type of ours, where the kernel, which counts from 0, does not come to */
+#define KPMU_TYPE_FAULT_TRACE	0x6b700000
+
 static inline unsigned int kpmu_attr_precise(const struct kpmu_attr *attr)
 {
 	return (attr->flags & KPMU_ATTR_PRECISE) >> KPMU_ATTR_PRECISE_SHIFT;
@@ -178,10 +181,14 @@ static inline unsigned int kpmu_attr_precise(const struct kpmu_attr *attr)
  * struct kpmu_attr_limits - what an attr is checked against besides itself
  * @max_stack: perf_event_max_stack, frames
  * @max_rate: perf_event_max_sample_rate, Hz
+ * @aux: the event fills an AUX area
+ * @aux_leader: the leader of its group does
  */
 struct kpmu_attr_limits {
 	u32 max_stack;
 	u32 max_rate;
+	bool aux;
+	bool aux_leader;
 };
 
 enum kpmu_attr_phase {

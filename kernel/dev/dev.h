@@ -9,6 +9,7 @@ struct attribute_group;
 struct kpmu_attr;
 struct kpmu_event;
 struct kpmu_file;
+struct kpmu_grant;
 struct vm_area_struct;
 struct kpmu_open;
 struct kpmu_open_for;
@@ -29,6 +30,8 @@ long kpmu_event_compat_ioctl(struct file *file, unsigned int cmd,
 			     unsigned long arg);
 
 int kpmu_event_mmap(struct file *file, struct vm_area_struct *vma);
+void kpmu_event_unmapped(struct kpmu_event *e, struct kpmu_grant *grant);
+int kpmu_aux_mmap(struct kpmu_event *e, struct vm_area_struct *vma);
 
 struct attribute_group *kpmu_folder(const char *name,
 				    const struct kpmu_file *files);

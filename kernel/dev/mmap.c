@@ -41,10 +41,17 @@ static void ring_open(struct vm_area_struct *vma)
 	kpmu_output_unlock(e);
 }
 
-static void ring_close(struct vm_area_struct *vma)
+/**
+ * kpmu_event_unmapped() - one mapping less, of the ring or of its AUX area
+ * @e: the event
+ * @grant: the ring's, or NULL
+ *
+ * The ring stays for both.
+ *
+ * Context: .close of a mapping.
+ */
+void kpmu_event_unmapped(struct kpmu_event *e, struct kpmu_grant *grant)
 {
-	struct kpmu_event *e = vma->vm_file->private_data;
-	struct kpmu_grant *grant = vma->vm_private_data;
 	struct kpmu_ring *ring;
 	bool last;
 
@@ -65,6 +72,11 @@ static void ring_close(struct vm_area_struct *vma)
 		kpmu_ring_uncharge(&ring->charge);
 		kpmu_ring_put_ref(ring);
 	}
+}
+
+static void ring_close(struct vm_area_struct *vma)
+{
+	kpmu_event_unmapped(vma->vm_file->private_data, vma->vm_private_data);
 }
 
 static const struct vm_operations_struct ring_vm_ops = {
@@ -135,7 +147,7 @@ static int map_locked(struct kpmu_event *e, struct vm_area_struct *vma,
 	int err;
 
 	if (vma->vm_pgoff)
-		return -EINVAL;
+		return kpmu_aux_mmap(e, vma);
 	err = map_ring(e, vma, pages - 1);
 	if (err)
 		return err;
@@ -155,8 +167,13 @@ static int map_locked(struct kpmu_event *e, struct vm_area_struct *vma,
  * @vma: where to
  *
  * Context: task, under the mmap lock.
+ * At offset 0 the ring is mapped, elsewhere the AUX area, as the ring's user page
+ * says it is to be.
+ *
  * Return: 0; -EINVAL for a private mapping, a length that is not 1 + 2^n pages or
- * not that of the first mapping, an inherited event without a CPU; -EBUSY if
+ * not that of the first mapping, an inherited event without a CPU, an AUX area that
+ * comes before its ring or is not what the user page says; -EOPNOTSUPP for one that
+ * nobody would fill; -EBUSY if
  * its output goes to another event; -EPERM if it is more locked memory than allowed;
  * -ENOMEM.
  */

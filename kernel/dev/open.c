@@ -21,12 +21,19 @@
 #define FLAGS_ALL	(PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT | \
 			 PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC)
 
+static bool fills_aux(const struct kpmu_source *source)
+{
+	return source && source->trace;
+}
+
 static noinline int check_attr_rules(struct kpmu_request *r,
 				     enum kpmu_attr_phase phase)
 {
 	const struct kpmu_attr_limits limits = {
 		.max_stack = READ_ONCE(kpmu_sysctl_max_stack),
 		.max_rate = READ_ONCE(kpmu_sysctl_max_rate),
+		.aux = fills_aux(kpmu_source_find(&r->attr)),
+		.aux_leader = r->leader && fills_aux(r->leader->hw.source),
 	};
 
 	return kpmu_attr_check(&r->attr, &limits, phase, &r->why);

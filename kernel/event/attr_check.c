@@ -182,14 +182,19 @@ static bool aux_output(const struct kpmu_attr *a,
 static bool aux_start_paused(const struct kpmu_attr *a,
 			     const struct kpmu_attr_limits *l)
 {
-	return a->aux_action & KPMU_AUX_START_PAUSED;
+	return a->aux_action & KPMU_AUX_START_PAUSED && !l->aux;
+}
+
+static bool aux_both(const struct kpmu_attr *a, const struct kpmu_attr_limits *l)
+{
+	return a->aux_action & KPMU_AUX_PAUSE && a->aux_action & KPMU_AUX_RESUME;
 }
 
 static bool aux_group(const struct kpmu_attr *a,
 		      const struct kpmu_attr_limits *l)
 {
-	return a->aux_action & (KPMU_AUX_PAUSE | KPMU_AUX_RESUME) ||
-	       a->aux_sample_size;
+	return (a->aux_action & (KPMU_AUX_PAUSE | KPMU_AUX_RESUME) ||
+		a->aux_sample_size) && !l->aux_leader;
 }
 
 static bool branch_stack(const struct kpmu_attr *a,
@@ -237,6 +242,7 @@ static const struct rule support_rules[] = {
 	{ inherited_read, -EINVAL, "inherit and SAMPLE_READ without SAMPLE_TID" },
 	{ aux_output, -EOPNOTSUPP, "this PMU writes no AUX data" },
 	{ aux_start_paused, -EOPNOTSUPP, "this PMU cannot start paused" },
+	{ aux_both, -EINVAL, "aux_pause and aux_resume together" },
 	{ aux_group, -EINVAL, "needs an AUX event as group leader" },
 	{ branch_stack, -EOPNOTSUPP, "this PMU records no branches" },
 	{ max_stack, -EOVERFLOW, "sample_max_stack above perf_event_max_stack" },

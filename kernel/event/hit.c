@@ -86,6 +86,10 @@ static void sample(struct kpmu_event *e, u64 nr, u64 count, struct kpmu_hit *hit
 
 	if (!hit->regs)
 		return;
+	if (e->hw.source->trace) {
+		kpmu_recorder()->trace(e, hit);
+		return;
+	}
 	if (!s->freq && s->sample_type & KPMU_SAMPLE_PERIOD) {
 		hit->period = nr;
 		kpmu_overflow(&e->hw, hit);

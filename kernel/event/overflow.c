@@ -135,6 +135,17 @@ static bool last_one(struct kpmu_sampling *s)
 	return atomic_read(&s->limit) && atomic_dec_and_test(&s->limit);
 }
 
+/* What the trace of its group does from here on */
+static noinline void act_on_trace(struct kpmu_event *e)
+{
+	struct kpmu_event *leader = READ_ONCE(e->leader);
+
+	if (leader->hw.source->trace)
+		WRITE_ONCE(leader->sampling->aux_paused,
+			   e->sampling->aux_action & KPMU_AUX_PAUSE);
+}
+NOKPROBE_SYMBOL(act_on_trace);
+
 /**
  * kpmu_overflow() - an event has overflowed
  * @hw: its hardware part
@@ -153,6 +164,8 @@ bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 	if (unlikely(s->stopped))
 		return true;
 	/* What is hit is not to blame, so upstream never throttles it */
+	if (unlikely(s->aux_action))
+		act_on_trace(e);
 	halt = !kpmu_counts_hits(e) && kpmu_rate_account(e);
 	if (s->freq)
 		kpmu_rate_adjust(e, hit->period);

@@ -13,6 +13,7 @@
 #include "../compat/tsc.h"
 #include "../sched/sched.h"
 #include "event.h"
+#include "sampling.h"
 
 /* Bits of the page's capabilities */
 #define CAP_SEPARATE	BIT_ULL(1)	/* bit 0 means nothing any more */
@@ -104,6 +105,8 @@ void kpmu_pages_update(struct kpmu_ctx *ctx, bool active)
 		write_times(e, active, write_count(e), known ? &tsc : NULL);
 		smp_wmb();	/* and the even one last */
 		WRITE_ONCE(p->lock, p->lock + 1);
+		if (unlikely(e->hw.source->trace))
+			kpmu_recorder()->follow(e, active && e->clock.is_running);
 	}
 }
 

@@ -26,6 +26,14 @@ static void set_layout(struct kpmu_sampling *s, u64 flags)
 			     sizeof(u64);
 }
 
+static void set_aux(struct kpmu_sampling *s, const struct kpmu_attr *attr)
+{
+	s->aux_watermark = attr->aux_watermark;
+	s->aux_sample_size = attr->aux_sample_size;
+	s->aux_action = attr->aux_action & (KPMU_AUX_PAUSE | KPMU_AUX_RESUME);
+	s->aux_paused = attr->aux_action & KPMU_AUX_START_PAUSED;
+}
+
 /**
  * kpmu_sampling_init() - give a new event what its records need
  * @e: the event
@@ -38,7 +46,8 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 {
 	struct kpmu_sampling *s;
 
-	if (!attr->sample_period && !(attr->flags & KPMU_ATTR_RECORDS))
+	if (!attr->sample_period && !(attr->flags & KPMU_ATTR_RECORDS) &&
+	    !e->hw.source->trace)
 		return 0;
 	s = kmem_cache_zalloc(cache, GFP_KERNEL);
 	if (!s)
@@ -58,10 +67,17 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 	s->max_stack = attr->sample_max_stack ?: kpmu_sysctl_max_stack;
 	if (!(attr->flags & KPMU_ATTR_WATERMARK))
 		s->wakeup_events = attr->wakeup_events;
+	set_aux(s, attr);
 	set_layout(s, attr->flags);
 	s->ns = get_pid_ns(task_active_pid_ns(current));
 	e->sampling = s;
 	kpmu_overflow_setup(e);
+	if (e->hw.source->trace) {
+		/* Nothing of it is a sample: each hit is traced */
+		e->flags &= ~KPMU_ATTR_FREQ;
+		e->hw.period = 1;
+		return 0;
+	}
 	if (!attr->sample_period)
 		return 0;
 	if (!(attr->flags & KPMU_ATTR_FREQ)) {
@@ -141,6 +157,8 @@ void kpmu_sampling_clone(struct kpmu_sampling *s,
 	s->stack_user = from->stack_user;
 	s->max_stack = from->max_stack;
 	s->wakeup_events = from->wakeup_events;
+	s->aux_sample_size = from->aux_sample_size;
+	s->aux_action = from->aux_action;
 	s->fixed = from->fixed;
 	s->trailer = from->trailer;
 	s->freq = from->freq;

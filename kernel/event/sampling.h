@@ -42,6 +42,11 @@ struct kpmu_timer {
  * @stack_user: bytes of user stack in a sample
  * @wakeup_events: wake after so many samples; 0 with attr.watermark
  * @max_stack: frames of a call chain at most
+ * @aux_watermark: bytes of trace that its reader is told of at once
+ * @aux_sample_size: bytes of its group's trace in a sample
+ * @aux_action: KPMU_AUX_*, what an overflow does to its group's trace
+ * @aux_paused: it traces nothing for now
+ * @aux_started: it was said whose trace it is
  * @fixed: bytes of a sample's header and fields of one size
  * @trailer: bytes that end every other record; 0 without sample_id_all
  * @stream_id: its own id, that of a child too
@@ -72,7 +77,12 @@ struct kpmu_sampling {
 	struct kpmu_trap *trap;
 	u32 stack_user;
 	u32 wakeup_events;
+	u32 aux_watermark;
+	u32 aux_sample_size;
 	u16 max_stack;
+	u8 aux_action;
+	bool aux_paused;
+	bool aux_started;
 	u8 fixed;
 	u8 trailer;
 	u64 stream_id;
@@ -142,12 +152,16 @@ static inline u64 kpmu_event_lost(const struct kpmu_event *e)
  * struct kpmu_recorder - who writes records for events
  * @sample: write a sample, if there is a ring with room
  * @throttle: it does not count for a while, or does so again
+ * @trace: an event that traces was hit
+ * @follow: it counts from now on, or does not; owner of its context, IRQs off
  *
  * Context: as the overflow, NMI too.
  */
 struct kpmu_recorder {
 	bool (*sample)(struct kpmu_event *e, const struct kpmu_hit *hit);
 	void (*throttle)(struct kpmu_event *e, bool on);
+	void (*trace)(struct kpmu_event *e, struct kpmu_hit *hit);
+	void (*follow)(struct kpmu_event *e, bool running);
 };
 
 /* overflow.c */

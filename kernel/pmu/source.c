@@ -50,6 +50,8 @@ const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr)
 		return &kpmu_tracepoint;
 	case KPMU_TYPE_BREAKPOINT:
 		return &kpmu_breakpoint;
+	case KPMU_TYPE_FAULT_TRACE:
+		return &kpmu_fault_trace;
 	}
 	for (i = 0; i < ARRAY_SIZE(dynamic); i++)
 		if (attr->type == kpmu_native_type(dynamic[i].pmu))
@@ -90,6 +92,8 @@ bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu)
 	case 4:
 		return describe(pmu, "kprobe", kpmu_native_type(KSYM_perf_kprobe),
 				kprobe_format);
+	case 5:
+		return describe(pmu, "fault_trace", KPMU_TYPE_FAULT_TRACE, NULL);
 	default:
 		return describe(pmu, "uprobe", kpmu_native_type(KSYM_perf_uprobe),
 				uprobe_format);

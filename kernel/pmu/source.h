@@ -151,6 +151,8 @@ struct kpmu_target {
  * @set_bpf: SET_BPF: run a BPF program at each hit.  Task context, may sleep.
  *	NULL: it cannot
  * @query_bpf: QUERY_BPF.  Likewise
+ * @trace: each hit leaves so many bytes in the AUX area, KPMU_TRACE_MAX at most,
+ *	put at @to here.  NULL: it has no AUX area.  Any context, NMI too
  * @user_view: how user space reads the counter that the event is on: its number
  *	for RDPMC plus 1, its width, and what to add to its sign-extended
  *	value.  Owner of the context
@@ -175,7 +177,10 @@ struct kpmu_source {
 	int (*set_bpf)(struct kpmu_hw *hw, int fd);
 	int (*query_bpf)(struct kpmu_hw *hw, void __user *query);
 	u32 (*user_view)(const struct kpmu_hw *hw, u16 *width, s64 *offset);
+	u32 (*trace)(struct kpmu_hw *hw, const struct kpmu_hit *hit, void *to);
 };
+
+#define KPMU_TRACE_MAX	64
 
 /**
  * kpmu_source_find() - the source that an attr names
@@ -331,7 +336,7 @@ struct kpmu_pmu {
 	const struct kpmu_file *caps;
 };
 
-#define KPMU_NR_PMUS	6
+#define KPMU_NR_PMUS	7
 
 /**
  * kpmu_pmu_get() - a PMU of this machine

@@ -12,6 +12,7 @@ extern const struct kpmu_source kpmu_tracepoint;
 extern const struct kpmu_source kpmu_kprobe;
 extern const struct kpmu_source kpmu_uprobe;
 extern const struct kpmu_source kpmu_breakpoint;
+extern const struct kpmu_source kpmu_fault_trace;
 
 /* Who counts hits; set at init */
 extern kpmu_hit_fn kpmu_source_hit;

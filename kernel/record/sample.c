@@ -193,8 +193,7 @@ static const struct field fields[] = {
 	{ KPMU_SAMPLE_CGROUP, size_word, put_cgroup },
 	{ KPMU_SAMPLE_DATA_PAGE_SIZE, size_word, put_data_page },
 	{ KPMU_SAMPLE_CODE_PAGE_SIZE, size_word, put_code_page },
-	/* No source has an AUX area: the size of what is there */
-	{ KPMU_SAMPLE_AUX, size_word, put_zero },
+	{ KPMU_SAMPLE_AUX, kpmu_aux_size, kpmu_aux_field, true },
 };
 
 /* The rows of fixed fields come first, and put_fixed() has them all */
@@ -227,27 +226,31 @@ static __always_inline u64 *put_fixed(u64 *p, const struct kpmu_event *e,
 	return p;
 }
 
-/* Bytes that the fields take which have no fixed size */
-static noinline u32 measure(struct kpmu_filling *f)
+/* Those that take what they need, or those that take what there is */
+static u32 measure_some(struct kpmu_filling *f, bool last)
 {
 	u64 type = f->e->sampling->sample_type;
-	const struct field *late = NULL;
-	u32 size = 0;
+	u32 size = 0, n;
 	int i;
 
 	for (i = FIRST_VARIABLE; i < ARRAY_SIZE(fields); i++) {
-		if (!(type & fields[i].bit))
+		if (!(type & fields[i].bit) || fields[i].last != last)
 			continue;
-		if (fields[i].last)
-			late = &fields[i];
-		else
-			size += fields[i].size(f);
-	}
-	if (late && f->room > size) {
-		f->room -= size;
-		size += late->size(f);
+		n = fields[i].size(f);
+		if (last)
+			f->room -= min(f->room, n);
+		size += n;
 	}
 	return size;
+}
+
+/* Bytes that the fields take which have no fixed size */
+static noinline u32 measure(struct kpmu_filling *f)
+{
+	u32 size = measure_some(f, false);
+
+	f->room -= min(f->room, size);
+	return size + measure_some(f, true);
 }
 
 static noinline void put_variable(struct kpmu_filling *f)
@@ -330,6 +333,8 @@ bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s)
 static const struct kpmu_recorder recorder = {
 	.sample = kpmu_sample_write,
 	.throttle = kpmu_record_throttle,
+	.trace = kpmu_aux_trace,
+	.follow = kpmu_aux_follow,
 };
 
 void __init kpmu_records_init(void)

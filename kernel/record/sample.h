@@ -41,6 +41,9 @@ struct kpmu_user_regs {
  * @chain: the call chain, NULL if there is none
  * @user: registers of user mode
  * @stack: bytes of the user's stack that go into the sample
+ * @aux: the trace of its group, or NULL
+ * @aux_end: how far that had come
+ * @aux_size: bytes of it that go into the sample
  */
 struct kpmu_filling {
 	struct kpmu_event *e;
@@ -50,6 +53,9 @@ struct kpmu_filling {
 	const struct kpmu_frames *chain;
 	struct kpmu_user_regs user;
 	u32 stack;
+	const struct kpmu_aux *aux;
+	u64 aux_end;
+	u32 aux_size;
 };
 
 static inline void kpmu_fill_word(struct kpmu_filling *f, u64 word)
@@ -78,6 +84,12 @@ void kpmu_regs_put(struct kpmu_record *r, const struct pt_regs *regs, u64 mask,
 u32 kpmu_stack_size(const struct kpmu_user_regs *u, u32 asked, u32 room);
 void kpmu_stack_put(struct kpmu_record *r, const struct kpmu_user_regs *u,
 		    u32 size);
+
+/* aux.c */
+void kpmu_aux_trace(struct kpmu_event *e, struct kpmu_hit *hit);
+void kpmu_aux_follow(struct kpmu_event *e, bool running);
+u32 kpmu_aux_size(struct kpmu_filling *f);
+void kpmu_aux_field(struct kpmu_filling *f);
 
 /* addr.c */
 u64 kpmu_phys_of(u64 addr);

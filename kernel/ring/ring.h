@@ -21,6 +21,7 @@
 
 #include "core.h"
 
+struct kpmu_aux;
 struct mm_struct;
 struct user_struct;
 struct vm_area_struct;
@@ -52,6 +53,7 @@ struct kpmu_ring_charge {
  * @lock: guards @readers
  * @readers: who waits for records, struct kpmu_ring_reader
  * @charge: for the pages
+ * @aux: its AUX area, while that is mapped; RCU
  */
 struct kpmu_ring {
 	struct kpmu_ring_core core;
@@ -65,6 +67,7 @@ struct kpmu_ring {
 	spinlock_t lock;
 	struct list_head readers;
 	struct kpmu_ring_charge charge;
+	struct kpmu_aux __rcu *aux;
 };
 
 /**

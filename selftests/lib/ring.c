@@ -303,6 +303,7 @@ static const uint64_t *take_rest(struct parts *s,
 		s->code_page = *p++;
 	if (type & PERF_SAMPLE_AUX) {
 		s->aux_size = *p++;
+		s->aux = p;
 		p += s->aux_size / 8;
 	}
 	return p;

@@ -75,6 +75,7 @@ struct parts {
 	uint64_t intr_abi;
 	const uint64_t *intr_regs;
 	uint64_t phys_addr, cgroup, data_page, code_page, aux_size;
+	const uint64_t *aux;
 };
 
 /* Take it apart; ends the test if the parts are not as long as the whole */

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The source fault_trace: each page fault leaves its address and that of the
+ * instruction in the AUX area, sixteen bytes in all.  It counts the faults.
+ *
+ * The kernel's own perf has nothing like it.  It is there for whoever wants all
+ * faults of a program and not a sample of them, and as the smallest example of
+ * a source that fills an AUX area.
+ */
+#include <linux/err.h>
+#include <linux/perf_event.h>
+#include <linux/ptrace.h>
+
+#include "../abi/attr.h"
+#include "sources.h"
+#include "tap.h"
+
+static int fault_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
+		      const char **why)
+{
+	int err = kpmu_source_refuse(attr, why);
+
+	if (err)
+		return err;
+	if (attr->config || attr->config1 || attr->config2 || attr->config3 ||
+	    attr->config4) {
+		*why = "fault_trace has nothing to choose from";
+		return -EINVAL;
+	}
+	if (attr->flags & KPMU_ATTR_INHERIT) {
+		*why = "a trace is of one task, or of one CPU";
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static int fault_get(struct kpmu_hw *hw, const struct kpmu_target *target,
+		     const char **why)
+{
+	struct kpmu_tap *tap = kpmu_tap_share(PERF_TYPE_SOFTWARE,
+					      PERF_COUNT_SW_PAGE_FAULTS);
+
+	if (IS_ERR(tap)) {
+		*why = "the kernel's own perf does not tell of page faults";
+		return PTR_ERR(tap);
+	}
+	hw->tap = tap;
+	return 0;
+}
+
+static void fault_put(struct kpmu_hw *hw)
+{
+	if (hw->tap)
+		kpmu_tap_put(kpmu_tap_of(hw));
+}
+
+static u32 fault_trace(struct kpmu_hw *hw, const struct kpmu_hit *hit, void *to)
+{
+	u64 *word = to;
+
+	word[0] = hit->addr;
+	word[1] = instruction_pointer(hit->regs);
+	return 2 * sizeof(u64);
+}
+
+const struct kpmu_source kpmu_fault_trace = {
+	.name = "fault_trace",
+	.init = fault_init,
+	.get = fault_get,
+	.put = fault_put,
+	.read = kpmu_source_read,
+	.set_period = kpmu_source_set_period,
+	.trace = fault_trace,
+};
