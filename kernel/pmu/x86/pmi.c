@@ -22,9 +22,6 @@
 
 static kpmu_overflow_fn overflow;
 
-/* Whose time is taken, now and then: reading the clock twice is not free */
-static DEFINE_PER_CPU(u8, turn);
-
 /* See source.h */
 void __init kpmu_on_overflow(kpmu_overflow_fn fn)
 {
@@ -32,16 +29,19 @@ void __init kpmu_on_overflow(kpmu_overflow_fn fn)
 }
 
 /* The round of an event that samples is over, or an overflow is due */
-static void sampled(struct kpmu_hw *hw, int idx, struct pt_regs *regs)
+static void sampled(struct x86_cpu *c, struct kpmu_hw *hw, struct pt_regs *regs)
 {
 	struct kpmu_hit hit = {
 		.regs = regs,
 		.period = hw->period,
-		.began = this_cpu_inc_return(turn) % KPMU_TIMED ? 0 : get_cycles(),
+		.began = c->began,
+		.next = c->turn,
 	};
 
 	if ((s64)(local64_read(&hw->count) - hw->next) < 0)
 		return;
+	/* The first of this NMI's overflows answers for all of them */
+	c->began = 0;
 	kpmu_stat_inc(overflows);
 	if (overflow(hw, &hit))
 		kpmu_counters_halt(hw);
@@ -67,7 +67,7 @@ static void wrapped(struct x86_cpu *c, int idx, struct pt_regs *regs)
 	local64_add((raw - prev) & x86_pmu.value, &hw->count);
 	if (hw->period) {
 		local64_set(&hw->prev, raw | (prev & ~x86_pmu.value));
-		sampled(hw, idx, regs);
+		sampled(c, hw, regs);
 		to = x86_aim(hw, idx);
 	} else {
 		to = x86_pmu.start;
@@ -113,9 +113,13 @@ static int pmi(unsigned int cmd, struct pt_regs *regs)
 
 	if (!READ_ONCE(c->ready))
 		return NMI_DONE;
-	frozen = x86_pmu.version >= 2 && c->on & c->kernel;
+	/* Who is interrupted may be about to stop some, which are not in c->on any more */
+	frozen = x86_pmu.version >= 2 && (c->on | c->slots.mask) & c->kernel;
 	if (frozen)
 		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, 0);
+	/* Now and then its time is taken: reading the clock twice is not free */
+	c->turn = (c->turn + 1) % KPMU_TIMED;
+	c->began = c->turn > 1 ? 0 : get_cycles();
 	m = overflowed(c);
 	for (left = m; left; left &= left - 1)
 		wrapped(c, __ffs(left), regs);

@@ -146,6 +146,8 @@ extern struct x86_pmu x86_pmu;
  * @known: counters whose selector is what @sel says
  * @kernel: counters whose selector counts at CPL 0
  * @halted: counters that stand still, though an event has them; NMIs add to it
+ * @turn: which of KPMU_TIMED NMIs this is
+ * @began: when it began, if that is to be known
  * @fixed_ctrl: FIXED_CTR_CTRL
  * @boot_ctrl: GLOBAL_CTRL as we found it
  * @sel: selectors; a fixed counter's holds its four bits of FIXED_CTR_CTRL
@@ -160,6 +162,8 @@ struct x86_cpu {
 	u32 known;
 	u32 kernel;
 	u32 halted;
+	u32 turn;
+	u64 began;
 	u64 fixed_ctrl;
 	u64 boot_ctrl;
 	u64 sel[KPMU_NR_SLOTS];
