@@ -188,10 +188,11 @@ static struct window watch(int nr)
 	o.worst = worst_pair(o.share);
 	/*
 	 * One ahead and one behind, at the beginning and at the end; and late
-	 * ones add up until a whole turn makes up for them.
+	 * ones add up until a whole turn makes up for them.  The longest is known, and
+	 * where there is one there are more.
 	 */
 	if (!exact_time())
-		o.late = (4 * late + 2 * turn) / (least + 1);
+		o.late = (8 * late + 2 * turn) / (least + 1);
 	return o;
 }
 
@@ -201,13 +202,15 @@ static long parts(double x)
 	return x * 10000;
 }
 
+#define MAX_AGAIN	4
+
 /*
  * All groups run for some times @nr rotations.  Groups of a size get the same,
  * and nobody less than @least; together they use @counters counters.
  */
 static void fair(struct __test *_metadata, int nr, int counters, double least)
 {
-	int windows = nr > 200 ? 3 : WINDOWS;
+	int windows = nr > 200 ? 3 : WINDOWS, again = 0;
 	struct window o;
 	int i, n;
 
@@ -216,6 +219,11 @@ static void fair(struct __test *_metadata, int nr, int counters, double least)
 	wait_rotations(20);
 	for (n = 0; n < windows; n++) {
 		o = watch(nr);
+		/* A host that is busy elsewhere: look again, some times */
+		if (o.late > 0.4 && again++ < MAX_AGAIN) {
+			n--;
+			continue;
+		}
 		printf("# %d rotations: equal groups differ by %.2f%% (late %.2f%%), estimates by %.2f%%, %.2f counters used\n",
 		       nr, 100 * o.worst, 100 * o.late, 100 * o.estimate, o.used);
 		EXPECT_LT(parts(o.worst), parts(0.03 + o.late));
