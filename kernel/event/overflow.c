@@ -184,7 +184,7 @@ bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 	if (root->fasync)
 		kpmu_notify(root);
 	if (hit->began)
-		halt |= kpmu_rate_took(e, hit->began);
+		halt |= kpmu_rate_took(e, hit);
 	return halt;
 }
 NOKPROBE_SYMBOL(kpmu_overflow);

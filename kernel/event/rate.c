@@ -18,6 +18,8 @@
 #include <linux/jiffies.h>
 #include <linux/kprobes.h>
 #include <linux/math64.h>
+#include <linux/ptrace.h>
+#include <linux/string.h>
 #include <asm/tsc.h>
 
 #include "../compat/compat.h"
@@ -41,6 +43,8 @@ static u64 share = U64_MAX;
  * @window: a tick, in jiffies
  * @spent: what overflows took in it, in cycles
  * @typical: what one takes
+ * @began: when the last one began that was timed
+ * @regs: of whom it interrupted
  * @cpu: whose it is
  */
 struct rate_cpu {
@@ -50,6 +54,8 @@ struct rate_cpu {
 	unsigned long window;
 	u64 spent;
 	u64 typical;
+	u64 began;
+	struct pt_regs regs;
 	int cpu;
 };
 
@@ -129,31 +135,84 @@ static u64 fair(struct rate_cpu *r, u64 took)
 	return took;
 }
 
-/**
- * kpmu_rate_took() - an overflow has been dealt with
- * @e: the event
- * @began: get_cycles() when that began
- *
- * Context: NMI, on the CPU where the event is.
- * Return: true if overflows have had their share of this tick: it is throttled.
- */
-bool kpmu_rate_took(struct kpmu_event *e, u64 began)
+/* Return: that is more than overflows may take of this tick; its group stands still */
+static bool spend(struct rate_cpu *r, struct kpmu_event *e, u64 cycles)
 {
-	struct rate_cpu *r = this_cpu_ptr(&rate_cpu);
 	unsigned long now = READ_ONCE(jiffies);
 
 	if (r->window != now) {
 		r->window = now;
 		r->spent = 0;
 	}
-	r->spent += KPMU_TIMED * fair(r, get_cycles() - began);
+	r->spent += cycles;
 	if (likely(r->spent <= READ_ONCE(share)))
 		return false;
 	if (!e->sampling->throttled)
 		throttle_group(e->leader);
 	return true;
 }
+NOKPROBE_SYMBOL(spend);
+
+/*
+ * Nothing has changed for whom the NMI before interrupted: its period is shorter than the
+ * way out of an NMI, and without us nothing would ever get done here again.
+ */
+static bool is_stuck(const struct rate_cpu *r, const struct pt_regs *regs)
+{
+	return READ_ONCE(share) != U64_MAX && !memcmp(regs, &r->regs, sizeof(*regs));
+}
+
+/* An interrupt takes about as long again as what we see of it */
+#define AROUND	2
+
+/* How many of this tick's overflows a timed one stands for */
+static u64 stands_for(struct rate_cpu *r, u64 began)
+{
+	u64 since = began - r->began, tick = tsc_khz * (MSEC_PER_SEC / HZ);
+
+	r->began = began;
+	if (since <= tick)
+		return KPMU_TIMED;
+	return max_t(u64, div64_u64(KPMU_TIMED * tick, since), 1);
+}
+
+/**
+ * kpmu_rate_took() - an overflow has been dealt with, and was timed
+ * @e: the event
+ * @hit: the overflow
+ *
+ * Context: NMI, on the CPU where the event is.
+ * Return: true if overflows have had their share of this tick: it is throttled.
+ */
+bool kpmu_rate_took(struct kpmu_event *e, const struct kpmu_hit *hit)
+{
+	struct rate_cpu *r = this_cpu_ptr(&rate_cpu);
+	u64 now;
+
+	if (hit->next) {
+		if (likely(!is_stuck(r, hit->regs)))
+			return false;
+		return spend(r, e, READ_ONCE(share) + 1);
+	}
+	r->regs = *hit->regs;
+	now = get_cycles();
+	return spend(r, e, stands_for(r, hit->began) * AROUND *
+			   fair(r, now - hit->began));
+}
 NOKPROBE_SYMBOL(kpmu_rate_took);
+
+/**
+ * kpmu_rate_took_timer() - the same for an overflow by a timer, each of them
+ * @e: the event
+ * @began: get_cycles() when it began
+ *
+ * Context: hard IRQ, on the CPU where the event is.
+ */
+bool kpmu_rate_took_timer(struct kpmu_event *e, u64 began)
+{
+	return spend(this_cpu_ptr(&rate_cpu), e,
+		     AROUND * (get_cycles() - began));
+}
 
 /**
  * kpmu_rate_limit_time() - kpmu_sysctl_cpu_time is another

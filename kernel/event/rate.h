@@ -9,7 +9,8 @@ extern int kpmu_sysctl_max_rate;
 extern int kpmu_sysctl_cpu_time;
 
 bool kpmu_rate_account(struct kpmu_event *e);
-bool kpmu_rate_took(struct kpmu_event *e, u64 began);
+bool kpmu_rate_took(struct kpmu_event *e, const struct kpmu_hit *hit);
+bool kpmu_rate_took_timer(struct kpmu_event *e, u64 began);
 void kpmu_rate_limit_time(void);
 void kpmu_rate_adjust(struct kpmu_event *e, u64 events);
 void kpmu_rate_placed(struct kpmu_event *leader);

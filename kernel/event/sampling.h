@@ -22,12 +22,14 @@ struct pid_namespace;
  * @timer: the timer
  * @event: whose it is
  * @left: of the period in which it was stopped, ns
+ * @late: how many times in a row it has come more than a period late
  * @on: it runs
  */
 struct kpmu_timer {
 	struct hrtimer timer;
 	struct kpmu_event *event;
 	u64 left;
+	u8 late;
 	bool on;
 };
 

@@ -11,9 +11,11 @@
 #include <linux/jiffies.h>
 #include <linux/sched.h>
 #include <asm/irq_regs.h>
+#include <asm/tsc.h>
 
 #include "../compat/compat.h"
 #include "../sched/sched.h"
+#include "rate.h"
 #include "sampling.h"
 #include "timer.h"
 
@@ -37,18 +39,39 @@ static bool overflow(struct kpmu_event *e)
 	return kpmu_overflow(&e->hw, &hit);
 }
 
+/* So often in a row a timer may come too late */
+#define MAX_LATE	8
+
+/*
+ * When it expires next.  If a period is shorter than a timer's interrupt takes here,
+ * nobody would get to do anything else: then the tick has to do for a while.
+ */
+static void forward(struct kpmu_timer *t, u64 ns)
+{
+	if (hrtimer_forward_now(&t->timer, ns_to_ktime(ns)) < 2) {
+		t->late = 0;
+	} else if (++t->late == MAX_LATE) {
+		t->late = 0;
+		hrtimer_set_expires(&t->timer, ktime_add_ns(ktime_get(), TICK_NSEC));
+	}
+}
+
 static enum hrtimer_restart expired(struct hrtimer *timer)
 {
 	struct kpmu_timer *t = container_of(timer, struct kpmu_timer, timer);
 	struct kpmu_event *e = t->event;
+	u64 began = get_cycles();
 	bool halted = overflow(e);
+
+	/* Also of what is excluded: it takes the time of others all the same */
+	halted |= kpmu_rate_took_timer(e, began);
 
 	/* REFRESH has run out: it starts again when there is more of it */
 	if (e->sampling->stopped) {
 		t->on = false;
 		return HRTIMER_NORESTART;
 	}
-	hrtimer_forward_now(timer, ns_to_ktime(halted ? TICK_NSEC : period(e)));
+	forward(t, halted ? TICK_NSEC : period(e));
 	return HRTIMER_RESTART;
 }
 

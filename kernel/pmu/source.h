@@ -34,8 +34,9 @@ struct task_struct;
  * @addr: the address it is about, 0 if none
  * @raw: the raw record, or NULL
  * @raw_size: its bytes
- * @began: get_cycles() when its NMI began, of one in KPMU_TIMED; 0 of the others, and
+ * @began: get_cycles() when its NMI began, of two in KPMU_TIMED; 0 of the others, and
  *	for what takes nobody's time but that of who is hit
+ * @next: it is the one after one that was timed
  */
 #define KPMU_TIMED	8
 
@@ -46,6 +47,7 @@ struct kpmu_hit {
 	const void *raw;
 	u32 raw_size;
 	u64 began;
+	bool next;
 };
 
 /**
