@@ -5,7 +5,8 @@
 ## make test         all tests, on all kernels
 ## make test-debug   those in guests, on a kernel with KASAN, lockdep and the like
 ## make clients      the distribution's perf and others, natively and on kpmu (K=6.12)
-## make stress       everything at once at random (T=600 seconds, K=debug, SEED=n)
+## make stress       everything at once at random (T=600 seconds, K=debug, SEED=n,
+##                   P=stress_storm: a storm of NMIs)
 ## make bench        what operations cost, native beside kpmu
 ## make shell        a shell in a guest with kpmu loaded (K=6.12)
 ## make conformance  which rows of the specification the last tests proved (V=1: by what)
@@ -56,7 +57,7 @@ test-debug: deps selftests
 	@qemu/module.sh debug
 	@selftests/all.sh -g debug
 stress: module selftests
-	@selftests/stress/run.sh $(K) $(or $(T),60) $(SEED)
+	@selftests/stress/run.sh $(K) $(or $(T),60) "$(SEED)" $(P)
 install: tools
 	@tools/install.sh
 clients: module selftests

@@ -64,7 +64,7 @@ int ev_errno(const struct perf_event_attr *attr, pid_t pid, int cpu,
  * Exact work, in work.S.  work_counted() enables @fd (with @flag), goes @n
  * times round, disables it.  Between the two, in user mode:
  */
-void work(uint64_t n);
+void work(uint64_t n);		/* not 0 */
 void work_counted(int fd, uint64_t n, unsigned long flag);
 #define WORK_INSNS(n)		(4 * (n) + 3)
 #define WORK_BRANCHES(n)	((n) + 1)

@@ -245,7 +245,7 @@ static void do_migrate(void)
 {
 	pin_to(any(nr_cpus() + 1));
 	did(A_migrated);
-	work(any(5000));
+	toil(5000);
 }
 
 /* A child that has all our events too; some are killed in the middle */
@@ -261,7 +261,7 @@ static void do_fork(void)
 		do_switch();
 		if (exec)
 			execv("/proc/self/exe", (char *const *)args);
-		work(any(200000));
+		toil(200000);
 		do_read();
 		_exit(0);
 	}
@@ -284,7 +284,7 @@ static void *thread(void *arg)
 
 static void do_thread(void)
 {
-	uintptr_t rounds = any(100000);
+	uintptr_t rounds = 1 + any(100000);
 	pthread_t t;
 
 	if (pthread_create(&t, NULL, thread, (void *)rounds))

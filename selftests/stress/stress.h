@@ -12,6 +12,7 @@
 #include "event.h"
 
 /* X(name) - what is done at random; each is counted */
+#ifndef ACTIONS
 #define ACTIONS(X)						\
 	X(opened) X(open_refused) X(closed) X(switched)	\
 	X(switched_all) X(was_read) X(passed) X(received) X(migrated) X(forked)	\
@@ -20,6 +21,7 @@
 	X(mapped) X(unmapped) X(read_itself)			\
 	X(cgroup_opened) X(cgroup_moved)			\
 	X(exact_self) X(exact_other) X(waited_for_native)
+#endif
 
 #define ACTION_ENUM(name) A_##name,
 enum action { ACTIONS(ACTION_ENUM) NR_ACTIONS };
@@ -41,6 +43,12 @@ extern unsigned int seed;	/* of this process */
 static inline unsigned int any(unsigned int n)
 {
 	return rand_r(&seed) % n;
+}
+
+/* Up to @n rounds of work, but not none: that would be 2^64 */
+static inline void toil(unsigned int n)
+{
+	work(1 + any(n));
 }
 
 static inline void did(enum action a)
