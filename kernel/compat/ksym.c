@@ -77,6 +77,7 @@ bool kpmu_ksym_optional(enum kpmu_ksym sym)
 	return sym == KSYM_perf_create_mediated_pmu ||
 	       sym == KSYM_nr_mediated_pmu_vms ||
 	       sym == KSYM___ia32_sys_perf_event_open ||
+	       sym == KSYM_perf_cpu_clock || sym == KSYM_perf_task_clock ||
 	       sym == KSYM_build_id_parse_nofault;
 }
 

@@ -34,6 +34,8 @@ struct vm_area_struct;
 	X(perf_event_cgrp_subsys)		\
 	X(perf_kprobe)				\
 	X(perf_uprobe)				\
+	X(perf_cpu_clock)			\
+	X(perf_task_clock)			\
 	X(ftrace_profile_set_filter)		\
 	X(ftrace_find_event)			\
 	X(trace_event_sem)			\

@@ -25,20 +25,39 @@ static const struct kpmu_source *software(u64 config)
 	}
 }
 
-/* Types that the kernel gave numbers to when it started: ours are the same */
+#define ANY	U64_MAX
+
+/*
+ * Types that the kernel gave numbers to when it started: ours are the same.  The clocks
+ * have some of their own since 6.15; before that they have U32_MAX there.
+ */
 static const struct {
 	enum kpmu_ksym pmu;
 	const struct kpmu_source *source;
+	u64 config;
 } dynamic[] = {
-	{ KSYM_perf_kprobe, &kpmu_kprobe },
-	{ KSYM_perf_uprobe, &kpmu_uprobe },
+	{ KSYM_perf_kprobe, &kpmu_kprobe, ANY },
+	{ KSYM_perf_uprobe, &kpmu_uprobe, ANY },
+	{ KSYM_perf_cpu_clock, &kpmu_cpu_clock, PERF_COUNT_SW_CPU_CLOCK },
+	{ KSYM_perf_task_clock, &kpmu_task_clock, PERF_COUNT_SW_TASK_CLOCK },
 };
+
+static const struct kpmu_source *find_dynamic(const struct kpmu_attr *attr)
+{
+	int i;
+
+	if (attr->type == U32_MAX)
+		return NULL;
+	for (i = 0; i < ARRAY_SIZE(dynamic); i++)
+		if (attr->type == kpmu_native_type(dynamic[i].pmu) &&
+		    (dynamic[i].config == ANY || dynamic[i].config == attr->config))
+			return dynamic[i].source;
+	return NULL;
+}
 
 /* See source.h */
 const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr)
 {
-	int i;
-
 	switch (attr->type) {
 	case KPMU_TYPE_HARDWARE:
 	case KPMU_TYPE_HW_CACHE:
@@ -53,10 +72,7 @@ const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr)
 	case KPMU_TYPE_FAULT_TRACE:
 		return &kpmu_fault_trace;
 	}
-	for (i = 0; i < ARRAY_SIZE(dynamic); i++)
-		if (attr->type == kpmu_native_type(dynamic[i].pmu))
-			return dynamic[i].source;
-	return NULL;
+	return find_dynamic(attr);
 }
 
 static const struct kpmu_file kprobe_format[] = {

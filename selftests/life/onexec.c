@@ -2,6 +2,7 @@
 /* Events that begin or end at exec.  What is executed counts exactly. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 
 #include "clone.h"
@@ -323,9 +324,10 @@ TEST(inherited_through_exec)
 
 TEST(remove_on_exec)
 {
-	ROWS("A-62");
+	ROWS("A-62 J-06");
 	struct perf_event_attr a = insns();
 	struct ev_times before, after;
+	struct pollfd p = { .events = POLLIN };
 	struct worker w;
 	int fd, stays;
 
@@ -344,6 +346,9 @@ TEST(remove_on_exec)
 	EXPECT_GE(after.value, before.value);
 	EXPECT_LT(after.value, before.value + 5000);
 	EXPECT_EQ(ev_count(stays) - after.value, TINY_INSNS(N));
+	p.fd = fd;
+	EXPECT_EQ(poll(&p, 1, 0), 1);
+	EXPECT_EQ(p.revents, POLLHUP);
 	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0), 0);
 	EXPECT_EQ(ev_count(fd), after.value);
 	reap(&w);

@@ -173,7 +173,7 @@ static int can_map(int fd, int n)
 
 TEST(locked_memory)
 {
-	ROWS("R-17 Y-06 Y-07 E-31");
+	ROWS("R-17 C-16 Y-06 Y-07 E-31");
 	struct rlimit none = { 0, 0 };
 	int cpus = nr_cpus(), fd[8], i, n = 0;
 
@@ -214,7 +214,7 @@ TEST(memlock_takes_the_rest)
 
 TEST(privileged_memory)
 {
-	ROWS("R-17");
+	ROWS("R-17 C-16");
 	struct rlimit none = { 0, 0 };
 	int fd = insns();
 

@@ -81,7 +81,7 @@ TEST(layout)
 /* Names of each length up to a word, and their padding */
 TEST(names)
 {
-	ROWS("D-08 D-10 R-23");
+	ROWS("D-08 D-10 R-23 U-47");
 	struct perf_event_attr a = mmap_attr();
 	char path[PATH_MAX] = "/tmp/";
 	struct pair p;
@@ -309,7 +309,7 @@ TEST(build_id)
 /* A new image, mapping by mapping; it can be read when the process is gone */
 TEST(exec)
 {
-	ROWS("D-12 D-13 J-05 A-27 D-40");
+	ROWS("D-12 D-13 J-05 A-27 D-40 U-47");
 	struct perf_event_attr a = mmap_attr();
 	bool image = false, vdso = false, stack = false;
 	struct worker w;

@@ -80,7 +80,7 @@ TEST(yielding)
 /* A CPU's event hears of all its switches, and who the other one is */
 TEST(cpu_wide)
 {
-	ROWS("A-51 D-30 D-31 D-46");
+	ROWS("A-51 D-30 D-31 D-46 U-44");
 	struct perf_event_attr a = switch_attr();
 	uint32_t out_tid = 0, to_tid = 0;
 	bool after_out = false;
@@ -106,6 +106,9 @@ TEST(cpu_wide)
 		ASSERT_EQ(record_size(&p.ours, &rec), 8);
 		if (n++)
 			ASSERT_NE(out, after_out);
+		/* The idle task never leaves for want of anything */
+		if (out && !who.tid)
+			EXPECT_TRUE(rec.head.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
 		if (out) {
 			out_tid = who.tid;
 			to_tid = record_u32(&rec, 4);

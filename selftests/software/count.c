@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Software events, one by one: what each counts, and when. */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "cgroup.h"
 #include "event.h"
 #include "harness.h"
+#include "task.h"
 
 #define PAGES	100
 #define MS	1000000ULL
@@ -157,6 +165,68 @@ TEST(page_faults)
 }
 
 /* Faults are of the mode in which they happen */
+struct filler {
+	int uffd, pages;
+	char *from;
+};
+
+/*
+ * Fill pages when they are missed for the second time.  Since 6.4 a fault is first tried
+ * with a lighter lock, and that try is not remembered.
+ */
+static void *fill(void *arg)
+{
+	struct filler *f = arg;
+	struct uffd_msg msg;
+	int n;
+
+	for (n = 0; n < 2 * f->pages; n++) {
+		struct uffdio_range again = { .len = 4096 };
+		struct uffdio_copy copy = { .len = 4096 };
+
+		if (read(f->uffd, &msg, sizeof(msg)) != sizeof(msg))
+			break;
+		copy.dst = again.start = msg.arg.pagefault.address & ~4095ULL;
+		copy.src = (uintptr_t)f->from;
+		if (n % 2 == 0 ? ioctl(f->uffd, UFFDIO_WAKE, &again) :
+				 ioctl(f->uffd, UFFDIO_COPY, &copy))
+			break;
+	}
+	return NULL;
+}
+
+/* A fault that has to wait for its page counts as major: here a thread brings it */
+TEST(major_faults)
+{
+	ROWS("T-27 T-26");
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_api api = { .api = UFFD_API };
+	char *p = fresh(PAGES), *from = fresh(1);
+	struct filler f = { .pages = PAGES, .from = from };
+	int major, minor;
+	pthread_t t;
+
+	f.uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (f.uffd < 0)
+		SKIP(return, "no userfaultfd on this kernel");
+	range.range.start = (uintptr_t)p;
+	range.range.len = PAGES * 4096;
+	ASSERT_EQ(ioctl(f.uffd, UFFDIO_API, &api), 0);
+	ASSERT_EQ(ioctl(f.uffd, UFFDIO_REGISTER, &range), 0);
+	touch(from, 1);
+	pthread_create(&t, NULL, fill, &f);
+	major = self(PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+	minor = self(PERF_COUNT_SW_PAGE_FAULTS_MIN);
+	ev_enable(major);
+	ev_enable(minor);
+	touch(p, PAGES);
+	ev_disable(minor);
+	ev_disable(major);
+	pthread_join(t, NULL);
+	EXPECT_EQ(ev_times(major).value, PAGES);
+	EXPECT_LT(ev_times(minor).value, PAGES);
+}
+
 TEST(page_faults_by_mode)
 {
 	ROWS("A-23");
@@ -183,9 +253,18 @@ TEST(page_faults_by_mode)
 	EXPECT_EQ(ev_times(kernel).value, 4);
 }
 
+/* So many times the worker goes to sleep, until it has */
+static void be_switched(struct worker *w, int times)
+{
+	while (times--) {
+		worker_run(w, 1);
+		nap(5 * MS);
+	}
+}
+
 TEST(context_switches)
 {
-	ROWS("T-24");
+	ROWS("T-24 N-10");
 	struct perf_event_attr a = soft(PERF_COUNT_SW_CONTEXT_SWITCHES);
 	int fd = self(PERF_COUNT_SW_CONTEXT_SWITCHES), user, kernel, i;
 
@@ -233,6 +312,41 @@ TEST(context_switches_of_a_cpu)
 	/* Away and back again, so at least twice ours */
 	EXPECT_GE(n, 5);
 	EXPECT_GE(ev_times(fd).value, 2 * n - 1);
+}
+
+/* Of one cgroup, of another and back: what runs between is in the root */
+TEST(cgroup_switches)
+{
+	ROWS("T-33 G-10");
+	struct perf_event_attr a = soft(PERF_COUNT_SW_CONTEXT_SWITCHES);
+	struct cgroup top, away;
+	uint64_t crossed, all;
+	struct worker w;
+	int fd, every;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&away, &top, "kpmu-switches");
+	cgroup_add(&top, getpid());
+	worker_start(&w);
+	worker_pin(&w, 1);
+	a.disabled = 0;
+	every = ev_must(&a, w.pid, -1, -1, 0);
+	a.config = PERF_COUNT_SW_CGROUP_SWITCHES;
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	be_switched(&w, 20);
+	EXPECT_GE(ev_times(every).value, 20);
+	EXPECT_EQ(ev_times(fd).value, 0);
+	cgroup_add(&away, w.pid);
+	be_switched(&w, 1);
+	crossed = ev_times(fd).value;
+	all = ev_times(every).value;
+	be_switched(&w, 20);
+	crossed = ev_times(fd).value - crossed;
+	all = ev_times(every).value - all;
+	EXPECT_GE(all, 20);
+	EXPECT_EQ(crossed, all);
+	worker_stop(&w);
 }
 
 TEST(migrations)
@@ -314,6 +428,33 @@ TEST(what_they_refuse)
 }
 
 /* Clocks that cannot be read in an NMI will do here */
+/* Newer kernels give the clocks types of their own, if without a folder */
+TEST(types_of_the_clocks)
+{
+	ROWS("U-50");
+	struct perf_event_attr a = soft(0);
+	struct ev_times t;
+	int i, fd;
+
+	a.type = ~0U;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
+	if (read_long("/sys/bus/event_source/devices/kprobe/type") < 8)
+		SKIP(return, "on this kernel 6 and 7 are others' types");
+	for (i = 0; i < 2; i++) {
+		a.type = 6 + i;
+		a.config = i;
+		fd = ev_must(&a, 0, -1, -1, 0);
+		ev_enable(fd);
+		spin(2 * MS);
+		ev_disable(fd);
+		t = ev_times(fd);
+		EXPECT_GE(t.value, 2 * MS);
+		EXPECT_LE(t.value, t.running + MS);
+		a.config = !i;
+		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
+	}
+}
+
 TEST(clocks_for_time_stamps)
 {
 	ROWS("A-50");

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Software events in groups, alone and with hardware events, whoever leads. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "event.h"
 #include "harness.h"
@@ -255,6 +257,29 @@ TEST(group_size)
 	EXPECT_EQ(g.enabled, g.running);
 	for (i = 0; i < 40; i++)
 		EXPECT_EQ(g.value[gp + 1 + i], PAGES);
+}
+
+/* The values of a group must fit into 16 KiB */
+TEST(no_more_than_16_kib)
+{
+	ROWS("U-16");
+	struct perf_event_attr a = ev_attr(SW, PERF_COUNT_SW_DUMMY);
+	struct rlimit many = { 1024, 1024 };
+	int lead, n;
+
+	ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &many), 0);
+	a.disabled = 0;
+	a.read_format = FORMAT_TIMES | PERF_FORMAT_GROUP | PERF_FORMAT_ID |
+			PERF_FORMAT_LOST;
+	lead = ev_must(&a, 0, -1, -1, 0);
+	/* How many, both times, then three words each */
+	for (n = 1; 24 + 24 * (n + 1) <= 16384; n++)
+		ev_must(&a, 0, -1, lead, 0);
+	EXPECT_EQ(n, 681);
+	EXPECT_EQ(ev_errno(&a, 0, -1, lead, 0), E2BIG);
+	a.read_format = 0;
+	EXPECT_EQ(ev_errno(&a, 0, -1, lead, 0), E2BIG);
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
 }
 
 /* Pinned and exclusive mean nothing where there is always room */
