@@ -196,6 +196,9 @@ static const struct field fields[] = {
 	{ KPMU_SAMPLE_AUX, kpmu_aux_size, kpmu_aux_field, true },
 };
 
+/* Those marked as last */
+#define LAST_FIELDS	(KPMU_SAMPLE_STACK_USER | KPMU_SAMPLE_AUX)
+
 /* The rows of fixed fields come first, and put_fixed() has them all */
 #define FIRST_VARIABLE	9
 
@@ -249,6 +252,8 @@ static noinline u32 measure(struct kpmu_filling *f)
 {
 	u32 size = measure_some(f, false);
 
+	if (!(f->e->sampling->sample_type & LAST_FIELDS))
+		return size;
 	f->room -= min(f->room, size);
 	return size + measure_some(f, true);
 }
