@@ -20,10 +20,12 @@
 #include "event.h"
 
 #define MAX	10000
+#define RING	(2 * 4096)
 #define NATIVE_INTERVAL "/sys/bus/event_source/devices/cpu/perf_event_mux_interval_ms"
 #define KPMU_INTERVAL "/proc/sys/kernel/kpmu/perf_event_mux_interval_ms"
 
 static int fds[MAX], nr_fds;
+static void *maps[MAX];
 
 static void point(const char *curve, int n, double insns)
 {
@@ -53,8 +55,12 @@ static void add(pid_t pid, int enabled)
 
 static void close_all(void)
 {
-	while (nr_fds)
+	while (nr_fds) {
 		close(fds[--nr_fds]);
+		if (maps[nr_fds])
+			munmap(maps[nr_fds], RING);
+		maps[nr_fds] = NULL;
+	}
 }
 
 /* Threads that do nothing */
@@ -270,6 +276,63 @@ static void grow_rotation(void)
 	close_all();
 }
 
+#define SAMPLE_ROUNDS	10000
+
+static void op_sample(void)
+{
+	work(SAMPLE_ROUNDS);
+}
+
+/* An event that samples, with a ring, read-only so that there is always room */
+static void add_sampled(uint32_t type, uint64_t config, uint64_t period)
+{
+	struct perf_event_attr attr = ev_attr(type, config);
+
+	attr.disabled = 0;
+	attr.sample_period = period;
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			   PERF_SAMPLE_PERIOD;
+	fds[nr_fds] = ev_must(&attr, 0, -1, -1, 0);
+	maps[nr_fds] = mmap(NULL, RING, PROT_READ, MAP_SHARED, fds[nr_fds], 0);
+	if (maps[nr_fds++] == MAP_FAILED)
+		exit(1);
+}
+
+/* A sample, beside other events of the task that sample seldom, each with its ring */
+static void grow_samples(void)
+{
+	int n;
+
+	no_throttle();
+	add_sampled(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 4 * SAMPLE_ROUNDS);
+	for (n = 1; n <= 1000; n *= 10) {
+		while (nr_fds < n)
+			add_sampled(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS,
+				    1ULL << 40);
+		point("sample, by mapped events of the task", n,
+		      measure(op_sample).insns);
+	}
+	close_all();
+}
+
+/* A switch between two tasks of which one has such events, each of which has its page */
+static void grow_mapped(void)
+{
+	pid_t pid = partner_start();
+	struct cost none = measure(op_pingpong), c;
+	int n;
+
+	for (n = 1; n <= 100; n *= 10) {
+		while (nr_fds < n)
+			add_sampled(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS,
+				    1ULL << 40);
+		c = minus(measure(op_pingpong), none);
+		point("task switch, by its mapped events", n, c.insns / 2);
+	}
+	close_all();
+	partner_end(pid);
+}
+
 /* With the argument "rotation" that, else the others */
 int main(int argc, char **argv)
 {
@@ -286,6 +349,8 @@ int main(int argc, char **argv)
 	grow_cgroups();
 	grow_switch();
 	grow_switch_own();
+	grow_samples();
+	grow_mapped();
 	grow_open("open + close, by events that are off", 0);
 	grow_open("open + close, by waiting events", 1);
 	return 0;

@@ -35,6 +35,10 @@ guest()
 guest "$(both bench_bench ''); $(both bench_growth 'curve | ')" >"$out"
 # Interrupts come at exact times only with -icount
 guest -i "$(both 'bench_growth rotation' 'curve | ')" >>"$out"
+# Samples a second, which nobody is held to: that depends on the machine
+"$KPMU_TOP/qemu/run.sh" -k "$kernel" -s 4 -t 300 -f "$KPMU_TOP/build/selftests/bench_sustain" \
+	"bench_sustain | sed 's/^/kpmu | sustain | /'; KPMU_ROUTE=native bench_sustain | sed 's/^/native | sustain | /'" \
+	>>"$out" || die "the bench of samples did not run; see $out"
 
 echo "Kernel $kernel; kernel instructions (register writes/reads) an operation,"
 echo "net of a bare system call or of a switch without events:"
@@ -44,6 +48,13 @@ function most(c, k, m) { for (k = 1; k <= np[c]; k++) m = m > pt[c, k] ? m : pt[
 function least(c, k, m) { m = pt[c, 1]; for (k = 1; k <= np[c]; k++) m = m < pt[c, k] ? m : pt[c, k]; return m }
 FILENAME ~ /targets$/ {
 	if ($0 !~ /^#/) { order[++n] = $1; ti[$1] = $2; tw[$1] = $3; tr[$1] = $4 }
+	next
+}
+$2 == "sustain" {
+	s = $3 SUBSEP $4
+	if (!(s in kpmu_rate) && !(s in native_rate)) asked[++ns] = s
+	if ($1 == "kpmu") { kpmu_rate[s] = $5; kpmu_lost[s] = $6 }
+	else { native_rate[s] = $5; native_lost[s] = $6 }
 	next
 }
 $2 == "curve" {
@@ -80,6 +91,14 @@ END {
 		printf "\n%10s", "kpmu"
 		for (j = 1; j <= np[o]; j++) printf "%9d", pt[o, j]
 		print ""
+	}
+	print "\nSamples a second while somebody reads them (lost), of all CPUs:"
+	printf "%6s %12s %18s %18s\n", "CPUs", "asked a CPU", "native", "kpmu"
+	for (k = 1; k <= ns; k++) {
+		split(asked[k], of, SUBSEP)
+		printf "%6d %12d %10d (%5d) %10d (%5d)\n", of[1], of[2],
+			native_rate[asked[k]], native_lost[asked[k]],
+			kpmu_rate[asked[k]], kpmu_lost[asked[k]]
 	}
 	printf "bench: %d of %d rows at target\n", hit, n + nc
 }' "$here/targets" "$out"

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How many samples a second there are, and how many are lost, while somebody reads them
+ * as fast as he can: lines "CPUs | asked a second and CPU | samples a second | lost".
+ * Timed, and so no more than an indication; on a host of two cores four CPUs
+ * share them.
+ */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "event.h"
+#include "ring.h"
+
+#define MAX_CPUS	4
+#define PAGES		64
+#define SECONDS		2
+
+static struct record rec;
+
+static struct perf_event_attr sampled(int rate)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+
+	a.freq = 1;
+	a.sample_freq = rate;
+	a.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+	a.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
+	a.watermark = 1;
+	a.wakeup_watermark = PAGES * 4096 / 4;
+	return a;
+}
+
+/* Somebody who works on a CPU, until we end */
+static pid_t busy(int cpu)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	pin_to(cpu);
+	for (;;)
+		work(100000);
+}
+
+struct tally {
+	uint64_t samples, lost;
+};
+
+static void drain(struct ring *r, struct tally *t)
+{
+	while (ring_next(r, &rec)) {
+		t->samples += rec.head.type == PERF_RECORD_SAMPLE;
+		if (rec.head.type == PERF_RECORD_LOST)
+			t->lost += record_u64(&rec, 8);
+	}
+	ring_consume(r);
+}
+
+static struct tally sustain(int cpus, int rate)
+{
+	struct perf_event_attr a = sampled(rate);
+	struct pollfd p[MAX_CPUS];
+	struct ring ring[MAX_CPUS];
+	struct tally t = { 0, 0 };
+	uint64_t end;
+	int i;
+
+	for (i = 0; i < cpus; i++) {
+		p[i].fd = ev_must(&a, -1, i, -1, 0);
+		p[i].events = POLLIN;
+		ring_map(&ring[i], p[i].fd, &a, PAGES);
+		ev_enable(p[i].fd);
+	}
+	end = now_ns() + SECONDS * 1000000000ULL;
+	while (now_ns() < end) {
+		poll(p, cpus, 50);
+		for (i = 0; i < cpus; i++)
+			drain(&ring[i], &t);
+	}
+	for (i = 0; i < cpus; i++) {
+		ev_disable(p[i].fd);
+		drain(&ring[i], &t);
+		ring_unmap(&ring[i]);
+		close(p[i].fd);
+	}
+	return t;
+}
+
+int main(void)
+{
+	static const int rates[] = { 1000, 4000, 10000, 20000 };
+	int i, k, cpus[] = { 1, nr_cpus() < MAX_CPUS ? nr_cpus() : MAX_CPUS };
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	no_throttle();
+	for (i = 0; i < cpus[1]; i++)
+		busy(i);
+	for (k = 0; k < 2; k++)
+		for (i = 0; i < ARRAY_SIZE(rates); i++) {
+			struct tally t = sustain(cpus[k], rates[i]);
+
+			printf("%d | %d | %llu | %llu\n", cpus[k], rates[i],
+			       (unsigned long long)t.samples / SECONDS,
+			       (unsigned long long)t.lost);
+		}
+	return 0;
+}
