@@ -166,10 +166,10 @@ static int map_locked(struct kpmu_event *e, struct vm_area_struct *vma,
  * @file: the event's
  * @vma: where to
  *
- * Context: task, under the mmap lock.
  * At offset 0 the ring is mapped, elsewhere the AUX area, as the ring's user page
  * says it is to be.
  *
+ * Context: task, under the mmap lock.
  * Return: 0; -EINVAL for a private mapping, a length that is not 1 + 2^n pages or
  * not that of the first mapping, an inherited event without a CPU, an AUX area that
  * comes before its ring or is not what the user page says; -EOPNOTSUPP for one that

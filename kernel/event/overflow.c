@@ -163,9 +163,9 @@ bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 
 	if (unlikely(s->stopped))
 		return true;
-	/* What is hit is not to blame, so upstream never throttles it */
 	if (unlikely(s->aux_action))
 		act_on_trace(e);
+	/* What is hit is not to blame, so upstream never throttles it */
 	halt = !kpmu_counts_hits(e) && kpmu_rate_account(e);
 	if (s->freq)
 		kpmu_rate_adjust(e, hit->period);

@@ -342,8 +342,7 @@ static void do_native(void)
 
 static void chaos(bool may_be_killed)
 {
-	/* How often, of 100 */
-	static const struct { int share; void (*fn)(void); } what[] = {
+	static const struct choice what[] = {
 		{ 24, do_open }, { 12, do_close }, { 20, do_switch },
 		{ 19, do_read }, { 4, do_pass }, { 4, do_migrate },
 		{ 4, do_map }, { 3, do_read_page }, { 3, do_open_group },
@@ -351,16 +350,13 @@ static void chaos(bool may_be_killed)
 		{ 2, do_fork }, { 1, do_thread }, { 1, do_unload },
 		{ 1, do_native }, { 1, do_switch_all },
 	};
-	int i, r;
+	int i;
 
 	mortal = may_be_killed;
 	for (i = 0; i < NR_FDS; i++)
 		held[i].fd = -1;
 	while (!sh->stop) {
-		r = any(100);
-		for (i = 0; r >= what[i].share; i++)
-			r -= what[i].share;
-		what[i].fn();
+		do_any(what);
 	}
 }
 

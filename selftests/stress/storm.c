@@ -280,22 +280,18 @@ static void do_migrate(void)
 
 static void storm(void)
 {
-	/* How often, of 100 */
-	static const struct { int share; void (*fn)(void); } what[] = {
+	static const struct choice what[] = {
 		{ 20, do_open }, { 14, do_map }, { 16, do_read }, { 10, do_redirect },
 		{ 6, do_pause }, { 6, do_period }, { 5, do_refresh }, { 12, do_switch },
 		{ 3, do_signal }, { 2, do_fork }, { 6, do_migrate },
 	};
-	int i, r;
+	int i;
 
 	signal(SIGIO, SIG_IGN);
 	for (i = 0; i < NR_FDS; i++)
 		held[i].fd = -1;
 	while (!sh->stop) {
-		r = any(100);
-		for (i = 0; r >= what[i].share; i++)
-			r -= what[i].share;
-		what[i].fn();
+		do_any(what);
 		toil(2000);
 	}
 }

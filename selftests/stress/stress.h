@@ -51,6 +51,22 @@ static inline void toil(unsigned int n)
 	work(1 + any(n));
 }
 
+/* What is done, and how often of 100 times */
+struct choice {
+	int share;
+	void (*fn)(void);
+};
+
+/* One of them, whose shares make 100 */
+static inline void do_any(const struct choice *what)
+{
+	int r = any(100);
+
+	for (; r >= what->share; what++)
+		r -= what->share;
+	what->fn();
+}
+
 static inline void did(enum action a)
 {
 	__atomic_add_fetch(&sh->done[a], 1, __ATOMIC_RELAXED);
