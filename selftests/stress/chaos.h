@@ -355,9 +355,8 @@ static void chaos(bool may_be_killed)
 	mortal = may_be_killed;
 	for (i = 0; i < NR_FDS; i++)
 		held[i].fd = -1;
-	while (!sh->stop) {
+	while (!sh->stop)
 		do_any(what);
-	}
 }
 
 #endif
