@@ -9,6 +9,7 @@ struct cgroup_subsys_state;
 struct pt_regs;
 struct perf_event;
 struct task_struct;
+struct tracepoint;
 struct vm_area_struct;
 
 /* One row a symbol, function or variable */
@@ -73,10 +74,24 @@ int kpmu_native_reserve(void);
 int kpmu_native_create_vpmu(void);
 long kpmu_native_open(const struct pt_regs *regs, bool compat);
 
+/**
+ * struct kpmu_tracepoint - where the hits of a tracepoint's id come from
+ * @tp: the tracepoint itself; NULL for a system call's
+ * @syscall: then its number
+ * @exit: and which end of it
+ */
+struct kpmu_tracepoint {
+	struct tracepoint *tp;
+	int syscall;
+	bool exit;
+};
+
 /* native.c */
 u32 kpmu_native_type(enum kpmu_ksym pmu);
 int kpmu_native_filter(struct perf_event *event, u64 id, char *filter);
 bool kpmu_tracepoint_is_open(u64 id);
+bool kpmu_tracepoints_open(void);
+bool kpmu_tracepoint_find(u64 id, struct kpmu_tracepoint *t);
 int kpmu_native_set_bpf(struct perf_event *event, int fd);
 int kpmu_native_query_bpf(struct perf_event *event, void __user *query);
 

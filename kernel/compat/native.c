@@ -5,9 +5,13 @@
  */
 #include <linux/bpf.h>
 #include <linux/err.h>
+#include <linux/lockdep.h>
 #include <linux/perf_event.h>
 #include <linux/rwsem.h>
+#include <linux/string.h>
 #include <linux/trace_events.h>
+#include <linux/tracepoint.h>
+#include <trace/syscall.h>
 
 #include "compat.h"
 #include "ksym.h"
@@ -44,6 +48,30 @@ int kpmu_native_filter(struct perf_event *event, u64 id, char *filter)
 }
 
 /**
+ * kpmu_tracepoints_open() - can tracepoints be looked up by id, for kpmu_tracepoint_find()?
+ *
+ * Context: any.
+ */
+bool kpmu_tracepoints_open(void)
+{
+	/* With CFI a call checks that the function has the very type */
+	if (IS_ENABLED(CONFIG_CFI) || IS_ENABLED(CONFIG_CFI_CLANG))
+		return false;
+	return kpmu_ksym_has(KSYM_trace_event_sem) &&
+	       kpmu_ksym_has(KSYM_ftrace_find_event);
+}
+
+/* What ftrace has of a tracepoint, under its lock */
+static const struct trace_event_call *find_call(u64 id, struct rw_semaphore *sem)
+{
+	struct trace_event *event;
+
+	lockdep_assert_held(sem);
+	event = (void *)kpmu_ksym_call(KSYM_ftrace_find_event, id, 0, 0, 0);
+	return event ? container_of(event, struct trace_event_call, event) : NULL;
+}
+
+/**
  * kpmu_tracepoint_is_open() - may everybody see its records of his own tasks?
  * @id: the tracepoint's
  *
@@ -53,17 +81,69 @@ int kpmu_native_filter(struct perf_event *event, u64 id, char *filter)
 bool kpmu_tracepoint_is_open(u64 id)
 {
 	struct rw_semaphore *sem = kpmu_ksym_data(KSYM_trace_event_sem);
-	struct trace_event *event;
+	const struct trace_event_call *call;
 	bool open;
 
 	if (!sem || !kpmu_ksym_has(KSYM_ftrace_find_event))
 		return false;
 	down_read(sem);
-	event = (void *)kpmu_ksym_call(KSYM_ftrace_find_event, id, 0, 0, 0);
-	open = event && container_of(event, struct trace_event_call,
-				     event)->flags & TRACE_EVENT_FL_CAP_ANY;
+	call = find_call(id, sem);
+	open = call && call->flags & TRACE_EVENT_FL_CAP_ANY;
 	up_read(sem);
 	return open;
+}
+
+/* These tell of a time at each hit, which is what is to be counted */
+static bool counts_more(const struct tracepoint *tp)
+{
+	return !strncmp(tp->name, "sched_stat_", strlen("sched_stat_"));
+}
+
+static bool is_syscall(const struct trace_event_call *call)
+{
+	return call->class && call->class->system &&
+	       !strcmp(call->class->system, "syscalls") && call->data;
+}
+
+static bool describe(const struct trace_event_call *call, struct kpmu_tracepoint *t)
+{
+	const struct syscall_metadata *meta;
+
+	*t = (struct kpmu_tracepoint){ };
+	if (call->flags & TRACE_EVENT_FL_TRACEPOINT) {
+		t->tp = call->tp;
+		return !counts_more(call->tp);
+	}
+	if (!is_syscall(call))
+		return false;
+	meta = call->data;
+	t->syscall = meta->syscall_nr;
+	t->exit = call == meta->exit_event;
+	return t->syscall >= 0 && (t->exit || call == meta->enter_event);
+}
+
+/**
+ * kpmu_tracepoint_find() - the tracepoint of an id, for a probe that takes no arguments
+ * @id: the id; somebody holds it, so that its module stays
+ * @t: filled in
+ *
+ * Context: task, may sleep.
+ * Return: false if it is none that such a probe could count: a kprobe, one
+ * whose hits count for more than one; or if that cannot be found out.
+ */
+bool kpmu_tracepoint_find(u64 id, struct kpmu_tracepoint *t)
+{
+	struct rw_semaphore *sem = kpmu_ksym_data(KSYM_trace_event_sem);
+	const struct trace_event_call *call;
+	bool found;
+
+	if (!kpmu_tracepoints_open())
+		return false;
+	down_read(sem);
+	call = find_call(id, sem);
+	found = call && describe(call, t);
+	up_read(sem);
+	return found;
 }
 
 /**

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* /sys/kernel/debug/kpmu: what runs where, statistics, what is hooked. */
+/* /sys/kernel/debug/kpmu: what runs where, statistics, what works here. */
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
+#include <linux/module.h>
 #include <linux/seq_file.h>
 #include <linux/smp.h>
 
-#include "../hooks/hooks.h"
 #include "../sched/sched.h"
 #include "../trace/stats.h"
 #include "dev.h"
@@ -97,13 +97,18 @@ static int stats_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(stats);
 
-static int caps_show(struct seq_file *m, void *unused)
+static int caps_open(struct inode *inode, struct file *file)
 {
-	kpmu_sources_show(m);
-	kpmu_hooks_show(m);
-	return 0;
+	return single_open(file, kpmu_caps_show, NULL);
 }
-DEFINE_SHOW_ATTRIBUTE(caps);
+
+static const struct file_operations caps_fops = {
+	.owner = THIS_MODULE,
+	.open = caps_open,
+	.read = seq_read,
+	.llseek = seq_lseek,
+	.release = single_release,
+};
 
 void __init kpmu_debugfs_init(void)
 {

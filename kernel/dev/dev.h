@@ -8,6 +8,7 @@
 struct attribute_group;
 struct kpmu_attr;
 struct kpmu_event;
+struct seq_file;
 struct kpmu_file;
 struct kpmu_grant;
 struct vm_area_struct;
@@ -40,10 +41,12 @@ int kpmu_sysfs_init(void);
 void kpmu_sysfs_exit(void);
 int kpmu_chardev_init(void);
 void kpmu_chardev_exit(void);
+bool kpmu_redirects(void);
 int kpmu_redirect_init(void);
 void kpmu_redirect_exit(void);
 int kpmu_sysctl_init(void);
 void kpmu_sysctl_exit(void);
+int kpmu_caps_show(struct seq_file *m, void *unused);
 void kpmu_debugfs_init(void);
 void kpmu_debugfs_exit(void);
 

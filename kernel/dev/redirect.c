@@ -167,6 +167,12 @@ static long open_32(const struct pt_regs *regs)
 	return ret;
 }
 
+/* Is the whole machine, or one cgroup, served? */
+bool kpmu_redirects(void)
+{
+	return READ_ONCE(redirect);
+}
+
 /* Held while the switch is turned */
 static DEFINE_MUTEX(lock);
 

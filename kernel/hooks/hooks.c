@@ -245,8 +245,19 @@ static int cpu_down(unsigned int cpu)
 
 static int hp_state;
 
+static void show_function(struct seq_file *m, const char *name, bool ok,
+			  const char *feature, atomic_long_t *hits)
+{
+	if (ok)
+		seq_printf(m, "%-26s %-8s %s (%ld calls)\n", name, "ok", feature,
+			   atomic_long_read(hits));
+	else
+		seq_printf(m, "%-26s %-8s %s: no such function here, or none to trace\n",
+			   name, "missing", feature);
+}
+
 /**
- * kpmu_hooks_show() - the caps file: every hook, in place or not
+ * kpmu_hooks_show() - the caps file: every hook and every symbol, in place or not
  * @m: where to print
  */
 void kpmu_hooks_show(struct seq_file *m)
@@ -254,23 +265,21 @@ void kpmu_hooks_show(struct seq_file *m)
 	int i;
 
 	for (i = 0; i < KPMU_NR_LAZY_POINTS; i++)
-		seq_printf(m, "%-26s %-8s %s\n", thooks[i].name,
-			   thooks[i].tp ? "ok" : "missing", thooks[i].feature);
+		seq_printf(m, "%-26s %-8s %s%s\n", thooks[i].name,
+			   thooks[i].tp ? "ok" : "missing", thooks[i].feature,
+			   thooks[i].tp ? "" : ": no such tracepoint here");
 	for (i = 0; i < KPMU_NR_LAZY_FUNCS; i++)
-		seq_printf(m, "%-26s %-8s %s (%ld calls)\n",
-			   kpmu_side_hooks[i].func,
-			   kpmu_side_hooks[i].ok ? "ok" : "missing",
-			   kpmu_side_hooks[i].feature,
-			   atomic_long_read(&kpmu_side_hooks[i].hits));
+		show_function(m, kpmu_side_hooks[i].func, kpmu_side_hooks[i].ok,
+			      kpmu_side_hooks[i].feature, &kpmu_side_hooks[i].hits);
 	for (i = 0; i < ARRAY_SIZE(fhooks); i++)
-		seq_printf(m, "%-26s %-8s %s (%ld calls)\n", fhooks[i].func,
-			   fhooks[i].ok ? "ok" : "missing", fhooks[i].feature,
-			   atomic_long_read(&fhooks[i].hits));
+		show_function(m, fhooks[i].func, fhooks[i].ok, fhooks[i].feature,
+			      &fhooks[i].hits);
 	kpmu_diverts_show(m);
 	for (i = 0; i < KSYM_NR; i++)
 		seq_printf(m, "%-26s %s\n", kpmu_ksym_name(i),
 			   kpmu_ksym_has(i) ? "ok" :
-			   kpmu_ksym_optional(i) ? "absent" : "missing");
+			   kpmu_ksym_optional(i) ? "absent   kernels of another age have it" :
+			   "missing  not in this kernel's table of symbols");
 }
 
 int __init kpmu_hooks_init(void)

@@ -7,13 +7,11 @@
  * faults of a program and not a sample of them, and as the smallest example of
  * a source that fills an AUX area.
  */
-#include <linux/err.h>
-#include <linux/perf_event.h>
+#include <linux/errno.h>
 #include <linux/ptrace.h>
 
 #include "../abi/attr.h"
 #include "sources.h"
-#include "tap.h"
 
 static int fault_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		      const char **why)
@@ -37,21 +35,13 @@ static int fault_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 static int fault_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 		     const char **why)
 {
-	struct kpmu_tap *tap = kpmu_tap_share(PERF_TYPE_SOFTWARE,
-					      PERF_COUNT_SW_PAGE_FAULTS);
-
-	if (IS_ERR(tap)) {
-		*why = "the kernel's own perf does not tell of page faults";
-		return PTR_ERR(tap);
-	}
-	hw->tap = tap;
-	return 0;
+	return kpmu_faults_get(hw, why);
 }
 
 static void fault_put(struct kpmu_hw *hw)
 {
 	if (hw->tap)
-		kpmu_tap_put(kpmu_tap_of(hw));
+		kpmu_faults_put(hw);
 }
 
 static u32 fault_trace(struct kpmu_hw *hw, const struct kpmu_hit *hit, void *to)

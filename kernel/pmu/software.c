@@ -2,9 +2,10 @@
 /*
  * Software events but for the clocks.  perf_event_open(2), PERF_TYPE_SOFTWARE.
  *
- * Switches we see ourselves.  Faults and migrations are told by the kernel's own
- * perf, so that they are what upstream counts.  Some never happen on x86, or can
- * only be made by BPF for the kernel's own events: those open and count nothing.
+ * Switches and page faults we see ourselves.  Which faults were minor or major, and
+ * migrations, are told by the kernel's own perf, so that they are what upstream
+ * counts.  Some never happen on x86, or can only be made by BPF for the kernel's
+ * own events: those open and count nothing.
  */
 #include <linux/err.h>
 #include <linux/perf_event.h>
@@ -15,10 +16,10 @@
 #include "sources.h"
 #include "tap.h"
 
-enum { NOTHING, SWITCH, NATIVE };
+enum { NOTHING, SWITCH, FAULT, NATIVE };
 
 static const u8 told_by[] = {
-	[PERF_COUNT_SW_PAGE_FAULTS] = NATIVE,
+	[PERF_COUNT_SW_PAGE_FAULTS] = FAULT,
 	[PERF_COUNT_SW_CONTEXT_SWITCHES] = SWITCH,
 	[PERF_COUNT_SW_CPU_MIGRATIONS] = NATIVE,
 	[PERF_COUNT_SW_PAGE_FAULTS_MIN] = NATIVE,
@@ -61,6 +62,8 @@ static int software_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 
 	if (hw->switches)
 		atomic_inc(&kpmu_software_switches);
+	if (told_by[target->attr->config] == FAULT)
+		return kpmu_faults_get(hw, why);
 	if (told_by[target->attr->config] != NATIVE)
 		return 0;
 	tap = kpmu_tap_share(PERF_TYPE_SOFTWARE, target->attr->config);
@@ -77,7 +80,7 @@ static void software_put(struct kpmu_hw *hw)
 	if (hw->switches)
 		atomic_dec(&kpmu_software_switches);
 	else if (hw->tap)
-		kpmu_tap_put(kpmu_tap_of(hw));
+		kpmu_faults_put(hw);
 }
 
 /* See source.h */

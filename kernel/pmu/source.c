@@ -7,6 +7,7 @@
 
 #include "../abi/attr.h"
 #include "../compat/ksym.h"
+#include "point.h"
 #include "sources.h"
 #include "tap.h"
 #include "x86/x86.h"
@@ -174,6 +175,8 @@ int __init kpmu_sources_init(kpmu_hit_fn hit, kpmu_time_fn time)
 	kpmu_source_hit = hit;
 	kpmu_cpu_clock.read = time;
 	kpmu_task_clock.read = time;
+	kpmu_faults_init();
+	kpmu_points_init();
 	return x86_start();
 }
 

@@ -349,6 +349,7 @@ struct kpmu_pmu {
  */
 bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu);
 void kpmu_sources_show(struct seq_file *m);
+bool kpmu_faults_seen(void);
 
 /*
  * Who counts hits, for sources without counters: something that happened on this

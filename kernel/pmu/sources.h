@@ -17,6 +17,11 @@ extern const struct kpmu_source kpmu_fault_trace;
 /* Who counts hits; set at init */
 extern kpmu_hit_fn kpmu_source_hit;
 
+/* faults.c */
+void kpmu_faults_init(void);
+int kpmu_faults_get(struct kpmu_hw *hw, const char **why);
+void kpmu_faults_put(struct kpmu_hw *hw);
+
 /* What no source without counters can do */
 int kpmu_source_refuse(const struct kpmu_attr *attr, const char **why);
 

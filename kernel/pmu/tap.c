@@ -10,18 +10,25 @@
  * Where tasks share what is told, there is one such event on each CPU for all of
  * our events; who counts is decided here, at the hit, so a task switch touches
  * none of them.  Probes and breakpoints are an event's own, and follow its task.
+ *
+ * To count the hits of a tracepoint takes no record of them, which is most of what the
+ * kernel's perf does there: a probe of our own tells of those, and the kernel's event
+ * only keeps the tracepoint's module.
  */
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/tracepoint.h>
 #include <linux/workqueue.h>
 
 #include "../compat/compat.h"
 #include "../compat/ksym.h"
+#include "point.h"
 #include "sources.h"
 #include "tap.h"
 
@@ -32,7 +39,12 @@
  * @shared: for every event of its type and config
  * @attr: of the kernel's events
  * @filter: of tracepoints, or NULL
+ * @counts: a probe of ours tells of the hits, by @point
+ * @point: which
+ * @instead: then, once BPF programs have a say in what counts: who tells
+ * @as: the other way round, the tap whose hits it tells
  * @nr: places in @event
+ * @dead: it goes when the last hits of @point are over
  * @event: the kernel's events: one for each CPU, or just one
  */
 struct kpmu_tap {
@@ -41,20 +53,27 @@ struct kpmu_tap {
 	bool shared;
 	struct perf_event_attr attr;
 	char *filter;
+	bool counts;
+	struct kpmu_point point;
+	struct kpmu_tap *instead;
+	const struct kpmu_tap *as;
 	int nr;
+	struct llist_node dead;
 	struct perf_event *event[];
 };
 
 static LIST_HEAD(taps);
+static LIST_HEAD(points);
 static DEFINE_MUTEX(lock);
 
 static void on_hit(struct perf_event *event, struct perf_sample_data *data,
 		   struct pt_regs *regs)
 {
 	struct kpmu_hit hit = { .regs = regs, .addr = data->addr };
+	const struct kpmu_tap *tap = event->overflow_handler_context;
 
 	kpmu_raw_of_sample(data, &hit.raw, &hit.raw_size);
-	kpmu_source_hit(event->overflow_handler_context, data->period, &hit);
+	kpmu_source_hit(tap->as ?: tap, data->period, &hit);
 }
 
 static struct kpmu_tap *new_tap(const struct perf_event_attr *attr, int nr)
@@ -66,6 +85,7 @@ static struct kpmu_tap *new_tap(const struct perf_event_attr *attr, int nr)
 	tap->users = 1;
 	tap->attr = *attr;
 	tap->attr.size = sizeof(tap->attr);
+	tap->attr.disabled = 0;
 	tap->attr.sample_period = 1;
 	/* So that a hit says how many it is */
 	tap->attr.sample_type = PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
@@ -91,15 +111,35 @@ static int listen_on(struct kpmu_tap *tap, int cpu)
 	return 0;
 }
 
+static LLIST_HEAD(dead);
+
+static void bury_dead(struct work_struct *work)
+{
+	struct llist_node *all = llist_del_all(&dead);
+	struct kpmu_tap *tap, *next;
+
+	tracepoint_synchronize_unregister();
+	llist_for_each_entry_safe(tap, next, all, dead)
+		kfree(tap);
+}
+static DECLARE_WORK(bury, bury_dead);
+
 static void free_tap(struct kpmu_tap *tap)
 {
 	int i;
 
+	if (tap->counts)
+		kpmu_point_leave(&tap->point);
 	for (i = 0; i < tap->nr; i++)
 		if (tap->event[i])
 			perf_event_release_kernel(tap->event[i]);
 	kfree(tap->filter);
-	kfree(tap);
+	if (!tap->counts) {
+		kfree(tap);
+		return;
+	}
+	llist_add(&tap->dead, &dead);
+	queue_work(KPMU_SYSTEM_WQ, &bury);
 }
 
 struct fill {
@@ -128,13 +168,14 @@ static void fill_all(struct work_struct *work)
 }
 
 static struct kpmu_tap *make_on_cpus(const struct perf_event_attr *attr,
-				     char *filter)
+				     char *filter, const struct kpmu_tap *as)
 {
 	struct fill f = { };
 
 	f.tap = new_tap(attr, nr_cpu_ids);
 	if (!f.tap)
 		return ERR_PTR(-ENOMEM);
+	f.tap->as = as;
 	if (filter) {
 		f.tap->filter = kstrdup(filter, GFP_KERNEL);
 		if (!f.tap->filter) {
@@ -154,11 +195,11 @@ static struct kpmu_tap *make_on_cpus(const struct perf_event_attr *attr,
 	return f.tap;
 }
 
-static struct kpmu_tap *find_shared(u32 type, u64 config)
+static struct kpmu_tap *find_shared(struct list_head *list, u32 type, u64 config)
 {
 	struct kpmu_tap *tap;
 
-	list_for_each_entry(tap, &taps, node)
+	list_for_each_entry(tap, list, node)
 		if (tap->shared && tap->attr.type == type &&
 		    tap->attr.config == config)
 			return tap;
@@ -180,11 +221,11 @@ struct kpmu_tap *kpmu_tap_share(u32 type, u64 config)
 	struct kpmu_tap *tap;
 
 	mutex_lock(&lock);
-	tap = find_shared(type, config);
+	tap = find_shared(&taps, type, config);
 	if (tap) {
 		tap->users++;
 	} else {
-		tap = make_on_cpus(&attr, NULL);
+		tap = make_on_cpus(&attr, NULL, NULL);
 		if (!IS_ERR(tap))
 			tap->shared = true;
 	}
@@ -205,7 +246,7 @@ struct kpmu_tap *kpmu_tap_filtered(const struct kpmu_tap *like, char *filter)
 	struct kpmu_tap *tap;
 
 	mutex_lock(&lock);
-	tap = make_on_cpus(&like->attr, filter);
+	tap = make_on_cpus(&like->attr, filter, NULL);
 	mutex_unlock(&lock);
 	return tap;
 }
@@ -289,6 +330,75 @@ struct kpmu_tap *kpmu_tap_silent(const struct kpmu_tap *like)
 	return s.tap;
 }
 
+/* A tap whose hits a probe of ours tells; NULL if they cannot be had so */
+static struct kpmu_tap *make_point(u64 config)
+{
+	struct kpmu_tap like = {
+		.attr = { .type = PERF_TYPE_TRACEPOINT, .config = config },
+	};
+	struct kpmu_tap *tap = kpmu_tap_silent(&like);
+
+	if (IS_ERR(tap))
+		return NULL;
+	if (kpmu_point_listen(&tap->point, config, tap)) {
+		free_tap(tap);
+		return NULL;
+	}
+	tap->counts = true;
+	tap->shared = true;
+	list_add(&tap->node, &points);
+	return tap;
+}
+
+/**
+ * kpmu_tap_count() - be told how often a tracepoint is hit, and nothing else
+ * @config: its id
+ *
+ * Context: task, may sleep.
+ * Return: as for kpmu_tap_share().
+ */
+struct kpmu_tap *kpmu_tap_count(u64 config)
+{
+	struct kpmu_tap *tap;
+
+	mutex_lock(&lock);
+	tap = find_shared(&points, PERF_TYPE_TRACEPOINT, config);
+	if (tap)
+		tap->users++;
+	else
+		tap = make_point(config);
+	mutex_unlock(&lock);
+	return tap ?: kpmu_tap_share(PERF_TYPE_TRACEPOINT, config);
+}
+
+/**
+ * kpmu_tap_heed() - from now on, BPF programs may keep hits back
+ * @tap: a tap of a tracepoint
+ *
+ * Only the kernel's perf knows what they say.
+ *
+ * Context: task, may sleep.
+ * Return: 0, or what the kernel's perf says.
+ */
+int kpmu_tap_heed(struct kpmu_tap *tap)
+{
+	struct kpmu_tap *full;
+	int err = 0;
+
+	mutex_lock(&lock);
+	if (tap->counts && !tap->instead) {
+		full = make_on_cpus(&tap->attr, NULL, tap);
+		if (IS_ERR(full)) {
+			err = PTR_ERR(full);
+		} else {
+			tap->instead = full;
+			WRITE_ONCE(tap->point.muted, true);
+		}
+	}
+	mutex_unlock(&lock);
+	return err;
+}
+
 /**
  * kpmu_tap_event() - one of the kernel's events
  * @tap: the tap
@@ -318,8 +428,11 @@ void kpmu_tap_put(struct kpmu_tap *tap)
 	if (last)
 		list_del(&tap->node);
 	mutex_unlock(&lock);
-	if (last)
-		free_tap(tap);
+	if (!last)
+		return;
+	if (tap->instead)
+		kpmu_tap_put(tap->instead);
+	free_tap(tap);
 }
 
 static cpumask_t came;	/* CPUs that the taps do not know of yet */
@@ -366,4 +479,5 @@ void kpmu_taps_cpu_up(int cpu)
 void kpmu_taps_exit(void)
 {
 	cancel_work_sync(&follow);
+	flush_work(&bury);
 }

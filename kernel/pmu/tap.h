@@ -14,6 +14,8 @@ struct perf_event;
 struct perf_event_attr;
 
 struct kpmu_tap *kpmu_tap_share(u32 type, u64 config);
+struct kpmu_tap *kpmu_tap_count(u64 config);
+int kpmu_tap_heed(struct kpmu_tap *tap);
 struct kpmu_tap *kpmu_tap_own(const struct perf_event_attr *attr,
 			      struct task_struct *task, int cpu);
 struct kpmu_tap *kpmu_tap_filtered(const struct kpmu_tap *like, char *filter);

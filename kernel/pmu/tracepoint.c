@@ -2,8 +2,9 @@
 /*
  * Tracepoints by id.  perf_event_open(2), PERF_TYPE_TRACEPOINT.
  *
- * The kernel's own perf listens on every CPU, once for all events of an id; an
- * event with a filter has a listener of its own, which the kernel filters.
+ * The kernel's own perf listens on every CPU, once for all events of an id that sample;
+ * a probe of ours for all that only count.  An event with a filter has a listener of its
+ * own, which the kernel filters.
  */
 #include <linux/err.h>
 #include <linux/perf_event.h>
@@ -25,9 +26,13 @@ static int tracepoint_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 static int tracepoint_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 			  const char **why)
 {
-	struct kpmu_tap *tap = kpmu_tap_share(PERF_TYPE_TRACEPOINT,
-					      target->attr->config);
+	u64 id = target->attr->config;
+	struct kpmu_tap *tap;
 
+	if (target->attr->sample_period)
+		tap = kpmu_tap_share(PERF_TYPE_TRACEPOINT, id);
+	else
+		tap = kpmu_tap_count(id);
 	if (IS_ERR(tap)) {
 		*why = "no tracepoint of this id";
 		return PTR_ERR(tap);
@@ -86,6 +91,9 @@ static int tracepoint_set_bpf(struct kpmu_hw *hw, int fd)
 
 	if (hw->own)
 		return -EEXIST;
+	err = kpmu_tap_heed(kpmu_tap_of(hw));
+	if (err)
+		return err;
 	tap = kpmu_tap_silent(kpmu_tap_of(hw));
 	if (IS_ERR(tap))
 		return PTR_ERR(tap);

@@ -223,6 +223,12 @@ TEST(caps_are_complete)
 {
 	ASSERT_NE(NULL, slurp(DEBUG "caps"));
 	EXPECT_EQ(NULL, strstr(text, "missing"));
+	/* What is off says why */
+	EXPECT_NE(NULL, strstr(text, "rdpmc                      ok "));
+	EXPECT_NE(NULL, strstr(text, "count tracepoints          ok "));
+	EXPECT_NE(NULL, strstr(text, "page faults                ok "));
+	EXPECT_NE(NULL, strstr(text, "redirect                   off      switched off by"));
+	EXPECT_NE(NULL, strstr(text, "branch stack               off      the CPU's"));
 	EXPECT_NE(NULL, strstr(text, "sched_switch"));
 	EXPECT_NE(NULL, strstr(text, "perf_event_exit_task"));
 }

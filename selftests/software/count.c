@@ -6,6 +6,8 @@
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -162,6 +164,73 @@ TEST(page_faults)
 	for (i = 0; i < 3; i++)
 		ev_disable(fd[i]);
 	EXPECT_EQ(ev_times(fd[0]).value, PAGES);
+}
+
+static sigjmp_buf back;
+
+static void escape(int sig)
+{
+	siglongjmp(back, 1);
+}
+
+/* Read where nothing may be read; the signal brings us back */
+static void probe(uintptr_t addr)
+{
+	if (!sigsetjmp(back, 1))
+		*(volatile char *)addr;
+}
+
+/* Faults of all kinds: the kernel's own, on bad addresses, on its addresses */
+static void all_faults(char *p, char *gone, int zero)
+{
+	if (read(zero, p, PAGES * 4096) != PAGES * 4096)
+		exit(1);
+	probe((uintptr_t)gone);
+	probe(0);
+	probe(0xffffffff81000000);
+	probe(0xffffffffff600000);
+	probe(0x8000000000000000);
+	/* EFAULT; the address is the kernel's */
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, gone, NULL, 8);
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, 0xffffffff81000000, NULL, 8);
+	/* A futex is looked at where the kernel must not wait */
+	syscall(SYS_futex, fresh(1), 0, 1, NULL, NULL, 0);
+}
+
+/* The same number as an event of the kernel's own perf, whoever is asked */
+TEST(faults_of_all_kinds)
+{
+	ROWS("T-23");
+	struct perf_event_attr a = soft(PERF_COUNT_SW_PAGE_FAULTS);
+	char *p = fresh(PAGES), *gone = fresh(1);
+	int fd, twin, zero = open("/dev/zero", O_RDONLY), i;
+	uint64_t both;
+
+	ASSERT_GE(zero, 0);
+	mprotect(gone, 4096, PROT_NONE);
+	signal(SIGSEGV, escape);
+	signal(SIGBUS, escape);
+	/* Once before, so that what the signals need is there */
+	all_faults(fresh(PAGES), gone, zero);
+	for (i = 0; i < 4; i++) {
+		a.exclude_user = i & 1;
+		a.exclude_kernel = i >> 1;
+		fd = ev_must(&a, 0, -1, -1, 0);
+		twin = syscall(SYS_perf_event_open, &a, 0, -1, -1, 0);
+		ASSERT_GE(twin, 0);
+		p = fresh(PAGES);
+		ev_enable(fd);
+		ev_enable(twin);
+		all_faults(p, gone, zero);
+		ev_disable(twin);
+		ev_disable(fd);
+		both = ev_times(twin).value;
+		EXPECT_EQ(ev_times(fd).value, both);
+		if (i == 0)
+			EXPECT_GT(both, PAGES + 2);
+		close(fd);
+		close(twin);
+	}
 }
 
 /* Faults are of the mode in which they happen */

@@ -132,6 +132,24 @@ TEST(decides)
 	EXPECT_EQ(ev_count(fd), 0);
 }
 
+/* The program of one event has its say for all of the tracepoint that are kpmu's */
+TEST(decides_for_all)
+{
+	ROWS("I-22");
+	struct perf_event_attr a = tp();
+	int fd = ev_must(&a, 0, -1, -1, 0), other = ev_must(&a, 0, -1, -1, 0);
+	int map = new_map();
+
+	call(3);
+	EXPECT_EQ(set(fd, load(BPF_PROG_TYPE_TRACEPOINT, map, 0)), 0);
+	call(5);
+	EXPECT_EQ(ev_count(other), 3);
+	close(fd);
+	call(2);
+	EXPECT_EQ(ev_count(other), 5);
+	EXPECT_EQ(value(map), 5);
+}
+
 TEST(one_an_event)
 {
 	ROWS("I-23");

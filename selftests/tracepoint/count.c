@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -80,6 +81,111 @@ TEST(hits)
 	EXPECT_TRUE(always_ran(fd));
 	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_RESET, 0), 0);
 	EXPECT_EQ(ev_times(fd).value, 0);
+}
+
+static void rename_self(int n)
+{
+	while (n--)
+		prctl(PR_SET_NAME, "renamed");
+}
+
+static void both_calls(int n)
+{
+	rename_self(n);
+	call(n);
+}
+
+/*
+ * Who only counts and who samples are told in different ways, of a tracepoint and of
+ * a system call's begin and end: all count the same.
+ */
+TEST(counted_and_sampled)
+{
+	ROWS("T-03 T-35");
+	static const char *const names[] = {
+		"task/task_rename", GETPPID, "syscalls/sys_exit_getppid",
+	};
+	struct perf_event_attr a;
+	int fd[3][3], i, k;
+
+	for (i = 0; i < 3; i++) {
+		a = tp(names[i]);
+		fd[i][0] = ev_must(&a, 0, -1, -1, 0);
+		a.sample_period = 1000000;
+		fd[i][1] = ev_must(&a, 0, -1, -1, 0);
+		a.sample_period = 0;
+		fd[i][2] = syscall(SYS_perf_event_open, &a, 0, -1, -1, 0);
+		ASSERT_GE(fd[i][2], 0);
+	}
+	both_calls(2);
+	for (i = 0; i < 3; i++)
+		for (k = 0; k < 3; k++)
+			ev_enable(fd[i][k]);
+	both_calls(50);
+	for (i = 0; i < 3; i++)
+		for (k = 0; k < 3; k++)
+			ev_disable(fd[i][k]);
+	both_calls(2);
+	for (i = 0; i < 3; i++)
+		for (k = 0; k < 3; k++)
+			EXPECT_EQ(ev_times(fd[i][k]).value, 50);
+	/* Who is left goes on when another goes */
+	for (i = 0; i < 3; i++) {
+		close(fd[i][1]);
+		ev_enable(fd[i][0]);
+	}
+	both_calls(5);
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(ev_times(fd[i][0]).value, 55);
+}
+
+/* The number of a 32-bit program's call means another one here: 64 is semget */
+TEST(calls_of_32_bits)
+{
+	ROWS("T-03 Y-17");
+	int fd = self("syscalls/sys_enter_semget"), status;
+	pid_t pid;
+
+	ev_enable(fd);
+	syscall(SYS_semget, 0, -1, 0);
+	EXPECT_EQ(ev_times(fd).value, 1);
+	pid = fork();
+	if (!pid) {
+		long ret = 64;
+
+		__asm__ volatile("int $0x80" : "+a"(ret) : : "memory", "r8", "r9",
+				 "r10", "r11");
+		_exit(ret <= 0);
+	}
+	waitpid(pid, &status, 0);
+	if (WIFSIGNALED(status))
+		SKIP(return, "no 32-bit system calls on this kernel");
+	fd = self("syscalls/sys_enter_semget");
+	ev_enable(fd);
+	{
+		long ret = 64;
+
+		__asm__ volatile("int $0x80" : "+a"(ret) : : "memory", "r8", "r9",
+				 "r10", "r11");
+		EXPECT_EQ(ret, getppid());
+	}
+	EXPECT_EQ(ev_times(fd).value, 0);
+	syscall(SYS_semget, 0, -1, 0);
+	EXPECT_EQ(ev_times(fd).value, 1);
+}
+
+/* A hit of these is worth as much as the time it tells of */
+TEST(time_in_hits)
+{
+	ROWS("T-03");
+	int fd = self("sched/sched_stat_runtime");
+
+	ev_enable(fd);
+	nap(1000000);
+	nap(1000000);
+	ev_disable(fd);
+	/* Nanoseconds, of two naps at least */
+	EXPECT_GT(ev_times(fd).value, 1000);
 }
 
 /* Many events of one tracepoint, of others, and on others */

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /sys/kernel/debug/kpmu/caps: what works here, what does not, and why.  A line each:
+ * its name, its state, the reason or what it is for.
+ *
+ *	ok	in place
+ *	off	not to be had here, or switched off
+ *	missing	this kernel should have it, and does not
+ *	absent	this kernel is not one that would have it
+ */
+#include <linux/seq_file.h>
+
+#include "../compat/ksym.h"
+#include "../hooks/hooks.h"
+#include "../pmu/source.h"
+#include "../ring/ring.h"
+#include "dev.h"
+
+/* Each returns why it is off; NULL if it is on */
+static const char *no_rdpmc(void)
+{
+	if (kpmu_counters_type() < 0)
+		return "there are no counters";
+	if (!kpmu_ksym_has(KSYM_cr4_update_pce))
+		return "this kernel's switch for it is out of reach";
+	return kpmu_rdpmc_get() ? NULL : "switched off by the file rdpmc of the PMU";
+}
+
+static const char *no_redirect(void)
+{
+	return kpmu_redirects() ? NULL : "switched off by kernel.kpmu.redirect";
+}
+
+static const char *no_cgroups(void)
+{
+	return kpmu_ksym_has(KSYM_css_tryget_online_from_dir) ?
+		NULL : "cgroups cannot be looked up in this kernel";
+}
+
+static const char *no_bpf(void)
+{
+	return kpmu_ksym_has(KSYM_perf_event_set_bpf_prog) ?
+		NULL : "this kernel's function for it is out of reach";
+}
+
+static const char *no_count_points(void)
+{
+	return kpmu_tracepoints_open() ? NULL :
+		"its events of tracepoints cannot be looked up; the kernel's perf tells";
+}
+
+static const char *no_faults(void)
+{
+	return kpmu_faults_seen() ? NULL :
+		"this kernel has no tracepoints of them; its own perf tells";
+}
+
+static const char *no_counters_bpf(void)
+{
+	return "BPF programs see only events of the kernel's own perf";
+}
+
+static const char *no_branches(void)
+{
+	return "the CPU's branch records are not read yet";
+}
+
+static const char *no_precise(void)
+{
+	return "the CPU's own samples (PEBS) are not read yet";
+}
+
+static const char *no_smi(void)
+{
+	return "what this CPU does about counters in SMM is not switched";
+}
+
+static const struct {
+	const char *name;
+	const char *(*why_off)(void);
+	const char *what;
+} features[] = {
+	{ "rdpmc", no_rdpmc, "programs may read their counters themselves" },
+	{ "redirect", no_redirect, "perf_event_open(2) is served" },
+	{ "cgroups", no_cgroups, "events of a cgroup" },
+	{ "count tracepoints", no_count_points, "hits are counted by a probe of ours" },
+	{ "page faults", no_faults, "counted by tracepoints" },
+	{ "bpf", no_bpf, "programs on tracepoints and probes" },
+	{ "bpf on overflow", no_counters_bpf },
+	{ "branch stack", no_branches },
+	{ "precise_ip", no_precise },
+	{ "data source, weight", no_precise },
+	{ "freeze_on_smi", no_smi },
+};
+
+static void show_features(struct seq_file *m)
+{
+	const char *off;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(features); i++) {
+		off = features[i].why_off();
+		seq_printf(m, "%-26s %-8s %s\n", features[i].name,
+			   off ? "off" : "ok", off ?: features[i].what);
+	}
+}
+
+int kpmu_caps_show(struct seq_file *m, void *unused)
+{
+	kpmu_sources_show(m);
+	show_features(m);
+	kpmu_hooks_show(m);
+	return 0;
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Points: tracepoints whose hits a probe of ours counts, without their records.
+ *
+ * Most have a tracepoint of their own, and a probe each.  System calls share two:
+ * there one probe of ours looks who is after this one.
+ */
+#include <linux/errno.h>
+#include <linux/kprobes.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/tracepoint.h>
+#include <asm/syscall.h>
+#include <asm/unistd.h>
+
+#include "../compat/hook.h"
+#include "point.h"
+#include "source.h"
+#include "sources.h"
+
+static void tell(const struct kpmu_point *p, struct pt_regs *regs)
+{
+	struct kpmu_hit hit = { .regs = regs };
+
+	if (likely(!READ_ONCE(p->muted)))
+		kpmu_source_hit(p->tap, 1, &hit);
+}
+NOKPROBE_SYMBOL(tell);
+
+/* For tracepoints of any type: it does not look at what they tell */
+static void on_point(void *data)
+{
+	tell(data, NULL);
+}
+NOKPROBE_SYMBOL(on_point);
+
+/* By number, who counts its entries, and its exits */
+static struct kpmu_point __rcu *entries[NR_syscalls], *exits[NR_syscalls];
+
+/* Numbers of 32-bit programs mean other calls, which have no tracepoints */
+static void on_syscall(struct kpmu_point __rcu **who, struct pt_regs *regs)
+{
+	int nr = syscall_get_nr(current, regs);
+	struct kpmu_point *p;
+
+	if (nr < 0 || nr >= NR_syscalls || in_compat_syscall())
+		return;
+	rcu_read_lock();
+	p = rcu_dereference(who[nr]);
+	if (p)
+		tell(p, regs);
+	rcu_read_unlock();
+}
+NOKPROBE_SYMBOL(on_syscall);
+
+static void on_entry(void *data, struct pt_regs *regs, long nr)
+{
+	on_syscall(entries, regs);
+}
+NOKPROBE_SYMBOL(on_entry);
+
+static void on_exit(void *data, struct pt_regs *regs, long ret)
+{
+	on_syscall(exits, regs);
+}
+NOKPROBE_SYMBOL(on_exit);
+
+static struct kpmu_thook hooks[] = {
+	{ "sys_enter", on_entry },
+	{ "sys_exit", on_exit },
+};
+
+static DEFINE_MUTEX(lock);
+static int users[ARRAY_SIZE(hooks)];
+
+static struct kpmu_point __rcu **place(const struct kpmu_point *p)
+{
+	return (p->where.exit ? exits : entries) + p->where.syscall;
+}
+
+static int listen_syscall(struct kpmu_point *p)
+{
+	int which = p->where.exit, err = 0;
+
+	if (p->where.syscall >= NR_syscalls)
+		return -EINVAL;
+	mutex_lock(&lock);
+	if (!users[which])
+		err = kpmu_thook_arm(&hooks[which]);
+	if (!err) {
+		users[which]++;
+		rcu_assign_pointer(*place(p), p);
+	}
+	mutex_unlock(&lock);
+	return err;
+}
+
+static void leave_syscall(struct kpmu_point *p)
+{
+	int which = p->where.exit;
+
+	mutex_lock(&lock);
+	RCU_INIT_POINTER(*place(p), NULL);
+	if (!--users[which])
+		kpmu_thook_disarm(&hooks[which]);
+	mutex_unlock(&lock);
+}
+
+/**
+ * kpmu_point_listen() - count the hits of a tracepoint
+ * @p: to be kept until tracepoint_synchronize_unregister() after kpmu_point_leave()
+ * @id: the tracepoint's; somebody holds it, so that its module stays, and nobody else
+ *	counts it by a point
+ * @tap: who is hit
+ *
+ * Context: task, may sleep.
+ * Return: 0; an error if its hits cannot be counted so.
+ */
+int kpmu_point_listen(struct kpmu_point *p, u64 id, const void *tap)
+{
+	if (!kpmu_tracepoint_find(id, &p->where))
+		return -EOPNOTSUPP;
+	p->tap = tap;
+	if (!p->where.tp)
+		return listen_syscall(p);
+	return tracepoint_probe_register(p->where.tp, on_point, p);
+}
+
+/**
+ * kpmu_point_leave() - count it no more
+ * @p: from kpmu_point_listen()
+ *
+ * Context: task, may sleep.  A hit may be under way.
+ */
+void kpmu_point_leave(struct kpmu_point *p)
+{
+	if (p->where.tp)
+		tracepoint_probe_unregister(p->where.tp, on_point, p);
+	else
+		leave_syscall(p);
+}
+
+void __init kpmu_points_init(void)
+{
+	kpmu_thooks_find(hooks, ARRAY_SIZE(hooks));
+}

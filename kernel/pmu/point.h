@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Points: tracepoints whose hits a probe of ours counts, without their records. */
+#ifndef KPMU_POINT_H
+#define KPMU_POINT_H
+
+#include <linux/types.h>
+
+#include "../compat/ksym.h"
+
+/**
+ * struct kpmu_point - somebody who counts the hits of a tracepoint
+ * @where: which
+ * @tap: who is hit
+ * @muted: somebody else tells from now on
+ */
+struct kpmu_point {
+	struct kpmu_tracepoint where;
+	const void *tap;
+	bool muted;
+};
+
+int kpmu_point_listen(struct kpmu_point *p, u64 id, const void *tap);
+void kpmu_point_leave(struct kpmu_point *p);
+void kpmu_points_init(void);
+
+#endif
