@@ -24,44 +24,32 @@
 #include <asm/cpuid/api.h>
 #endif
 
-/* 6.16 renamed the 64-bit MSR accessors and dropped the old names */
+/*
+ * The instructions themselves: the usual accessors go through what a guest of Xen's may
+ * have put there, and such a guest has no counters for us.
+ */
 static __always_inline u64 kpmu_rdmsr(u32 msr)
 {
-	u64 val;
-
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
-	rdmsrq(msr, val);
-#else
-	rdmsrl(msr, val);
-#endif
-	return val;
+	return __rdmsr(msr);
 }
 
+static __always_inline void kpmu_wrmsr_halves(u32 msr, u32 low, u32 high)
+{
+	native_wrmsr(msr, low, high);
+}
+
+static __always_inline void kpmu_wrmsr(u32 msr, u64 val)
+{
+	kpmu_wrmsr_halves(msr, val, val >> 32);
+}
+
+/* 6.16 renamed the 64-bit MSR accessors and dropped the old names */
 static __always_inline int kpmu_rdmsr_safe(u32 msr, u64 *val)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
 	return rdmsrq_safe(msr, val);
 #else
 	return rdmsrl_safe(msr, val);
-#endif
-}
-
-static __always_inline void kpmu_wrmsr(u32 msr, u64 val)
-{
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
-	wrmsrq(msr, val);
-#else
-	wrmsrl(msr, val);
-#endif
-}
-
-/* In two halves, for who has them */
-static __always_inline void kpmu_wrmsr_halves(u32 msr, u32 low, u32 high)
-{
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
-	wrmsrq(msr, (u64)high << 32 | low);
-#else
-	wrmsr(msr, low, high);
 #endif
 }
 

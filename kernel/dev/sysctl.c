@@ -37,13 +37,13 @@ static int chain_limit(KPMU_SYSCTL_CONST struct ctl_table *table, int write,
 	return kpmu_chains_limit(table->data, value);
 }
 
-static int cpu_time(KPMU_SYSCTL_CONST struct ctl_table *table, int write,
-		    void *buf, size_t *len, loff_t *pos)
+static int rates(KPMU_SYSCTL_CONST struct ctl_table *table, int write,
+		 void *buf, size_t *len, loff_t *pos)
 {
 	int err = proc_dointvec_minmax(table, write, buf, len, pos);
 
 	if (!err && write)
-		kpmu_rate_limit_time();
+		kpmu_rate_limits();
 	return err;
 }
 
@@ -66,9 +66,9 @@ static struct ctl_table table[] = {
 	ROW("perf_event_mlock_kb", &kpmu_sysctl_mlock_kb,
 	    proc_dointvec, NULL, NULL),
 	ROW("perf_event_max_sample_rate", &kpmu_sysctl_max_rate,
-	    proc_dointvec_minmax, SYSCTL_ONE, NULL),
+	    rates, SYSCTL_ONE, NULL),
 	ROW("perf_cpu_time_max_percent", &kpmu_sysctl_cpu_time,
-	    cpu_time, SYSCTL_ZERO, SYSCTL_ONE_HUNDRED),
+	    rates, SYSCTL_ZERO, SYSCTL_ONE_HUNDRED),
 	ROW("perf_event_max_stack", &kpmu_sysctl_max_stack,
 	    chain_limit, SYSCTL_ZERO, &longest_chain),
 	ROW("perf_event_max_contexts_per_stack", &kpmu_sysctl_max_contexts,

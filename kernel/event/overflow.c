@@ -11,6 +11,7 @@
 #include <linux/irq_work.h>
 #include <linux/kprobes.h>
 #include <linux/poll.h>
+#include <linux/static_call.h>
 
 #include "../compat/compat.h"
 #include "../ring/ring.h"
@@ -25,6 +26,14 @@
 
 static const struct kpmu_recorder *recorder;
 
+static bool no_sample(struct kpmu_event *e, const struct kpmu_hit *hit)
+{
+	return false;
+}
+
+/* His .sample, without a detour by a pointer */
+DEFINE_STATIC_CALL(kpmu_sample, no_sample);
+
 /**
  * kpmu_recorder_set() - who writes the records
  * @r: he
@@ -34,6 +43,7 @@ static const struct kpmu_recorder *recorder;
 void __init kpmu_recorder_set(const struct kpmu_recorder *r)
 {
 	recorder = r;
+	static_call_update(kpmu_sample, r->sample);
 }
 
 const struct kpmu_recorder *kpmu_recorder(void)
@@ -174,13 +184,13 @@ bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 		atomic_or(TELL_STOP | TELL_WAKE | TELL_HUP, &s->what);
 		if (s->trap)
 			kpmu_trap(e, hit);
-		recorder->sample(e, hit);
+		static_call(kpmu_sample)(e, hit);
 		irq_work_queue(&s->notify);
 		return true;
 	}
 	if (unlikely(s->trap))
 		kpmu_trap(e, hit);
-	recorder->sample(e, hit);
+	static_call(kpmu_sample)(e, hit);
 	if (root->fasync)
 		kpmu_notify(root);
 	if (hit->began)

@@ -32,6 +32,9 @@
 int kpmu_sysctl_max_rate = 100000;
 int kpmu_sysctl_cpu_time = 25;
 
+/* Overflows of an event in a tick at most */
+u32 kpmu_rate_per_tick;
+
 /* What overflows may take of a tick, in cycles */
 static u64 share = U64_MAX;
 
@@ -98,32 +101,37 @@ static noinline void throttle_group(struct kpmu_event *leader)
 NOKPROBE_SYMBOL(throttle_group);
 
 /**
- * kpmu_rate_account() - count an overflow
+ * kpmu_rate_window() - the first overflow in a tick, or one after a pause
  * @e: the event
+ * @now: the tick
  *
- * Context: NMI, or IRQs off on the CPU where the event is.
- * Return: true if that was one more than a tick may have: it is throttled.
+ * Context: see kpmu_rate_account().
  */
-bool kpmu_rate_account(struct kpmu_event *e)
+void kpmu_rate_window(struct kpmu_event *e, unsigned long now)
 {
 	struct kpmu_sampling *s = e->sampling;
-	unsigned long now = READ_ONCE(jiffies);
 
-	if (unlikely(s->throttled)) {
-		/* It has lost and regained its counter since */
+	/* It has lost and regained its counter since */
+	if (unlikely(s->throttled))
 		unthrottle(e);
-	}
 	if (s->window != now) {
 		s->window = now;
-		s->hits = 1;
-		return false;
+		s->hits = 0;
 	}
-	if (++s->hits <= DIV_ROUND_UP(READ_ONCE(kpmu_sysctl_max_rate), HZ))
-		return false;
-	throttle_group(e->leader);
-	return true;
 }
-NOKPROBE_SYMBOL(kpmu_rate_account);
+NOKPROBE_SYMBOL(kpmu_rate_window);
+
+/**
+ * kpmu_rate_exceeded() - it has overflowed too often in this tick
+ * @e: the event
+ *
+ * Context: see kpmu_rate_account().
+ */
+void kpmu_rate_exceeded(struct kpmu_event *e)
+{
+	throttle_group(e->leader);
+}
+NOKPROBE_SYMBOL(kpmu_rate_exceeded);
 
 /* One that something held up, a hypervisor say, must not count for its whole time */
 static u64 fair(struct rate_cpu *r, u64 took)
@@ -215,15 +223,17 @@ bool kpmu_rate_took_timer(struct kpmu_event *e, u64 began)
 }
 
 /**
- * kpmu_rate_limit_time() - kpmu_sysctl_cpu_time is another
+ * kpmu_rate_limits() - the sysctls say something else
  *
  * Context: task.
  */
-void kpmu_rate_limit_time(void)
+void kpmu_rate_limits(void)
 {
 	int percent = READ_ONCE(kpmu_sysctl_cpu_time);
 	u64 of_tick = div_u64((u64)tsc_khz * MSEC_PER_SEC, HZ) * percent;
 
+	WRITE_ONCE(kpmu_rate_per_tick,
+		   DIV_ROUND_UP((u32)READ_ONCE(kpmu_sysctl_max_rate), HZ));
 	if (percent == 0 || percent == 100)
 		WRITE_ONCE(share, U64_MAX);
 	else
@@ -425,7 +435,7 @@ void __init kpmu_rates_init(void)
 				   HRTIMER_MODE_REL_PINNED_HARD);
 		init_irq_work(&r->arm, arm);
 	}
-	kpmu_rate_limit_time();
+	kpmu_rate_limits();
 }
 
 /* No event is left */

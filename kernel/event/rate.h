@@ -3,15 +3,41 @@
 #ifndef KPMU_RATE_H
 #define KPMU_RATE_H
 
+#include <linux/jiffies.h>
+
 #include "event.h"
+#include "sampling.h"
 
 extern int kpmu_sysctl_max_rate;
 extern int kpmu_sysctl_cpu_time;
+extern u32 kpmu_rate_per_tick;
 
-bool kpmu_rate_account(struct kpmu_event *e);
+void kpmu_rate_window(struct kpmu_event *e, unsigned long now);
+void kpmu_rate_exceeded(struct kpmu_event *e);
+
+/**
+ * kpmu_rate_account() - count an overflow
+ * @e: the event
+ *
+ * Context: NMI, or IRQs off on the CPU where the event is.
+ * Return: true if that was one more than a tick may have: it is throttled.
+ */
+static __always_inline bool kpmu_rate_account(struct kpmu_event *e)
+{
+	struct kpmu_sampling *s = e->sampling;
+	unsigned long now = READ_ONCE(jiffies);
+
+	if (s->window != now || unlikely(s->throttled))
+		kpmu_rate_window(e, now);
+	if (likely(++s->hits <= READ_ONCE(kpmu_rate_per_tick)))
+		return false;
+	kpmu_rate_exceeded(e);
+	return true;
+}
+
 bool kpmu_rate_took(struct kpmu_event *e, const struct kpmu_hit *hit);
 bool kpmu_rate_took_timer(struct kpmu_event *e, u64 began);
-void kpmu_rate_limit_time(void);
+void kpmu_rate_limits(void);
 void kpmu_rate_adjust(struct kpmu_event *e, u64 events);
 void kpmu_rate_placed(struct kpmu_event *leader);
 int kpmu_event_period(struct kpmu_event *e, u64 period);

@@ -7,17 +7,10 @@
 
 #include "record.h"
 
-/**
- * kpmu_record_clock() - the time, by an event's clock
- * @e: the event
- *
- * Context: any, NMI too for the clocks that such events may have.
- */
-u64 kpmu_record_clock(const struct kpmu_event *e)
+/* The clocks that somebody asked for by name.  See kpmu_record_clock() */
+u64 kpmu_record_clock_of(int clockid)
 {
-	switch (e->clockid) {
-	case -1:
-		return local_clock();
+	switch (clockid) {
 	case CLOCK_MONOTONIC:
 		return ktime_get_mono_fast_ns();
 	case CLOCK_MONOTONIC_RAW:
@@ -75,17 +68,11 @@ static void put_trailer(struct kpmu_record *r, const struct kpmu_event *e)
 	kpmu_ring_put(&r->h, words, (p - words) * sizeof(u64));
 }
 
-struct lost_record {
-	struct perf_event_header header;
-	u64 id;
-	u64 lost;
-};
-
 /* What was lost before this record */
-static noinline void put_lost(struct kpmu_record *r,
-			      const struct kpmu_event *root)
+noinline void kpmu_record_lost(struct kpmu_record *r,
+			       const struct kpmu_event *root)
 {
-	struct lost_record lost = {
+	struct kpmu_lost_record lost = {
 		.header = {
 			.type = PERF_RECORD_LOST,
 			.size = sizeof(lost) + root->sampling->trailer,
@@ -97,62 +84,6 @@ static noinline void put_lost(struct kpmu_record *r,
 	kpmu_ring_put(&r->h, &lost, sizeof(lost));
 	if (root->sampling->trailer)
 		put_trailer(r, root);
-}
-
-/**
- * kpmu_record_room() - take room for a record
- * @r: filled in, but for its task
- * @e: whose it is; it has a sampling part
- * @size: bytes of it, with header and trailer, a multiple of 8, at most
- *	KPMU_RECORD_MAX
- *
- * All of it must be put, then kpmu_record_done() called.
- *
- * Context: any, NMI too; on the CPU that the event's records come from.
- * Return: false if it has no ring, or that has no room: it is counted as lost.
- */
-bool kpmu_record_room(struct kpmu_record *r, struct kpmu_event *e, u32 size)
-{
-	struct kpmu_event *root = e->root ?: e;
-
-	r->event = e;
-	r->task = kpmu_task_of(e);
-	/* As good as rcu_read_lock(), and it has to be off for the ring anyway */
-	preempt_disable_notrace();
-	r->ring = rcu_dereference_sched(root->ring);
-	if (unlikely(!r->ring))
-		goto none;
-	/* Children of a task's event may run on several CPUs, a ring is of one */
-	if (unlikely(e->root && e->cpu < 0))
-		goto lost;
-	if (unlikely(!kpmu_ring_begin(r->ring, &r->h, size,
-				      sizeof(struct lost_record) +
-				      root->sampling->trailer)))
-		goto lost;
-	if (unlikely(r->h.lost))
-		put_lost(r, root);
-	return true;
-lost:
-	if (r->ring->nr_pages)
-		atomic64_inc(&root->sampling->lost);
-none:
-	preempt_enable_notrace();
-	return false;
-}
-
-/**
- * kpmu_record_done() - a record is complete
- * @r: from kpmu_record_room()
- *
- * Context: as kpmu_record_room().
- * Return: whether it passed the ring's mark.
- */
-bool kpmu_record_done(struct kpmu_record *r)
-{
-	bool wake = kpmu_ring_commit(r->ring, &r->h);
-
-	preempt_enable_notrace();
-	return wake;
 }
 
 /**

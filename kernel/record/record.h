@@ -19,6 +19,7 @@
 #include <linux/perf_event.h>
 #include <linux/pid_namespace.h>
 #include <linux/sched.h>
+#include <linux/sched/clock.h>
 
 #include "../event/event.h"
 #include "../event/sampling.h"
@@ -42,15 +43,26 @@ struct kpmu_record {
 	struct task_struct *task;
 };
 
-bool kpmu_record_room(struct kpmu_record *r, struct kpmu_event *e, u32 size);
-bool kpmu_record_done(struct kpmu_record *r);
 bool kpmu_record_begin(struct kpmu_record *r, struct kpmu_event *e, u32 type,
 		       u16 misc, u32 size);
 bool kpmu_record_begin_of(struct kpmu_record *r, struct kpmu_event *e, u32 type,
 			  u16 misc, u32 size, struct task_struct *task);
 void kpmu_record_end(struct kpmu_record *r);
 void kpmu_record_throttle(struct kpmu_event *e, bool on);
-u64 kpmu_record_clock(const struct kpmu_event *e);
+u64 kpmu_record_clock_of(int clockid);
+void kpmu_record_lost(struct kpmu_record *r, const struct kpmu_event *root);
+
+/**
+ * kpmu_record_clock() - the time, by an event's clock
+ * @e: the event
+ *
+ * Context: any, NMI too for the clocks that such events may have.
+ */
+static __always_inline u64 kpmu_record_clock(const struct kpmu_event *e)
+{
+	return likely(e->clockid < 0) ? local_clock() :
+		kpmu_record_clock_of(e->clockid);
+}
 
 /**
  * kpmu_record_put() - the next bytes of a record
@@ -105,6 +117,70 @@ static inline u64 kpmu_record_ids(const struct kpmu_event *e,
 static inline struct task_struct *kpmu_task_of(const struct kpmu_event *e)
 {
 	return e->ctx->task ?: current;
+}
+
+/* PERF_RECORD_LOST, without its trailer */
+struct kpmu_lost_record {
+	struct perf_event_header header;
+	u64 id;
+	u64 lost;
+};
+
+/**
+ * kpmu_record_room() - take room for a record
+ * @r: filled in, but for its task
+ * @e: whose it is; it has a sampling part
+ * @size: bytes of it, with header and trailer, a multiple of 8, at most
+ *	KPMU_RECORD_MAX
+ *
+ * All of it must be put, then kpmu_record_done() called.
+ *
+ * Context: any, NMI too; on the CPU that the event's records come from.
+ * Return: false if it has no ring, or that has no room: it is counted as lost.
+ */
+static __always_inline bool
+kpmu_record_room(struct kpmu_record *r, struct kpmu_event *e, u32 size)
+{
+	struct kpmu_event *root = e->root ?: e;
+
+	r->event = e;
+	r->task = kpmu_task_of(e);
+	/* As good as rcu_read_lock(), and it has to be off for the ring anyway */
+	preempt_disable_notrace();
+	r->ring = rcu_dereference_sched(root->ring);
+	if (unlikely(!r->ring))
+		goto none;
+	/* Children of a task's event may run on several CPUs, a ring is of one */
+	if (unlikely(e->root && e->cpu < 0))
+		goto lost;
+	if (unlikely(!kpmu_ring_begin(r->ring, &r->h, size,
+				      sizeof(struct kpmu_lost_record) +
+				      root->sampling->trailer)))
+		goto lost;
+	if (unlikely(r->h.lost))
+		kpmu_record_lost(r, root);
+	return true;
+lost:
+	if (r->ring->nr_pages)
+		atomic64_inc(&root->sampling->lost);
+none:
+	preempt_enable_notrace();
+	return false;
+}
+
+/**
+ * kpmu_record_done() - a record is complete
+ * @r: from kpmu_record_room()
+ *
+ * Context: as kpmu_record_room().
+ * Return: whether it passed the ring's mark.
+ */
+static __always_inline bool kpmu_record_done(struct kpmu_record *r)
+{
+	bool wake = kpmu_ring_commit(r->ring, &r->h);
+
+	preempt_enable_notrace();
+	return wake;
 }
 
 #endif

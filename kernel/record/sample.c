@@ -202,6 +202,9 @@ static const struct field fields[] = {
 /* The rows of fixed fields come first, and put_fixed() has them all */
 #define FIRST_VARIABLE	9
 
+#define BETWEEN_TIME_AND_PERIOD	(KPMU_SAMPLE_ADDR | KPMU_SAMPLE_ID | \
+				 KPMU_SAMPLE_STREAM_ID | KPMU_SAMPLE_CPU)
+
 /* The fixed fields, in the order of the table */
 static __always_inline u64 *put_fixed(u64 *p, const struct kpmu_event *e,
 				      const struct kpmu_hit *s)
@@ -216,14 +219,16 @@ static __always_inline u64 *put_fixed(u64 *p, const struct kpmu_event *e,
 		*p++ = kpmu_record_ids(e, kpmu_task_of(e));
 	if (type & KPMU_SAMPLE_TIME)
 		*p++ = kpmu_record_clock(e);
-	if (type & KPMU_SAMPLE_ADDR)
-		*p++ = s->addr;
-	if (type & KPMU_SAMPLE_ID)
-		*p++ = e->id;
-	if (type & KPMU_SAMPLE_STREAM_ID)
-		*p++ = e->sampling->stream_id;
-	if (type & KPMU_SAMPLE_CPU)
-		*p++ = raw_smp_processor_id();
+	if (type & BETWEEN_TIME_AND_PERIOD) {
+		if (type & KPMU_SAMPLE_ADDR)
+			*p++ = s->addr;
+		if (type & KPMU_SAMPLE_ID)
+			*p++ = e->id;
+		if (type & KPMU_SAMPLE_STREAM_ID)
+			*p++ = e->sampling->stream_id;
+		if (type & KPMU_SAMPLE_CPU)
+			*p++ = raw_smp_processor_id();
+	}
 	if (type & KPMU_SAMPLE_PERIOD)
 		*p++ = s->period;
 	return p;
@@ -273,27 +278,70 @@ static u16 cpu_mode(struct pt_regs *regs)
 	return user_mode(regs) ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
 }
 
-/* Header and fixed fields, straight into the ring unless they go round its end */
-static __always_inline void put_front(struct kpmu_filling *f, u32 size)
+/* Header and fixed fields */
+static __always_inline void put_words(u64 *p, const struct kpmu_event *e,
+				      const struct kpmu_hit *s, u32 size)
 {
 	struct perf_event_header header = {
 		.type = PERF_RECORD_SAMPLE,
-		.misc = cpu_mode(f->s->regs),
+		.misc = cpu_mode(s->regs),
 		.size = size,
 	};
-	u32 fixed = f->e->sampling->fixed;
-	u64 words[FIXED_WORDS], len;
-	u64 *p = kpmu_ring_span(&f->r.h, &len);
-	bool straight = likely(len >= fixed);
 
-	if (!straight)
-		p = words;
 	memcpy(p, &header, sizeof(header));
-	put_fixed(p + 1, f->e, f->s);
-	if (straight)
-		kpmu_ring_skip(&f->r.h, fixed);
-	else
-		kpmu_ring_put(&f->r.h, words, fixed);
+	put_fixed(p + 1, e, s);
+}
+
+static noinline void put_round_end(struct kpmu_record *r, const struct kpmu_hit *s,
+				   u32 size)
+{
+	u64 words[FIXED_WORDS];
+
+	put_words(words, r->event, s, size);
+	kpmu_ring_put(&r->h, words, r->event->sampling->fixed);
+}
+
+/* Straight into the ring unless they go round its end */
+static __always_inline void put_front(struct kpmu_record *r, const struct kpmu_event *e,
+				      const struct kpmu_hit *s, u32 size)
+{
+	u32 fixed = e->sampling->fixed;
+	u64 len;
+	u64 *p = kpmu_ring_span(&r->h, &len);
+
+	if (unlikely(len < fixed)) {
+		put_round_end(r, s, size);
+		return;
+	}
+	put_words(p, e, s, size);
+	kpmu_ring_skip(&r->h, fixed);
+}
+
+static __always_inline void finish(struct kpmu_record *r, const struct kpmu_event *e)
+{
+	if (e->sampling->wakeup_events)
+		kpmu_ring_sample(&r->h, e->sampling->wakeup_events);
+	kpmu_record_done(r);
+}
+
+static noinline bool write_variable(struct kpmu_event *e, const struct kpmu_hit *s)
+{
+	u32 size = e->sampling->fixed;
+	struct kpmu_filling f;
+
+	f.e = e;
+	f.s = s;
+	if (!rcu_access_pointer(kpmu_root_of(e)->ring))
+		return false;
+	f.chain = NULL;
+	f.room = KPMU_RECORD_MAX - size;
+	size += measure(&f);
+	if (size > KPMU_RECORD_MAX || !kpmu_record_room(&f.r, e, size))
+		return false;
+	put_front(&f.r, e, s, size);
+	put_variable(&f);
+	finish(&f.r, e);
+	return true;
 }
 
 /**
@@ -309,29 +357,14 @@ static __always_inline void put_front(struct kpmu_filling *f, u32 size)
 bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s)
 {
 	const struct kpmu_sampling *sampling = e->sampling;
-	bool variable = sampling->sample_type & ~KPMU_SAMPLE_FIXED;
-	u32 size = sampling->fixed;
-	struct kpmu_filling f;
+	struct kpmu_record r;
 
-	f.e = e;
-	f.s = s;
-	if (variable) {
-		if (!rcu_access_pointer(kpmu_root_of(e)->ring))
-			return false;
-		f.chain = NULL;
-		f.room = KPMU_RECORD_MAX - size;
-		size += measure(&f);
-		if (size > KPMU_RECORD_MAX)
-			return false;
-	}
-	if (!kpmu_record_room(&f.r, e, size))
+	if (sampling->sample_type & ~KPMU_SAMPLE_FIXED)
+		return write_variable(e, s);
+	if (!kpmu_record_room(&r, e, sampling->fixed))
 		return false;
-	put_front(&f, size);
-	if (variable)
-		put_variable(&f);
-	if (sampling->wakeup_events)
-		kpmu_ring_sample(&f.r.h, sampling->wakeup_events);
-	kpmu_record_done(&f.r);
+	put_front(&r, e, s, sampling->fixed);
+	finish(&r, e);
 	return true;
 }
 

@@ -73,9 +73,6 @@ struct kpmu_ring_handle {
 
 void kpmu_core_init(struct kpmu_ring_core *c, void *data, u64 size,
 		    u64 *head, u64 *tail);
-bool kpmu_core_begin(struct kpmu_ring_core *c, struct kpmu_ring_handle *h,
-		     u64 size, u64 lost_size);
-bool kpmu_core_commit(struct kpmu_ring_handle *h);
 
 /**
  * kpmu_ring_put() - the next bytes of the record

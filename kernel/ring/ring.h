@@ -19,7 +19,7 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
-#include "core.h"
+#include "write.h"
 
 struct kpmu_aux;
 struct mm_struct;
@@ -116,10 +116,10 @@ void kpmu_ring_wake(struct kpmu_ring *ring);
  *	addition if h->lost is not 0
  *
  * Records on one ring are written by one CPU at a time: an event's records come
- * from where it counts.  There, a writer may interrupt another.  Preemption is off
- * from here to kpmu_ring_commit().  All bytes asked for must be put.
+ * from where it counts.  There, a writer may interrupt another.  All bytes asked
+ * for must be put.
  *
- * Context: any, NMI too.
+ * Context: any, NMI too; preemption off from here to kpmu_ring_commit().
  * Return: true; false if the ring is paused, has no room or no data pages.  The
  * record is then counted as lost (the event's own count of lost samples is the
  * caller's), and h is not to be used.
@@ -128,11 +128,7 @@ static __always_inline bool
 kpmu_ring_begin(struct kpmu_ring *ring, struct kpmu_ring_handle *h, u64 size,
 		u64 lost_size)
 {
-	preempt_disable_notrace();
-	if (likely(kpmu_core_begin(&ring->core, h, size, lost_size)))
-		return true;
-	preempt_enable_notrace();
-	return false;
+	return kpmu_core_begin(&ring->core, h, size, lost_size);
 }
 
 /**
@@ -152,7 +148,6 @@ kpmu_ring_commit(struct kpmu_ring *ring, struct kpmu_ring_handle *h)
 
 	if (unlikely(wake))
 		kpmu_ring_wake(ring);
-	preempt_enable_notrace();
 	return wake;
 }
 

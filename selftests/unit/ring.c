@@ -6,7 +6,7 @@
  */
 #include "harness.h"
 #include "shim.h"
-#include "../../kernel/ring/core.h"
+#include "../../kernel/ring/write.h"
 
 #define SIZE	1024
 #define LOST	2

@@ -20,7 +20,7 @@
 #include <linux/irqflags.h>
 
 #include "../../trace/stats.h"
-#include "msr.h"
+#include "counter.h"
 
 DEFINE_PER_CPU(struct x86_cpu, x86_cpu);
 
@@ -54,17 +54,6 @@ u64 x86_read(struct kpmu_hw *hw)
 	return local64_read(&hw->count);
 }
 
-void x86_counter_write(int idx, u64 val)
-{
-	if (idx >= X86_FIXED)
-		x86_wrmsr(MSR_FIXED_COUNTER(idx - X86_FIXED), val);
-	else if (x86_pmu.full_width)
-		x86_wrmsr(MSR_GP_FULL(idx), val);
-	else
-		x86_wrmsr(MSR_GP_COUNTER(idx), val);
-	kpmu_stat_inc(counters);
-}
-
 /* Version 1 has no GLOBAL_CTRL: each selector has its own switch */
 static noinline void enable_each(struct x86_cpu *c, u32 on)
 {
@@ -89,7 +78,7 @@ static __always_inline void enable(struct x86_cpu *c, u32 on)
 		x86_global_write(on);
 		/* It has halted one, and we have let it go on */
 		if (unlikely(on & READ_ONCE(c->halted)))
-			x86_go_on(c, true);
+			x86_go_on_now(c);
 	} else {
 		enable_each(c, on);
 		c->on = on;
@@ -97,52 +86,20 @@ static __always_inline void enable(struct x86_cpu *c, u32 on)
 }
 
 /**
- * x86_go_on() - the end of a PMI: let those count again that are to
+ * x86_go_on_now() - let those count again that are to
  * @c: this CPU's shadow
- * @frozen: all stand still
  *
- * Context: NMI.
+ * Context: NMI.  See x86_go_on().
  */
-void x86_go_on(struct x86_cpu *c, bool frozen)
+void x86_go_on_now(struct x86_cpu *c)
 {
 	u32 on = c->on & ~c->halted;
 
-	if (likely(!frozen && on == c->on))
-		return;
 	if (x86_pmu.version < 2)
 		enable_each(c, on);
 	else
 		x86_global_write(on);
 	c->on = on;
-}
-
-/**
- * x86_aim() - let a counter overflow where the event's next overflow is due
- * @hw: the event, its count up to date
- * @idx: its counter, standing still
- *
- * A counter holds so many bits.  What does not fit is made up of several rounds,
- * of which only the last is an overflow.  One that is closer than two
- * events is put off to the second: there are CPUs that miss it otherwise.
- *
- * Context: IRQs off, or the PMI.
- * Return: what the counter was set to.
- */
-u64 x86_aim(struct kpmu_hw *hw, int idx)
-{
-	u64 count = local64_read(&hw->count), gen, val;
-	s64 left = hw->next - count;
-
-	if (left <= 0) {
-		left = left > -(s64)hw->period ? left + hw->period : hw->period;
-		hw->next = count + left;
-	}
-	left = clamp_t(s64, left, 2, x86_pmu.farthest);
-	val = -left & x86_pmu.value;
-	gen = (local64_read(&hw->prev) | x86_pmu.value) + 1;
-	local64_set(&hw->prev, gen | val);
-	x86_counter_write(idx, val);
-	return val;
 }
 
 /* See source.h */

@@ -136,6 +136,7 @@ int __init x86_detect(void)
 
 	detect_fixed(eax & 0xff, ecx, edx);
 	x86_pmu.counters = GENMASK(x86_pmu.gp - 1, 0) | x86_pmu.fixed;
+	x86_pmu.status = x86_global_bits(x86_pmu.counters);
 	x86_pmu.value = GENMASK_ULL(x86_pmu.width - 1, 0);
 	if (boot_cpu_has(X86_FEATURE_PDCM))
 		kpmu_rdmsr_safe(MSR_IA32_PERF_CAPABILITIES, &caps);

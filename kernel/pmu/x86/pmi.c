@@ -13,38 +13,38 @@
 #include <linux/bitops.h>
 #include <linux/kprobes.h>
 #include <linux/perf_event.h>
+#include <linux/static_call.h>
 #include <asm/apic.h>
 #include <asm/nmi.h>
 #include <asm/tsc.h>
 
-#include "../../trace/stats.h"
-#include "msr.h"
+#include "counter.h"
 
-static kpmu_overflow_fn overflow;
+static bool nobody(struct kpmu_hw *hw, struct kpmu_hit *hit)
+{
+	return false;
+}
+
+/* Without a detour by a pointer, which is dear where branches are not to be guessed */
+DEFINE_STATIC_CALL(x86_overflow, nobody);
 
 /* See source.h */
 void __init kpmu_on_overflow(kpmu_overflow_fn fn)
 {
-	overflow = fn;
+	static_call_update(x86_overflow, fn);
 }
 
 /* The round of an event that samples is over, or an overflow is due */
-static void sampled(struct x86_cpu *c, struct kpmu_hw *hw, struct pt_regs *regs)
+static __always_inline void sampled(struct x86_cpu *c, struct kpmu_hw *hw)
 {
-	struct kpmu_hit hit = {
-		.regs = regs,
-		.period = hw->period,
-		.began = c->began,
-		.next = c->turn,
-	};
-
 	if ((s64)(local64_read(&hw->count) - hw->next) < 0)
 		return;
-	/* The first of this NMI's overflows answers for all of them */
-	c->began = 0;
+	c->hit.period = hw->period;
 	kpmu_stat_inc(overflows);
-	if (overflow(hw, &hit))
+	if (static_call(x86_overflow)(hw, &c->hit))
 		kpmu_counters_halt(hw);
+	/* The first of this NMI's overflows answers for all of them */
+	c->hit.began = 0;
 }
 
 /*
@@ -52,7 +52,7 @@ static void sampled(struct x86_cpu *c, struct kpmu_hw *hw, struct pt_regs *regs)
  * round next; for an event that only counts, to where it is farthest from that
  * and its sign bit is set.
  */
-static void wrapped(struct x86_cpu *c, int idx, struct pt_regs *regs)
+static __always_inline void wrapped(struct x86_cpu *c, int idx)
 {
 	struct kpmu_hw *hw = READ_ONCE(c->slots.hw[idx]);
 	u64 prev, raw, to;
@@ -67,7 +67,7 @@ static void wrapped(struct x86_cpu *c, int idx, struct pt_regs *regs)
 	local64_add((raw - prev) & x86_pmu.value, &hw->count);
 	if (hw->period) {
 		local64_set(&hw->prev, raw | (prev & ~x86_pmu.value));
-		sampled(c, hw, regs);
+		sampled(c, hw);
 		to = x86_aim(hw, idx);
 	} else {
 		to = x86_pmu.start;
@@ -98,8 +98,7 @@ static u32 overflowed(struct x86_cpu *c)
 
 	if (x86_pmu.version < 2)
 		return overflowed_v1(c);
-	status = kpmu_rdmsr(MSR_CORE_PERF_GLOBAL_STATUS) &
-		 x86_global_bits(x86_pmu.counters);
+	status = kpmu_rdmsr(MSR_CORE_PERF_GLOBAL_STATUS) & x86_pmu.status;
 	if (status)
 		x86_wrmsr(MSR_CORE_PERF_GLOBAL_OVF_CTRL, status);
 	return x86_global_slots(status);
@@ -117,17 +116,21 @@ static int pmi(unsigned int cmd, struct pt_regs *regs)
 	frozen = x86_pmu.version >= 2 && (c->on | c->slots.mask) & c->kernel;
 	if (frozen)
 		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, 0);
+	c->hit.regs = regs;
 	/* Now and then its time is taken: reading the clock twice is not free */
-	c->turn = (c->turn + 1) % KPMU_TIMED;
-	c->began = c->turn > 1 ? 0 : get_cycles();
+	if (unlikely(++c->turn % KPMU_TIMED < 2)) {
+		c->hit.began = get_cycles();
+		c->hit.next = c->turn & 1;
+	}
 	m = overflowed(c);
 	for (left = m; left; left &= left - 1)
-		wrapped(c, __ffs(left), regs);
+		wrapped(c, __ffs(left));
 	if (m) {
 		kpmu_stat_inc(pmis);
 		/* Delivery masked the vector (Intel); unmask it for the next one */
 		apic->write(APIC_LVTPC, APIC_DM_NMI);
 	}
+	c->hit.began = 0;
 	x86_go_on(c, frozen);
 	/* How many, so that a second NMI for them is known for what it is */
 	return hweight32(m);

@@ -105,6 +105,7 @@ extern const struct x86_model x86_generic;
  * @gp: number of general counters
  * @fixed: slots of the fixed counters that exist
  * @counters: slots of all counters
+ * @status: their bits in GLOBAL_STATUS
  * @width: of a counter in bits
  * @value: mask of a counter's value
  * @start: what an idle counter is set to: the farthest from its overflow
@@ -124,6 +125,7 @@ struct x86_pmu {
 	u32 fixed;
 	u32 counters;
 	int width;
+	u64 status;
 	u64 value;
 	u64 start;
 	u64 farthest;
@@ -146,8 +148,8 @@ extern struct x86_pmu x86_pmu;
  * @known: counters whose selector is what @sel says
  * @kernel: counters whose selector counts at CPL 0
  * @halted: counters that stand still, though an event has them; NMIs add to it
- * @turn: which of KPMU_TIMED NMIs this is
- * @began: when it began, if that is to be known
+ * @turn: how many NMIs there were, some of KPMU_TIMED are timed
+ * @hit: the overflow it tells of, but for its period
  * @fixed_ctrl: FIXED_CTR_CTRL
  * @boot_ctrl: GLOBAL_CTRL as we found it
  * @sel: selectors; a fixed counter's holds its four bits of FIXED_CTR_CTRL
@@ -163,7 +165,7 @@ struct x86_cpu {
 	u32 kernel;
 	u32 halted;
 	u32 turn;
-	u64 began;
+	struct kpmu_hit hit;
 	u64 fixed_ctrl;
 	u64 boot_ctrl;
 	u64 sel[KPMU_NR_SLOTS];
@@ -191,9 +193,7 @@ void x86_user_jump(struct kpmu_hw *hw, u64 from, u64 to);
 void x86_rdpmc_exit(void);
 void x86_cpu_setup(struct x86_cpu *c);
 void x86_cpu_clear(struct x86_cpu *c);
-void x86_counter_write(int idx, u64 val);
-void x86_go_on(struct x86_cpu *c, bool frozen);
-u64 x86_aim(struct kpmu_hw *hw, int idx);
+void x86_go_on_now(struct x86_cpu *c);
 void x86_set_period(struct kpmu_hw *hw, u64 period);
 bool x86_ask(void);
 void x86_asked(void);
