@@ -4,7 +4,10 @@
 ## make demo         boot, load kpmu, count known work beside native perf
 ## make test         all tests, on all kernels
 ## make test-debug   those in guests, on a kernel with KASAN, lockdep and the like
-## make clients      the distribution's perf and others, natively and on kpmu (K=6.12)
+## make clients      the distribution's perf and others, natively and on kpmu (K=6.1: there only)
+## make perf-test    perf's own tests, natively and on kpmu (K=6.12)
+## make perf-busy    perf record -F 4000 -a -g for 30 s on a busy machine, both ways
+## make perf-switching  the redirect on and off 1,000 times while perf runs (K=debug)
 ## make stress       everything at once at random (T=600 seconds, K=debug, SEED=n,
 ##                   P=stress_storm: a storm of NMIs)
 ## make bench        what operations cost, native beside kpmu
@@ -60,10 +63,16 @@ stress: module selftests
 	@selftests/stress/run.sh $(K) $(or $(T),60) "$(SEED)" $(P)
 install: tools
 	@tools/install.sh
-clients: module selftests
-	@selftests/clients/run.sh $(K)
+clients: modules selftests
+	@selftests/clients/run.sh $(if $(filter command%,$(origin K)),$(K),6.1 7.2)
+perf-test: module selftests
+	@selftests/clients/run.sh -g perftest.sh $(K)
+perf-switching: module selftests
+	@CLIENTS_LIMIT=1800 selftests/clients/run.sh -g switching.sh $(K)
+perf-busy: module selftests
+	@selftests/clients/run.sh -g busy.sh $(K)
 clean:
 	rm -rf build
 
 .PHONY: help module modules selftests demo bench check layers conformance deps
-.PHONY: tools install clients shell test test-debug stress clean
+.PHONY: tools install clients perf-test perf-busy perf-switching shell test test-debug stress clean

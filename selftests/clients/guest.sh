@@ -6,6 +6,8 @@
 
 ln -sf /tests/client_tiny /bin/tiny
 chmod 666 /dev/kpmu
+# Debian's default leaves users nothing at all, natively or on kpmu
+echo 2 >/proc/sys/kernel/perf_event_paranoid
 cd /tmp || exit 1
 
 # A cgroup has perf's controller only after its parent was told to hand one down
