@@ -100,7 +100,9 @@ static void leave_syscall(struct kpmu_point *p)
 	int which = p->where.exit;
 
 	mutex_lock(&lock);
-	RCU_INIT_POINTER(*place(p), NULL);
+	/* Another may have come for the same call when this was not wanted any more */
+	if (rcu_access_pointer(*place(p)) == p)
+		RCU_INIT_POINTER(*place(p), NULL);
 	if (!--users[which])
 		kpmu_thook_disarm(&hooks[which]);
 	mutex_unlock(&lock);
