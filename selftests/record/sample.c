@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include <asm/perf_regs.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/hw_breakpoint.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -220,6 +222,70 @@ TEST(addresses)
 		EXPECT_EQ(s.cgroup, 1);
 	}
 	EXPECT_EQ(n, 10);
+}
+
+/* The physical address by the kernel's own table, /proc/PID/pagemap */
+static uint64_t phys_of(const volatile void *p)
+{
+	uint64_t entry = 0, at = (uintptr_t)p;
+	int fd = open("/proc/self/pagemap", O_RDONLY);
+
+	if (pread(fd, &entry, sizeof(entry), at / 4096 * 8) != sizeof(entry))
+		exit(1);
+	close(fd);
+	return entry >> 63 ? (entry & ((1ULL << 55) - 1)) * 4096 + at % 4096 : 0;
+}
+
+/* A breakpoint knows an address, and its page is there when it is hit */
+static void watch(struct __test *_metadata, volatile long *p, uint64_t page)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_BREAKPOINT, 0);
+	struct ring r;
+	int fd, n;
+
+	a.bp_type = HW_BREAKPOINT_W;
+	a.bp_addr = (uintptr_t)p;
+	a.bp_len = HW_BREAKPOINT_LEN_8;
+	a.sample_period = 1;
+	a.sample_type = PERF_SAMPLE_ADDR | PERF_SAMPLE_PHYS_ADDR |
+			PERF_SAMPLE_DATA_PAGE_SIZE;
+	*p = 0;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 8);
+	ev_enable(fd);
+	*p = 1;
+	*p = 2;
+	ev_disable(fd);
+	for (n = 0; ring_find(&r, &rec, PERF_RECORD_SAMPLE); n++) {
+		struct parts s = record_sample(&r, &rec);
+
+		EXPECT_EQ(s.addr, (uintptr_t)p);
+		EXPECT_NE(s.phys_addr, 0);
+		EXPECT_EQ(s.phys_addr, phys_of(p));
+		EXPECT_EQ(s.data_page, page);
+	}
+	EXPECT_EQ(n, 2);
+	ring_unmap(&r);
+	close(fd);
+}
+
+TEST(addresses_of_data)
+{
+	ROWS("S-39 S-41");
+	static volatile long small;
+	char *large;
+
+	watch(_metadata, &small, 4096);
+	write_long("/proc/sys/vm/nr_hugepages", 1);
+	large = mmap(NULL, 2 << 20, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	if (large == MAP_FAILED) {
+		printf("# no huge page on this kernel\n");
+		return;
+	}
+	watch(_metadata, (volatile long *)(large + 12345 * 8), 2 << 20);
+	munmap(large, 2 << 20);
+	write_long("/proc/sys/vm/nr_hugepages", 0);
 }
 
 /* The kernel's text is in large pages, most of it */
