@@ -130,7 +130,7 @@ static void fw_bytes(void *p, int n)
 
 const char *param_str(const char *name)
 {
-	static char buf[8][64];
+	static char buf[8][256];
 	static int nr;
 	struct { u32 size; u16 sel, res; char name[56]; } f;
 	u32 count;
@@ -144,8 +144,10 @@ const char *param_str(const char *name)
 			continue;
 		u32 size = __builtin_bswap32(f.size);
 
-		if (size > 63)
-			size = 63;
+		if (size >= sizeof(buf[0])) {
+			print("Bail out! parameter %s is too long\n", name);
+			outb(0xf4, 2);
+		}
 		fw_select(__builtin_bswap16(f.sel));
 		fw_bytes(b, size);
 		b[size] = 0;

@@ -18,6 +18,8 @@ TESTS(T)
 #undef T
 };
 
+#define NR_TESTS (sizeof(tests) / sizeof(*tests))
+
 static void detect(void)
 {
 	u32 r[4];
@@ -46,6 +48,15 @@ static int listed(const char *list, const char *name)
 			;
 	}
 	return 0;
+}
+
+static u64 words(const char *s)
+{
+	u64 n = *s && *s != ' ';
+
+	for (; *s; s++)
+		n += *s == ' ' && s[1] && s[1] != ' ';
+	return n;
 }
 
 /* For cost.sh: clock ticks of three loops while the events "count" run */
@@ -77,6 +88,7 @@ static void bench(void)
 void test_main(void)
 {
 	const char *list = param_str("tests");
+	u64 ran = 0;
 
 	if (list && streq(list, "bench")) {
 		bench();
@@ -95,7 +107,10 @@ void test_main(void)
 			wrmsr(MSR_GLOBAL_CTRL, pmu_all());
 	}
 	write_cr4(read_cr4() | 0x100);		/* PCE */
-	for (u64 i = 0; i < sizeof(tests) / sizeof(*tests); i++)
-		if (list && listed(list, tests[i].name))
+	for (u64 i = 0; i < NR_TESTS; i++)
+		if (list && listed(list, tests[i].name)) {
 			tests[i].run();
+			ran++;
+		}
+	check(ran == (list ? words(list) : 0), "all tests that were asked for exist");
 }
