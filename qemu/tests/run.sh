@@ -100,7 +100,7 @@ bare()
 	skl=Skylake-Client,pmu=on
 	icx=Icelake-Server,model=106,pmu=on
 	spr=SapphireRapids,pmu=on
-	every="rdpmc registers listing step overflow cycles width lvtpc status together reload freeze kernel stats halt"
+	every="rdpmc registers listing step overflow cycles width lvtpc status together reload freeze smm kernel stats halt"
 	icount=(-icount "shift=2,sleep=off" -rtc clock=vm -seed 1)
 }
 

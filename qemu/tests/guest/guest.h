@@ -162,6 +162,7 @@ void leave_user(void) __attribute__((noreturn));
 #define APIC_LVTPC	0x340
 #define APIC_TMICT	0x380
 #define APIC_TDCR	0x3e0
+#define LVT_SMI		0x200
 #define LVT_NMI		0x400
 #define LVT_MASKED	0x10000
 

@@ -4,7 +4,7 @@
 
 #define TESTS(T) \
 	T(cpuid) T(registers) T(rdpmc) T(unavail) T(listing) T(step) T(overflow) \
-	T(cycles) T(width) T(lvtpc) T(status) T(together) T(reload) T(freeze) \
+	T(cycles) T(width) T(lvtpc) T(status) T(together) T(reload) T(freeze) T(smm) \
 	T(skid) T(kernel) T(always) T(stats) T(model) T(model_overflow) T(cmask) \
 	T(interrupts) T(halt) T(init) T(reset) T(smp) T(contention) T(long) T(icount)
 

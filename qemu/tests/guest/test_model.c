@@ -11,6 +11,7 @@
 #define EV_BR_RET	0x08c4
 #define EV_BR_NTAKEN	0x10c4
 #define EV_BR_COND	0x11c4
+#define EV_BR_COND_OLD	0x01c4	/* before version 5 */
 #define EV_BR_TAKEN	0x20c4
 #define EV_LLC_REF	0x4f2e
 #define EV_LLC_MISS	0x412e
@@ -58,6 +59,8 @@ void test_model(void)
 	expect("loop", EV_BR_MISS, "branch misses", 1, 2);
 	expect("loop", EV_BR_MISS, "branch misses", 0, 1);
 	expect("loop", EV_BR_COND, "conditional", 1, 100);
+	expect("loop", EV_BR_COND_OLD, "conditional, Skylake's", 1,
+	       pmu.version < 5 ? 100 : 0);
 	expect("loop", EV_BR_TAKEN, "taken", 1, 99);
 	expect("loop", EV_BR_NTAKEN, "not taken", 1, 1);
 

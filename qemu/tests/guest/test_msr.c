@@ -53,10 +53,12 @@ void test_registers(void)
 	u64 caps = 0, fw, v2 = pmu.version >= 2, v4 = pmu.version >= 4;
 	u64 sel = 0xffffffff & ~(any_bit() ? 0 : SEL_ANY);
 	u64 ovf = pmu_all() | BIT(62) | BIT(63);
-	u64 ctrl = 0;
+	u64 ctrl = 0, debugctl = v2 ? 0x3fc3 : 0x7c3;
 
 	cpuid(1, feat);
 	fw = !probe_msr(MSR_PERF_CAPS, &caps, 0) && caps & BIT(13);
+	if (caps & BIT(12))
+		debugctl |= BIT(14);
 	if (pmu.version >= 3)
 		ovf |= BIT(61);
 	if (v4)
@@ -112,7 +114,7 @@ void test_registers(void)
 		{ "IA32_PERF_GLOBAL_STATUS_SET", MSR_GLOBAL_SET, v4, v4, ovf & ~BIT(63), 0 },
 		{ "IA32_PERF_GLOBAL_INUSE", MSR_GLOBAL_INUSE, v4, 0, 0, 0 },
 		{ "IA32_PERF_CAPABILITIES", MSR_PERF_CAPS, feat[2] >> 15 & 1, 0, 0, 0 },
-		{ "IA32_DEBUGCTL", MSR_DEBUGCTL, 1, 1, v2 ? 0x3fc3 : 0x7c3, 0x3fc3 },
+		{ "IA32_DEBUGCTL", MSR_DEBUGCTL, 1, 1, debugctl, debugctl },
 		{ "MSR_PERF_METRICS", 0x329, 0, 0, 0, 0 },
 		{ "OFFCORE_RSP_0", MSR_OFFCORE_RSP(0), 1, 1, ~0ul, ~0ul },
 		{ "OFFCORE_RSP_1", MSR_OFFCORE_RSP(1), 1, 1, ~0ul, ~0ul },

@@ -223,6 +223,63 @@ void test_freeze(void)
 	pmu_stop();
 }
 
+/*
+ * An SMI by an overflow in user mode.  The handler, in code of 16 bits: INC of SMIS,
+ * MOV, 100 times DEC and JNZ, RSM.
+ */
+#define SMM_CODE	0x38000		/* as SMBASE is after reset */
+#define SMIS		0x7000
+#define SMM_INSNS	(1 + 1 + 2 * 100 + 1)
+
+static u64 in_supervisor(struct cpu *cpu, u32 lvtpc, const char *what)
+{
+	volatile u16 *smis = (void *)SMIS;
+	u64 ctrl;
+
+	*smis = 0;
+	ctr_write(1, 0);
+	ctr_write(0, -100ul);
+	wrmsr(MSR_GLOBAL_OVF, 1);
+	apic_write(APIC_LVTPC, lvtpc);
+	wrmsr(MSR_GLOBAL_CTRL, 3);
+	run_case(cpu, LOOP, 0);
+	ctrl = rdmsr(MSR_GLOBAL_CTRL);
+	wrmsr(MSR_GLOBAL_CTRL, 0);
+	check(ctrl == 3 && ctr_read(0) == LOOP->insn - 100 && *smis == (lvtpc == LVT_SMI),
+	      "smm: %s, back where it was", what);
+	return ctr_read(1);
+}
+
+void test_smm(void)
+{
+	static const u8 handler[] = { 0xff, 0x06, 0x00, 0x70, 0xb9, 100, 0,
+				      0x49, 0x75, 0xfd, 0x0f, 0xaa };
+	struct cpu *cpu = this_cpu();
+	u64 caps = 0, none, n;
+
+	if (pmu.version < 2 || pmu.gp < 2)
+		return;
+	probe_msr(MSR_PERF_CAPS, &caps, 0);
+	check(caps >> 12 & 1, "smm: PERF_CAPABILITIES has freezing");
+	memcpy((void *)SMM_CODE, handler, sizeof(handler));
+	cpu->rearm = 0;
+	wrmsr(MSR_GLOBAL_CTRL, 0);
+	gp_start(0, EV_INSN | SEL_USR | SEL_INT, 0);
+	gp_start(1, EV_INSN | SEL_OS, 0);
+	none = in_supervisor(cpu, LVT_NMI | LVT_MASKED, "no SMI");
+	n = in_supervisor(cpu, LVT_SMI, "an SMI");
+	check(n == none + SMM_INSNS, "smm: counted, %d", n - none);
+	wrmsr(MSR_DEBUGCTL, 1 << 14);
+	n = in_supervisor(cpu, LVT_SMI, "frozen");
+	check(n == none, "smm: frozen, %d", n - none);
+	n = in_supervisor(cpu, LVT_NMI | LVT_MASKED, "freezing, no SMI");
+	check(n == none, "smm: freezing but no SMI, %d", n - none);
+	wrmsr(MSR_DEBUGCTL, 0);
+	n = in_supervisor(cpu, LVT_SMI, "not frozen any more");
+	check(n == none + SMM_INSNS, "smm: counted again, %d", n - none);
+	pmu_stop();
+}
+
 /* x-pmu-skid=N: the PMI comes N instructions later */
 void test_skid(void)
 {
