@@ -13,7 +13,6 @@
 #include "../compat/ksym.h"
 #include "../hooks/hooks.h"
 #include "../pmu/source.h"
-#include "../ring/ring.h"
 #include "dev.h"
 
 /* Each returns why it is off; NULL if it is on */
@@ -72,7 +71,11 @@ static const char *no_precise(void)
 
 static const char *no_smi(void)
 {
-	return "what this CPU does about counters in SMM is not switched";
+	int on = kpmu_freeze_on_smi_get();
+
+	if (on < 0)
+		return "this CPU cannot (IA32_PERF_CAPABILITIES bit 12)";
+	return on ? NULL : "switched off by the file freeze_on_smi of the PMU";
 }
 
 static const struct {
@@ -90,7 +93,7 @@ static const struct {
 	{ "branch stack", no_branches },
 	{ "precise_ip", no_precise },
 	{ "data source, weight", no_precise },
-	{ "freeze_on_smi", no_smi },
+	{ "freeze_on_smi", no_smi, "counters stand still in SMM" },
 };
 
 static void show_features(struct seq_file *m)

@@ -97,8 +97,42 @@ static ssize_t rdpmc_store(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RW(rdpmc);
 
-static struct attribute *counter_attrs[] = { &dev_attr_rdpmc.attr, NULL };
-static const struct attribute_group counters = { .attrs = counter_attrs };
+static ssize_t freeze_on_smi_show(struct device *dev, struct device_attribute *attr,
+				  char *buf)
+{
+	return sysfs_emit(buf, "%d\n", kpmu_freeze_on_smi_get());
+}
+
+static ssize_t freeze_on_smi_store(struct device *dev, struct device_attribute *attr,
+				   const char *buf, size_t len)
+{
+	unsigned long val;
+	int err;
+
+	err = kstrtoul(buf, 0, &val);
+	if (err)
+		return err;
+	return kpmu_freeze_on_smi_set(val) ?: len;
+}
+static DEVICE_ATTR_RW(freeze_on_smi);
+
+static struct attribute *counter_attrs[] = {
+	&dev_attr_rdpmc.attr,
+	&dev_attr_freeze_on_smi.attr,
+	NULL
+};
+
+static umode_t counters_visible(struct kobject *kobj, struct attribute *attr, int n)
+{
+	if (attr == &dev_attr_freeze_on_smi.attr && kpmu_freeze_on_smi_get() < 0)
+		return 0;
+	return attr->mode;
+}
+
+static const struct attribute_group counters = {
+	.attrs = counter_attrs,
+	.is_visible = counters_visible,
+};
 
 /* Where the folders begin that are made for one PMU */
 static int first_folder(const struct pmu_dev *p)

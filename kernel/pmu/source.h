@@ -281,6 +281,25 @@ int kpmu_rdpmc_set(unsigned long knob);
 int kpmu_rdpmc_get(void);
 
 /**
+ * kpmu_freeze_on_smi_set() - whether counters stand still in system-management mode
+ * @val: 1 they do, 0 they do not: on all CPUs, for the kernel's own perf, too
+ * kpmu_freeze_on_smi_get() - whether they do on this CPU
+ *
+ * Context: task, may sleep.
+ * Return: 0 or, of the second, 0 and 1; -EINVAL; -ENODEV if this machine cannot.
+ */
+int kpmu_freeze_on_smi_set(unsigned long val);
+int kpmu_freeze_on_smi_get(void);
+
+/**
+ * kpmu_counters_online() - this CPU is new, or here again: what holds for all CPUs is
+ * to hold for it
+ *
+ * Context: on the CPU, IRQs off.
+ */
+void kpmu_counters_online(void);
+
+/**
  * kpmu_counters_show() - what is on a CPU's counters, for debugfs
  * @m: where to print
  * @cpu: which CPU

@@ -252,6 +252,7 @@ void kpmu_cpu_online(void)
 	kc->offline = false;
 	/* Whoever has come to be watched meanwhile could not say so */
 	kc->watch = atomic_read(&kc->nr_cgroups);
+	kpmu_counters_online();
 	kpmu_resched(kc, ctx->since);
 }
 

@@ -14,6 +14,7 @@
 
 struct x86_pmu x86_pmu __ro_after_init;
 
+#define CAP_SMM_FREEZE		BIT_ULL(12)
 #define CAP_FULL_WIDTH_WRITE	BIT_ULL(13)
 
 /* The architectural events in the order of CPUID.0AH:EBX, as generic events */
@@ -141,6 +142,7 @@ int __init x86_detect(void)
 	if (boot_cpu_has(X86_FEATURE_PDCM))
 		kpmu_rdmsr_safe(MSR_IA32_PERF_CAPABILITIES, &caps);
 	x86_pmu.full_width = caps & CAP_FULL_WIDTH_WRITE;
+	x86_pmu.freeze_smi = caps & CAP_SMM_FREEZE;
 	/* General counters may take 32 bits only, sign-extended */
 	x86_pmu.start = x86_pmu.full_width ? 1ULL << (x86_pmu.width - 1) :
 			(u64)(s64)(s32)0x80000000 & x86_pmu.value;

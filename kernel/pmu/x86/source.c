@@ -59,6 +59,7 @@ int __init x86_start(void)
 void x86_end(void)
 {
 	x86_rdpmc_exit();
+	x86_smi_exit();
 	if (!x86_pmu.version)
 		return;
 	x86_rivals_exit();

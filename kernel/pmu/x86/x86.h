@@ -113,6 +113,7 @@ extern const struct x86_model x86_generic;
  * @farthest: how many events at most a counter can be set before its overflow
  * @full_width: counters can be written in their whole width
  * @anythread: PERFEVTSEL.ANY may be set
+ * @freeze_smi: DEBUGCTL can let counters stand still in SMM
  * @extra_ok: extra registers that exist, by number
  * @hw: the generic hardware events, 0 where there is none
  * @first: by event code, the first of the model's constraints that may be about
@@ -131,6 +132,7 @@ struct x86_pmu {
 	u64 farthest;
 	bool full_width;
 	bool anythread;
+	bool freeze_smi;
 	u32 extra_ok;
 	u64 hw[X86_HW_EVENTS];
 	u8 first[256];
@@ -191,6 +193,7 @@ u64 x86_read(struct kpmu_hw *hw);
 u32 x86_user_view(const struct kpmu_hw *hw, u16 *width, s64 *offset);
 void x86_user_jump(struct kpmu_hw *hw, u64 from, u64 to);
 void x86_rdpmc_exit(void);
+void x86_smi_exit(void);
 void x86_cpu_setup(struct x86_cpu *c);
 void x86_cpu_clear(struct x86_cpu *c);
 void x86_go_on_now(struct x86_cpu *c);

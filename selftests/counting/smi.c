@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * System-management mode: what the firmware does behind the system's back.  A byte to the
+ * chipset's port B2H makes the first CPU run the firmware's handler at CPL 0.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/io.h>
+#include <sys/ioctl.h>
+
+#include "event.h"
+#include "harness.h"
+
+#define PORT_NOTHING	0x80
+#define PORT_SMI	0xb2
+#define COMMAND		0x77	/* not one that the firmware knows */
+#define TRIES		50
+
+static const char *knob(void)
+{
+	return route_is_native() ?
+		"/sys/bus/event_source/devices/cpu/freeze_on_smi" :
+		"/sys/bus/kpmu/devices/cpu/freeze_on_smi";
+}
+
+static int in_kernel(void)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+
+	a.exclude_kernel = 0;
+	a.exclude_user = 1;
+	a.disabled = 0;
+	return ev_must(&a, 0, -1, -1, 0);
+}
+
+/* Instructions at CPL 0 from read to read with a byte to a port between them; the least */
+static uint64_t cost(int fd, unsigned short port)
+{
+	uint64_t before, after, least = -1;
+	int i;
+
+	for (i = 0; i < TRIES; i++) {
+		before = ev_count(fd);
+		outb(COMMAND, port);
+		after = ev_count(fd);
+		if (after - before < least)
+			least = after - before;
+	}
+	return least;
+}
+
+static void prepare(void)
+{
+	if (read_long(knob()) < 0)
+		SKIP(return, "no freezing in SMM here");
+	if (!exact())
+		SKIP(return, "SMIs of a real machine are left alone");
+	if (ioperm(PORT_NOTHING, 1, 1) || ioperm(PORT_SMI, 1, 1))
+		SKIP(return, "no way to ports");
+	pin_to(0);
+}
+
+TEST(freeze_on_smi)
+{
+	uint64_t none, counted;
+	long old;
+	int fd;
+
+	prepare();
+	fd = in_kernel();
+	/* The kernel's default is 1 where a CPU can */
+	old = read_long(knob());
+	EXPECT_EQ(write_long(knob(), 0), 0);
+	EXPECT_EQ(read_long(knob()), 0);
+	none = cost(fd, PORT_NOTHING);
+	counted = cost(fd, PORT_SMI);
+	TH_LOG("the handler takes %ld instructions", (long)(counted - none));
+	EXPECT_GT(counted, none);
+
+	EXPECT_EQ(write_long(knob(), 1), 0);
+	EXPECT_EQ(read_long(knob()), 1);
+	EXPECT_EQ(cost(fd, PORT_SMI), none);
+	EXPECT_EQ(write_long(knob(), 0), 0);
+	EXPECT_EQ(read_long(knob()), 0);
+	EXPECT_EQ(cost(fd, PORT_SMI), counted);
+	EXPECT_EQ(write_long(knob(), old), 0);
+	EXPECT_EQ(read_long(knob()), old);
+}
+
+TEST(knob_takes_0_and_1)
+{
+	long old;
+	int fd;
+
+	prepare();
+	old = read_long(knob());
+	EXPECT_EQ(write_long(knob(), 2), -1);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(write_long(knob(), -1), -1);
+	fd = open(knob(), O_WRONLY);
+	EXPECT_EQ(write(fd, "x", 1), -1);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(read_long(knob()), old);
+}
+
+/* A CPU that comes back does what the others do: seen by the register itself */
+static void check_back(struct __test *_metadata, int cpu, int want)
+{
+	uint64_t debugctl = 0;
+	char path[40];
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/cpu/%d/msr", cpu);
+	EXPECT_EQ(cpu_online(cpu, 0), 0);
+	EXPECT_EQ(write_long(knob(), want), 0);
+	EXPECT_EQ(cpu_online(cpu, 1), 0);
+	fd = open(path, O_RDONLY);
+	EXPECT_EQ(pread(fd, &debugctl, 8, 0x1d9), 8);
+	EXPECT_EQ(debugctl >> 14 & 1, want);
+	close(fd);
+}
+
+TEST(after_hotplug)
+{
+	int cpu = nr_cpus() - 1;
+	long old;
+
+	prepare();
+	if (cpu == 0 || access("/dev/cpu/0/msr", R_OK))
+		SKIP(return, "no CPU that may go, or no /dev/cpu/0/msr");
+	old = read_long(knob());
+	check_back(_metadata, cpu, 0);
+	check_back(_metadata, cpu, 1);
+	check_back(_metadata, cpu, old);
+}
+
+TEST_HARNESS_MAIN
