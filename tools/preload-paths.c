@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -41,6 +42,15 @@ static bool stat_of(const char *path, struct stat *st)
 	return !preload_syscall(SYS_newfstatat, (long)AT_FDCWD, path, st, 0L);
 }
 
+/*
+ * Not what is never an address: the call is to fail with EFAULT, not the program.  (A page
+ * that is not mapped looks like any other from here.)
+ */
+static bool is_address(const char *s)
+{
+	return (uintptr_t)s >= 4096 && (uintptr_t)s < 1UL << 56;
+}
+
 /* Ours if it is a file, or if the kernel has none */
 static bool ours(const char *path, const char *twin)
 {
@@ -58,7 +68,7 @@ static const char *map(const char *path, char *buf)
 	unsigned int i;
 
 	/* Most are none of our business, which one look tells */
-	if (!path || path[0] != '/' || (path[1] != 's' && path[1] != 'p') ||
+	if (!is_address(path) || path[0] != '/' || (path[1] != 's' && path[1] != 'p') ||
 	    !preload_on())
 		return path;
 	for (i = 0; i < ARRAY_SIZE(rules); i++) {
@@ -88,7 +98,7 @@ static const char *map_at(int *fd, const char *path, char *buf)
 	const char *to;
 	long n;
 
-	if (!path || path[0] == '/' || *fd == AT_FDCWD)
+	if (!is_address(path) || path[0] == '/' || *fd == AT_FDCWD)
 		return map(path, buf);
 	if (!*path || !atomic_load_explicit(&relative, memory_order_relaxed))
 		return path;

@@ -66,6 +66,10 @@ static void tell(const char *what, long ret)
 static void errors(void)
 {
 	struct perf_event_attr a = client_attr(PERF_TYPE_HARDWARE, 77);
+	/* No addresses at all; volatile, for compilers know better */
+	char *volatile bad[] = { NULL, (char *)1, (char *)-1 };
+	struct stat st;
+	unsigned int i;
 
 	tell("bad config", sys_open(&a, -1));
 	a.config = 0;
@@ -74,6 +78,12 @@ static void errors(void)
 	tell("getpid", syscall(SYS_getpid) == getpid());
 	tell("mmap", syscall(SYS_mmap, 0L, 4096L, 3L, 0x22L, -1L, 0L) != -1);
 	tell("open", open("/nowhere", O_RDONLY));
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		tell("open, bad", open(bad[i], O_RDONLY));
+		tell("openat, bad", openat(1, bad[i], O_RDONLY));
+		tell("access, bad", access(bad[i], R_OK));
+		tell("stat, bad", stat(bad[i], &st));
+	}
 }
 
 static void print_file(const char *path)
