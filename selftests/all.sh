@@ -48,8 +48,8 @@ if [ $host = 1 ]; then
 fi
 stage guests selftests/run.sh -k "$*"
 # Whose output is the same to the digit, on the newest kernel; make clients runs all lines
-if [ $host = 1 ] && ! selftests/clients/perf.sh >/dev/null; then
-	echo "== clients: skipped, Debian's perf cannot be fetched"
+if [ $host = 1 ] && ! selftests/clients/programs.sh >/dev/null; then
+	echo "== clients: skipped, Debian's programs cannot be fetched"
 	skipped=$((skipped + 1))
 elif [ $host = 1 ]; then
 	stage clients selftests/clients/run.sh -e '^(all|xr|p|x|r) *\| *(csv|json|same) ' 7.2

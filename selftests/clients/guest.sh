@@ -19,7 +19,14 @@ cat >/bin/in-cgroup <<'END'
 echo $$ >/sys/fs/cgroup/work/cgroup.procs
 exec "$@"
 END
-chmod +x /bin/in-cgroup
+cat >/bin/two <<'END'
+#!/bin/sh
+for name in one two; do
+	(i=0; while [ $i -lt "$1" ]; do i=$((i + 1)); done; echo $name $i) &
+done
+wait
+END
+chmod +x /bin/in-cgroup /bin/two
 
 switch=/proc/sys/kernel/kpmu/redirect
 equal=0 all=0

@@ -12,15 +12,14 @@ here=$KPMU_TOP/selftests/clients
 build=$KPMU_TOP/build
 log=$build/log
 mkdir -p "$log"
-perf=$("$here/perf.sh")
+programs=$("$here/programs.sh")
 script=guest.sh cpus=2 only=''
 while getopts e:g: opt; do
 	case $opt in e) only=$OPTARG ;; g) script=$OPTARG cpus=4 ;; *) exit 2 ;; esac
 done
 shift $((OPTIND - 1))
 files=(-f "$here/$script" -f "$here/list" -f "$build/tools/libkpmu-preload.so"
-	-f "$build/tools/kpmu-exec" -f "$perf/perf")
-for f in "$perf"/lib/*; do files+=(-f "$f:/lib/"); done
+	-f "$build/tools/kpmu-exec" -f "$programs/.:/")
 for f in "$build"/selftests/client_*; do files+=(-f "$f"); done
 
 equal=0 all=0 bad=0 only_arg=""

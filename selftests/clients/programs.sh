@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# programs.sh - clients that others wrote, from Debian 12's packages, in the cache: perf,
+# PAPI's tools, rr, and goperf.go compiled by Debian's Go.  Prints the folder: what
+# is to be added to a guest's root.
+
+# shellcheck source=qemu/lib.sh
+. "$(dirname "$0")/../../qemu/lib.sh"
+
+here=$KPMU_TOP/selftests/clients
+packages=(
+	linux-perf libopencsd1 libelf1 libdw1 libunwind8 liblzma5 libslang2
+	libperl5.36 libc6 libpython3.11 zlib1g libzstd1 libcap2 libnuma1
+	libbabeltrace1 libstdc++6 libgcc-s1 libbz2-1.0 libcrypt1 libexpat1
+	libuuid1 libglib2.0-0 libpcre2-8-0
+	papi-tools libpapi7.0 libpfm4 libsde1
+	rr libcapnp-0.9.2
+)
+programs=(perf rr papi_avail papi_command_line papi_component_avail papi_cost
+	papi_decode papi_event_chooser papi_native_avail)
+out=$KPMU_CACHE/clients-$(hash_of "$0" "$here/goperf.go")
+
+# The libraries that a program of the packages wants, too
+libraries()
+{
+	local root=$1 to=$2 lib
+	"$root/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2" --library-path \
+		"$root/lib/x86_64-linux-gnu:$root/usr/lib/x86_64-linux-gnu" --list "$3" |
+	grep -oE '/[^ ]*\.so[^ ]*' | while read -r lib; do
+		case $lib in "$root"/*) cp -L "$lib" "$to/lib/" ;; esac
+	done
+}
+
+unpack_programs()
+{
+	local root=$1 to=$2 p
+	say "fetching Debian 12's perf, PAPI and rr"
+	apt_unpack "$root" "${packages[@]/%//bookworm}"
+	mkdir -p "$to/lib" "$to/usr/bin" "$to/usr/lib" "$to/usr/share"
+	cp "$root/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2" "$to/lib/"
+	for p in "${programs[@]}"; do
+		cp "$root/usr/bin/$p" "$to/usr/bin/"
+		libraries "$root" "$to" "$root/usr/bin/$p"
+	done
+	cp -r "$root/usr/lib/rr" "$to/usr/lib/"
+	cp -r "$root/usr/share/papi" "$to/usr/share/"
+	"$to/lib/ld-linux-x86-64.so.2" --library-path "$to/lib" "$to/usr/bin/perf" --version >&2 ||
+		die "the packages do not make a perf that runs"
+}
+
+compile_go()
+{
+	local root=$1 to=$2
+	say "fetching Debian 12's Go"
+	apt_unpack "$root" golang-1.19-go/bookworm golang-1.19-src/bookworm
+	env -i PATH="$PATH" HOME="$root" GO111MODULE=off CGO_ENABLED=0 \
+		GOROOT="$root/usr/lib/go-1.19" GOCACHE="$root/cache" \
+		"$root/usr/lib/go-1.19/bin/go" build -trimpath -ldflags=-s \
+		-o "$to/usr/bin/goperf" "$here/goperf.go" >&2 ||
+		die "Debian's Go does not build goperf.go"
+}
+
+build()
+{
+	[ ! -e "$out" ] || return 0
+	local root tmp
+	apt_setup
+	root=$(mktemp -d "$KPMU_CACHE/tmp.XXXXXX")
+	tmp=$(mktemp -d "$KPMU_CACHE/tmp.XXXXXX")
+	unpack_programs "$root" "$tmp"
+	compile_go "$root" "$tmp"
+	rm -rf "$root"
+	mv "$tmp" "$out"
+}
+
+with_lock clients build
+echo "$out"
