@@ -21,6 +21,20 @@ results()
 	       -e 's/^not ok [0-9]* \([^ ]*\)$/\1 FAIL/p' "$1"
 }
 
+# kill_session SID - all its processes; true if there were any
+kill_session()
+{
+	local sid=$1 found=1 stat line
+	for stat in /proc/[0-9]*/stat; do
+		read -r line 2>/dev/null <"$stat" || continue
+		# Behind the name: state, parent, group, session
+		# shellcheck disable=SC2086
+		set -- ${line##*) }
+		[ "$4" = "$sid" ] && kill -9 "${line%% *}" 2>/dev/null && found=0
+	done
+	return $found
+}
+
 # column PROGRAM ROUTE - run it; what a test that ran out of time has left behind must
 # not hold the counters, or no other test would get them
 column()
@@ -29,7 +43,7 @@ column()
 	KPMU_ROUTE=$2 setsid sh -c 'echo $$ >/tmp/session; exec "$0"' "/tests/$1" \
 		>"/tmp/$2.tap" 2>&1
 	echo $? >"/tmp/$2.status"
-	pkill -9 -s "$(cat /tmp/session)" && sleep 1
+	if kill_session "$(cat /tmp/session)"; then sleep 1; fi
 	rmdir /sys/fs/cgroup/kpmu-* 2>/dev/null
 	results "/tmp/$2.tap" >"/tmp/$2.res"
 }
