@@ -127,7 +127,8 @@ apt_newest()
 {
 	apt_private apt-cache search --names-only "^$1\$" | awk '{print $1}' |
 	while read -r p; do
-		apt_private apt-cache madison "$p" | grep -q "$2" && echo "$p"
+		# (No "&&": where the last one is not of the suite, that would be the end)
+		if apt_private apt-cache madison "$p" | grep "$2" >/dev/null; then echo "$p"; fi
 	done | sort -V | tail -n1
 }
 

@@ -24,7 +24,7 @@ results()
 # kill_session SID - all its processes; true if there were any
 kill_session()
 {
-	local sid=$1 found=1 stat line
+	sid=$1 found=1
 	for stat in /proc/[0-9]*/stat; do
 		read -r line 2>/dev/null <"$stat" || continue
 		# Behind the name: state, parent, group, session
@@ -32,7 +32,7 @@ kill_session()
 		set -- ${line##*) }
 		[ "$4" = "$sid" ] && kill -9 "${line%% *}" 2>/dev/null && found=0
 	done
-	return $found
+	return "$found"
 }
 
 # column PROGRAM ROUTE - run it; what a test that ran out of time has left behind must
