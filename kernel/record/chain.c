@@ -145,20 +145,20 @@ static bool add(struct collector *c, u64 ip)
 }
 
 /*
- * Registers that the hardware saved say where the caller's frame is; others
- * hold no more than ip, sp and bp.
+ * Registers that the hardware saved are a frame of their own.  Others hold no more than
+ * where to begin, and their ip is found on the way.
  */
 static void add_kernel(struct collector *c, struct pt_regs *regs)
 {
 	struct unwind_state state;
 	unsigned long ip;
 
-	if (!add(c, regs->ip))
-		return;
-	if (regs->flags & X86_EFLAGS_FIXED)
+	if (!(regs->flags & X86_EFLAGS_FIXED))
+		unwind_start(&state, current, NULL, (void *)regs->sp);
+	else if (add(c, regs->ip))
 		unwind_start(&state, current, regs, NULL);
 	else
-		unwind_start(&state, current, NULL, (void *)regs->sp);
+		return;
 	for (; !unwind_done(&state); unwind_next_frame(&state)) {
 		ip = unwind_get_return_address(&state);
 		if (!ip || !add(c, ip))
