@@ -18,6 +18,7 @@
 #include <linux/perf_event.h>
 #include <linux/sysctl.h>
 #include <asm/msr.h>
+#include <asm/unwind.h>
 
 /* cpuid() has been in processor.h, then in a header that it brought along */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
@@ -88,6 +89,16 @@ static __always_inline bool kpmu_is_user_task(const struct task_struct *task)
 	return !(task->flags & (PF_KTHREAD | PF_USER_WORKER));
 #else
 	return !(task->flags & (PF_KTHREAD | PF_IO_WORKER));
+#endif
+}
+
+/* An address in the stack from which on a frame's own caller is found */
+static inline unsigned long kpmu_unwind_below(const struct unwind_state *state)
+{
+#ifdef CONFIG_UNWINDER_ORC
+	return state->sp - sizeof(long);
+#else
+	return (unsigned long)state->bp - sizeof(long);
 #endif
 }
 

@@ -75,6 +75,16 @@ static void hurry(struct kpmu_event *e, u64 count)
 }
 NOKPROBE_SYMBOL(hurry);
 
+static bool overflow(struct kpmu_event *e, struct kpmu_hit *hit)
+{
+	if (hit->settle) {
+		hit->settle(hit->regs);
+		hit->settle = NULL;
+	}
+	return kpmu_overflow(&e->hw, hit);
+}
+NOKPROBE_SYMBOL(overflow);
+
 /*
  * With SAMPLE_PERIOD each hit is a sample, of as many as it was: so upstream
  * does, for all that has no frequency.
@@ -92,7 +102,7 @@ static void sample(struct kpmu_event *e, u64 nr, u64 count, struct kpmu_hit *hit
 	}
 	if (!s->freq && s->sample_type & KPMU_SAMPLE_PERIOD) {
 		hit->period = nr;
-		kpmu_overflow(&e->hw, hit);
+		overflow(e, hit);
 		return;
 	}
 	if (s->freq)
@@ -105,7 +115,7 @@ static void sample(struct kpmu_event *e, u64 nr, u64 count, struct kpmu_hit *hit
 		/* A hit may have come in between, in an NMI */
 		if (cmpxchg_local(&e->hw.next, next, next + hit->period) != next)
 			continue;
-		if (kpmu_overflow(&e->hw, hit))
+		if (overflow(e, hit))
 			return;
 	}
 }

@@ -287,6 +287,8 @@ int __init kpmu_hooks_init(void)
 	int err;
 
 	kpmu_thooks_find(thooks, KPMU_NR_LAZY_POINTS);
+	if (thooks[KPMU_LAZY_SWITCH].tp)
+		kpmu_software_told_by(thooks[KPMU_LAZY_SWITCH].tp->iterator);
 	kpmu_lhooks_find(kpmu_side_hooks, KPMU_NR_LAZY_FUNCS);
 	err = kpmu_fhooks_register(fhooks, ARRAY_SIZE(fhooks));
 	if (err)

@@ -8,6 +8,7 @@
  * own events: those open and count nothing.
  */
 #include <linux/err.h>
+#include <linux/module.h>
 #include <linux/perf_event.h>
 #include <linux/rcupdate.h>
 
@@ -83,10 +84,47 @@ static void software_put(struct kpmu_hw *hw)
 		kpmu_faults_put(hw);
 }
 
+static unsigned long iterator;
+
+/* See source.h */
+void kpmu_software_told_by(const void *fn)
+{
+	iterator = (unsigned long)fn;
+}
+
+#define ITERATOR_SIZE	256	/* it is a loop around a call */
+
+/*
+ * To whoever called the scheduler, where the kernel's own perf sees a switch.  In between
+ * are we, maybe the iterator, and the function that has the tracepoint.
+ */
+static void leave_scheduler(struct pt_regs *regs)
+{
+	struct unwind_state state;
+	bool next = false;
+	unsigned long ip;
+
+	for (unwind_start(&state, current, NULL, NULL); !unwind_done(&state);
+	     unwind_next_frame(&state)) {
+		ip = unwind_get_return_address(&state);
+		if (!ip)
+			return;
+		if (within_module_core(ip, THIS_MODULE) ||
+		    ip - iterator < ITERATOR_SIZE)
+			continue;
+		if (next) {
+			regs->ip = ip;
+			regs->sp = kpmu_unwind_below(&state);
+			return;
+		}
+		next = true;
+	}
+}
+
 /* See source.h */
 void kpmu_software_switch(struct task_struct *prev, struct task_struct *next)
 {
-	struct kpmu_hit hit = { };
+	struct kpmu_hit hit = { .settle = leave_scheduler };
 	struct pt_regs regs;
 
 	perf_fetch_caller_regs(&regs);

@@ -30,6 +30,8 @@ struct task_struct;
 /**
  * struct kpmu_hit - what a source knows of an overflow, or of what leads to one
  * @regs: where it was noticed
+ * @settle: makes of @regs where it is to be seen, once somebody samples it; NULL if they
+ *	are that
  * @period: events since the one before
  * @addr: the address it is about, 0 if none
  * @raw: the raw record, or NULL
@@ -42,6 +44,7 @@ struct task_struct;
 
 struct kpmu_hit {
 	struct pt_regs *regs;
+	void (*settle)(struct pt_regs *regs);
 	u64 period;
 	u64 addr;
 	const void *raw;
@@ -317,6 +320,14 @@ void kpmu_counters_show(struct seq_file *m, int cpu);
  */
 void kpmu_software_switch(struct task_struct *prev, struct task_struct *next);
 extern atomic_t kpmu_software_switches;
+
+/**
+ * kpmu_software_told_by() - what calls us at a switch, if it is not the scheduler itself
+ * @iterator: the tracepoint's function that calls one listener after another
+ *
+ * Context: before the first event.
+ */
+void kpmu_software_told_by(const void *iterator);
 
 /**
  * kpmu_source_read() - hw->count, for sources whose hits are counted by kpmu_hit()
