@@ -2,6 +2,7 @@
 # The front door: everything a person runs.
 #
 ## make demo         boot, load kpmu, count known work beside native perf
+## make kinds        every kind of event, counted and sampled, natively and on kpmu: a table
 ## make test         all tests, on all kernels
 ## make test-debug   those in guests, on a kernel with KASAN, lockdep and the like
 ## make clients      the distribution's perf and others, natively and on kpmu (K=6.1: there only)
@@ -42,6 +43,8 @@ selftests: tools
 	@$(MAKE) -s -C selftests
 demo: deps module selftests
 	@qemu/run.sh -k $(K) -s 1 -f build/selftests/demo_demo demo_demo
+kinds: deps module selftests
+	@qemu/run.sh -k $(K) -s 2 -f build/selftests/events_kinds events_kinds
 bench: modules selftests
 	@selftests/bench/run.sh
 check:
@@ -74,5 +77,5 @@ perf-busy: module selftests
 clean:
 	rm -rf build
 
-.PHONY: help module modules selftests demo bench check layers conformance deps
+.PHONY: help module modules selftests demo kinds bench check layers conformance deps
 .PHONY: tools install clients perf-test perf-busy perf-switching shell test test-debug stress clean

@@ -348,6 +348,37 @@ int write_long(const char *path, long val)
 	return err;
 }
 
+uint32_t pmu_type(const char *pmu)
+{
+	char path[100];
+	long type;
+
+	snprintf(path, sizeof(path), "/sys/bus/%s/devices/%s/type",
+		 route_is_native() ? "event_source" : "kpmu", pmu);
+	type = read_long(path);
+	if (type < 0) {
+		printf("# %s: %s\n", path, strerror(errno));
+		exit(1);
+	}
+	return type;
+}
+
+/* The program is linked to be loaded as it is */
+uint64_t file_offset(const void *addr)
+{
+	unsigned long start, end, off, at = (unsigned long)addr;
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[300];
+	uint64_t found = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &off) == 3 &&
+		    start <= at && at < end)
+			found = at - start + off;
+	fclose(f);
+	return found;
+}
+
 const char *sysctl_file(const char *name)
 {
 	static char path[128];

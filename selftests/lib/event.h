@@ -112,6 +112,10 @@ uint64_t patience(void);
 /* Files of /proc and /sys; -1 and errno on failure */
 long read_long(const char *path);
 int write_long(const char *path, long val);
+/* attr.type of a PMU, by its folder of the route in use; ends the test without one */
+uint32_t pmu_type(const char *pmu);
+/* Where a function or an object is in the program's file, for uprobes */
+uint64_t file_offset(const void *addr);
 /* The sysctl of the route in use, until the next call; its paranoid file */
 const char *sysctl_file(const char *name);
 const char *paranoid_file(void);

@@ -9,24 +9,9 @@
 #include "event.h"
 #include "harness.h"
 
-static uint32_t type_of(const char *pmu)
-{
-	char path[100];
-	long type;
-
-	snprintf(path, sizeof(path), "/sys/bus/%s/devices/%s/type",
-		 route_is_native() ? "event_source" : "kpmu", pmu);
-	type = read_long(path);
-	if (type < 0) {
-		printf("# %s: %s\n", path, strerror(errno));
-		exit(1);
-	}
-	return type;
-}
-
 static struct perf_event_attr kprobe(const char *func, uint64_t offset, int ret)
 {
-	struct perf_event_attr a = ev_attr(type_of("kprobe"), ret);
+	struct perf_event_attr a = ev_attr(pmu_type("kprobe"), ret);
 
 	a.exclude_kernel = 0;
 	a.kprobe_func = (uintptr_t)func;
@@ -160,25 +145,9 @@ static __attribute__((noinline)) int probed(int n)
 	return n + 1;
 }
 
-/* Where a function is in the file: the program is linked to be loaded as it is */
-static uint64_t file_offset(void *addr)
-{
-	unsigned long start, end, off, at = (unsigned long)addr;
-	FILE *f = fopen("/proc/self/maps", "r");
-	char line[300];
-	uint64_t found = 0;
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &off) == 3 &&
-		    start <= at && at < end)
-			found = at - start + off;
-	fclose(f);
-	return found;
-}
-
 static struct perf_event_attr uprobe(const char *path, uint64_t offset, int ret)
 {
-	struct perf_event_attr a = ev_attr(type_of("uprobe"), ret);
+	struct perf_event_attr a = ev_attr(pmu_type("uprobe"), ret);
 
 	a.uprobe_path = (uintptr_t)path;
 	a.probe_offset = offset;
