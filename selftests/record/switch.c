@@ -77,26 +77,38 @@ TEST(yielding)
 	worker_stop(&w);
 }
 
+/* Switches of CPU 0, five at least to a worker there; how many both rings have */
+static int watch_cpu(struct pair *p, struct worker *w)
+{
+	struct perf_event_attr a = switch_attr();
+	int i;
+
+	pair_open(p, &a, -1, 0, 64);
+	pair_enable(p);
+	for (i = 0; i < 5; i++)
+		worker_run(w, 10);
+	pair_disable(p);
+	return pair_compare(p, TYPE(SWITCH_CPU_WIDE));
+}
+
 /* A CPU's event hears of all its switches, and who the other one is */
 TEST(cpu_wide)
 {
 	ROWS("A-51 D-30 D-31 D-46 U-44");
-	struct perf_event_attr a = switch_attr();
 	uint32_t out_tid = 0, to_tid = 0;
 	bool after_out = false;
 	struct worker w;
 	struct pair p;
-	int i, n = 0, ours = 0;
+	int n = 0, ours = 0, try = 0;
 
 	pin_to(0);
 	worker_start(&w);
 	worker_pin(&w, 0);
-	pair_open(&p, &a, -1, 0, 64);
-	pair_enable(&p);
-	for (i = 0; i < 5; i++)
-		worker_run(&w, 10);
-	pair_disable(&p);
-	EXPECT_GE(pair_compare(&p, TYPE(SWITCH_CPU_WIDE)), 20);
+	/* Another task may come while one of the two events is on already */
+	while (watch_cpu(&p, &w) < 20) {
+		ASSERT_LT(++try, 5);
+		pair_close(&p);
+	}
 	pair_rewind(&p);
 	while (ring_next(&p.ours, &rec)) {
 		bool out = rec.head.misc & PERF_RECORD_MISC_SWITCH_OUT;

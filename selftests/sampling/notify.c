@@ -69,14 +69,13 @@ static int open_insns(uint64_t period)
 }
 
 /* One signal each, with and without a ring, whatever wakeup_events says */
-TEST(one_signal_each)
+static void signals(struct __test *_metadata, int wakeup_events)
 {
-	ROWS("V-02 V-03 V-04 V-05 V-16 M-29");
 	struct perf_event_attr a = insns(1000);
 	struct ring r;
 	int fd;
 
-	a.wakeup_events = 3;
+	a.wakeup_events = wakeup_events;
 	no_throttle();
 	fd = ev_must(&a, 0, -1, -1, 0);
 	listen_to(fd);
@@ -92,6 +91,15 @@ TEST(one_signal_each)
 	EXPECT_GE(ins, WORK_INSNS(ROUNDS) / 1000);
 	EXPECT_EQ(ins, ring_count(&r, PERF_RECORD_SAMPLE));
 	EXPECT_EQ(wrong, 0);
+	close(fd);
+}
+
+TEST(one_signal_each)
+{
+	ROWS("V-02 V-03 V-04 V-05 V-16 M-29 A-66 N-05");
+	signals(_metadata, 3);
+	signals(_metadata, 0);
+	signals(_metadata, 1);
 }
 
 /* Not a word from an event that only counts */
