@@ -24,15 +24,10 @@ results()
 # kill_session SID - all its processes; true if there were any
 kill_session()
 {
-	sid=$1 found=1
-	for stat in /proc/[0-9]*/stat; do
-		read -r line 2>/dev/null <"$stat" || continue
-		# Behind the name: state, parent, group, session
-		# shellcheck disable=SC2086
-		set -- ${line##*) }
-		[ "$4" = "$sid" ] && kill -9 "${line%% *}" 2>/dev/null && found=0
-	done
-	return "$found"
+	# Behind the name: state, parent, group, session.  (The shell reads byte by byte.)
+	# shellcheck disable=SC2046
+	kill -9 $(cat /proc/[0-9]*/stat 2>/dev/null | awk -v sid="$1" \
+		'{ pid = $1; sub(/.*\) /, ""); if ($4 == sid) print pid }') 2>/dev/null
 }
 
 # column PROGRAM ROUTE - run it; what a test that ran out of time has left behind must
@@ -42,8 +37,9 @@ column()
 	# shellcheck disable=SC2016 # that shell is to expand it
 	KPMU_ROUTE=$2 setsid sh -c 'echo $$ >/tmp/session; exec "$0"' "/tests/$1" \
 		>"/tmp/$2.tap" 2>&1
-	echo $? >"/tmp/$2.status"
-	if kill_session "$(cat /tmp/session)"; then sleep 1; fi
+	status=$?
+	echo $status >"/tmp/$2.status"
+	if [ $status != 0 ] && kill_session "$(cat /tmp/session)"; then sleep 1; fi
 	rmdir /sys/fs/cgroup/kpmu-* 2>/dev/null
 	results "/tmp/$2.tap" >"/tmp/$2.res"
 }
