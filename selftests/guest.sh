@@ -76,7 +76,8 @@ for prog; do
 	began=$(cut -d. -f1 /proc/uptime)
 	column "$prog" kpmu
 	case $slow$prog in
-	1*|kpmu_*|stress_*) : >/tmp/native.res; : >/tmp/native.tap ;;	# has no other column
+	1*|kpmu_*|security_*|stress_*)	# has no other column
+		: >/tmp/native.res; : >/tmp/native.tap ;;
 	*) native "$prog" ;;
 	esac
 	echo "@@@ $prog $(($(cut -d. -f1 /proc/uptime) - began)) s"
