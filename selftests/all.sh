@@ -43,6 +43,7 @@ rm -f "$KPMU_TOP"/build/log/*.tap
 if [ $host = 1 ]; then
 	stage layers selftests/layers.sh
 	stage check selftests/check.sh
+	stage harness selftests/harness.sh
 	stage unit make -s -C selftests unit
 	stage qemu make -s -C qemu test
 fi

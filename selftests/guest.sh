@@ -4,22 +4,20 @@
 # guest.sh PROGRAM... - run test programs in the guest, each on kpmu and on the
 # kernel's own perf: two columns.
 #
-# A test that fails natively must be listed in native-differs with the reason,
-# else the two columns disagree and that is a failure.  The native column may try three
-# times: a busy host can upset its timing, and it is not what is tested here.  Ours has
-# one try.  On the debug kernel, which is slow, there is no second column: what it looks
-# for is in our code.  Lines printed:
+# What a run of a program proves is verdict.awk's business; a program that was killed
+# or has fewer results than it planned has failed.  The columns are compared by
+# compare.awk: a test that fails natively must be listed in native-differs for this
+# kernel and with what fails, else the two columns disagree and that is a failure; and so
+# is an entry there whose test does not fail.  The native column may try three times: a
+# busy host can upset its timing, and it is not what is tested here.  Ours has one try.
+# On the debug kernel, which is slow, there is no second column: what it looks for is in
+# our code.  Lines printed:
 #	@@ prog.test kpmu-result native-result
+#
+# selftests/harness.sh runs it on the host, with programs and folders of its own.
 
+tests=${KPMU_TESTS:-/tests} tmp=${KPMU_TMP:-/tmp}
 pass=0 fail=0 skip=0
-
-# results FILE - "test result" lines of a TAP file
-results()
-{
-	sed -n -e 's/^ok [0-9]* \([^ ]*\) # SKIP.*/\1 skip/p' \
-	       -e 's/^ok [0-9]* \([^ ]*\)$/\1 pass/p' \
-	       -e 's/^not ok [0-9]* \([^ ]*\)$/\1 FAIL/p' "$1"
-}
 
 # kill_session SID - all its processes; true if there were any
 kill_session()
@@ -30,80 +28,75 @@ kill_session()
 		'{ pid = $1; sub(/.*\) /, ""); if ($4 == sid) print pid }') 2>/dev/null
 }
 
-# column PROGRAM ROUTE - run it; what a test that ran out of time has left behind must
-# not hold the counters, or no other test would get them
+# column PROGRAM ROUTE - run it; results to ROUTE.res.  What a test that ran out of time
+# has left behind must not hold the counters, or no other test would get them.
 column()
 {
 	# shellcheck disable=SC2016 # that shell is to expand it
-	KPMU_ROUTE=$2 setsid sh -c 'echo $$ >/tmp/session; exec "$0"' "/tests/$1" \
-		>"/tmp/$2.tap" 2>&1
+	KPMU_ROUTE=$2 KPMU_SESSION=$tmp/session setsid \
+		sh -c 'echo $$ >"$KPMU_SESSION"; exec "$0"' "$tests/$1" \
+		>"$tmp/$2.tap" 2>&1 </dev/null
 	status=$?
-	echo $status >"/tmp/$2.status"
-	if [ $status != 0 ] && kill_session "$(cat /tmp/session)"; then sleep 1; fi
+	if [ $status != 0 ] && kill_session "$(cat "$tmp/session")"; then sleep 1; fi
 	rmdir /sys/fs/cgroup/kpmu-* 2>/dev/null
-	results "/tmp/$2.tap" >"/tmp/$2.res"
+	awk -f "$tests/verdict.awk" -v status=$status "$tmp/$2.tap" >"$tmp/$2.res"
 }
 
-# unlisted PROGRAM - its tests that failed natively, which nobody said they would
-unlisted()
+# compare PROGRAM [NATIVE.res...] - both columns, to compared
+compare()
 {
-	while read -r test res; do
-		[ "$res" != FAIL ] || grep -q "^$1\.$test\b" /tests/native-differs ||
-			echo "$test"
-	done </tmp/native.res
+	prog=$1
+	shift
+	awk -f "$tests/compare.awk" -v prog="$prog" -v kernel="$kernel" \
+		-v model="${KPMU_MODEL:-}" -v strict="${KPMU_EXACT:-1}" \
+		"$tests/native-differs" "$tmp/kpmu.res" "$@" >"$tmp/compared"
 }
 
 # native PROGRAM - its native column: the best of up to three
 native()
 {
 	column "$1" native
+	mv "$tmp/native.res" "$tmp/native1.res"
+	compare "$1" "$tmp/native1.res"
+	tries="$tmp/native1.res"
 	for try in 2 3; do
-		failed=$(unlisted "$1" | tr '\n' ' ')
+		failed=$(sed -n 's/^@@ \(.*\) [^ ]* FAIL$/\1/p' "$tmp/compared" | tr '\n' ' ')
 		[ -n "$failed" ] || return
-		echo "# native $1, try $try for $failed"
-		mv /tmp/native.res /tmp/native.old
+		echo "# native try $try for $failed"
+		grep -B8 '^not ok' "$tmp/native.tap" | sed 's/^/# native: /'
 		column "$1" native
-		cat /tmp/native.old >>/tmp/native.res
-		sort -k1,1 -k2,2r /tmp/native.res | awk '!seen[$1]++' >/tmp/native.best
-		mv /tmp/native.best /tmp/native.res
+		mv "$tmp/native.res" "$tmp/native$try.res"
+		tries="$tries $tmp/native$try.res"
+		# shellcheck disable=SC2086
+		compare "$1" $tries
 	done
 }
 
 slow=
-[ ! -e /sys/kernel/debug/kmemleak ] || slow=1
+[ "${KPMU_SLOW:-1}" = 1 ] || slow=1
+kernel=${KPMU_KERNEL:-$(uname -r | sed 's/^\([0-9]*\.[0-9]*\).*/\1/')}
 
 for prog; do
 	began=$(cut -d. -f1 /proc/uptime)
 	column "$prog" kpmu
 	case $slow$prog in
-	1*|kpmu_*|security_*|stress_*)	# has no other column
-		: >/tmp/native.res; : >/tmp/native.tap ;;
+	1*|kpmu_*|security_*|stress_*) compare "$prog" ;;	# has no other column
 	*) native "$prog" ;;
 	esac
 	echo "@@@ $prog $(($(cut -d. -f1 /proc/uptime) - began)) s"
-	cat /tmp/kpmu.tap
-	case $(cat /tmp/kpmu.status) in
-	0|4) ;;
-	*) [ -s /tmp/kpmu.res ] || { echo "@@ $prog.all FAIL -"; fail=$((fail + 1)); } ;;
-	esac
-	while read -r test res; do
-		native=$(sed -n "s/^$test //p" /tmp/native.res)
-		if [ "$native" = FAIL ]; then
-			native=differs
-			if ! grep -q "^$prog\.$test\b" /tests/native-differs; then
-				native=FAIL
-				echo "# native $prog.$test:"
-				grep -B8 "^not ok [0-9]* $test\$" /tmp/native.tap
-			fi
-		fi
-		echo "@@ $prog.$test $res ${native:--}"
-		case $res in
+	cat "$tmp/kpmu.tap"
+	# Why the run as a whole has failed
+	sed -n 's/^all	FAIL	/# '"$prog"': /p' "$tmp/kpmu.res"
+	cat "$tmp/compared"
+	while read -r mark _ ours theirs; do
+		[ "$mark" = @@ ] || continue
+		case $ours in
 		pass) pass=$((pass + 1)) ;;
 		skip) skip=$((skip + 1)) ;;
 		*) fail=$((fail + 1)) ;;
 		esac
-		[ "$native" != FAIL ] || fail=$((fail + 1))
-	done </tmp/kpmu.res
+		case $theirs in FAIL|STALE) fail=$((fail + 1)) ;; esac
+	done <"$tmp/compared"
 done
 echo "@@sum $pass $fail $skip"
 [ $fail -eq 0 ]

@@ -133,21 +133,49 @@ static inline int __run_test(struct __test *t, int n)
 	return code;
 }
 
-/* Arguments: names of the tests to run, all without any */
+static inline int __wanted(const struct __test *t, int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc; i++)
+		if (!strcmp(argv[i], t->name))
+			return 1;
+	return argc < 2;
+}
+
+/*
+ * The plan, and by name what has failed if it has no result.  More tests are
+ * planned than run if one was asked for that does not exist.
+ */
+static inline void __plan(int argc, char **argv)
+{
+	struct __test *t;
+	int total = 0;
+
+	for (t = __tests; t; t = t->next)
+		total++;
+	printf("TAP version 13\n1..%d\n# tests:", argc > 1 ? argc - 1 : total);
+	for (t = __tests; t; t = t->next)
+		if (__wanted(t, argc, argv))
+			printf(" %s", t->name);
+	printf("\n");
+}
+
+/* Arguments: names of the tests to run, all without any; -l: list them */
 static inline int test_harness_run(int argc, char **argv)
 {
-	int n = 0, total = 0, failed = 0, skipped = 0, i, want, code;
+	int n = 0, failed = 0, skipped = 0, code;
 	struct __test *t;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (t = __tests; t; t = t->next)
-		total++;
-	printf("TAP version 13\n1..%d\n", argc > 1 ? argc - 1 : total);
+	if (argc == 2 && !strcmp(argv[1], "-l")) {
+		for (t = __tests; t; t = t->next)
+			printf("%s\n", t->name);
+		return KSFT_PASS;
+	}
+	__plan(argc, argv);
 	for (t = __tests; t; t = t->next) {
-		want = argc < 2;
-		for (i = 1; i < argc; i++)
-			want |= !strcmp(argv[i], t->name);
-		if (!want)
+		if (!__wanted(t, argc, argv))
 			continue;
 		code = __run_test(t, ++n);
 		failed += code != KSFT_PASS && code != KSFT_SKIP;
@@ -155,7 +183,7 @@ static inline int test_harness_run(int argc, char **argv)
 	}
 	printf("# %d passed, %d failed, %d skipped\n", n - failed - skipped,
 	       failed, skipped);
-	if (failed)
+	if (failed || !n)
 		return KSFT_FAIL;
 	return skipped == n ? KSFT_SKIP : KSFT_PASS;
 }

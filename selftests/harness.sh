@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# harness.sh - tests of the selftests' own judgement, on the host: guest.sh runs programs
+# that are killed, stop short or contradict themselves, and must not count them as passed;
+# and each entry of native-differs names a test that exists.  Prints TAP.
+
+# The fake programs expand what is in them
+# shellcheck disable=SC2016
+# shellcheck source=qemu/lib.sh
+. "$(dirname "$0")/../qemu/lib.sh"
+
+here=$KPMU_TOP/selftests
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/tests" "$work/tmp"
+cp "$here"/*.awk "$work/tests/"
+passed=0 failed=0
+
+# program NAME [COMMAND...] - a program of three tests, a b and c, which does this
+program()
+{
+	local name=$1
+	shift
+	{
+		echo '#!/bin/sh'
+		echo 'ok() { n=$((n + 1)); echo "ok $n $1$2"; }'
+		echo 'bad() { n=$((n + 1)); echo "not ok $n $1"; }'
+		echo 'why() { echo "# /x/$1.c:12: $2"; }'
+		echo 'native() { [ "$KPMU_ROUTE" = native ]; }'
+		echo 'n=0; echo 1..3; echo "# tests: a b c"'
+		printf '%s\n' "$@"
+	} >"$work/tests/$name"
+	chmod +x "$work/tests/$name"
+}
+
+# judged NAME LINE... - after a run of program NAME these and no other lines of verdict
+judged()
+{
+	local name=$1 rc=0 sum want
+	shift
+	touch "$work/tests/native-differs"
+	KPMU_TESTS=$work/tests KPMU_TMP=$work/tmp KPMU_MODEL=skylake KPMU_KERNEL=6.12 \
+		KPMU_SLOW=1 KPMU_EXACT=1 \
+		sh "$here/guest.sh" "$name" >"$work/out" 2>&1 || rc=$?
+	want=0
+	printf '%s\n' "$@" | grep -qE 'FAIL|STALE' && want=1
+	sum=$(printf '%s\n' "$@" | awk '{
+			p += $2 == "pass"; s += $2 == "skip"
+			f += ($2 == "FAIL") + ($3 ~ /^(FAIL|STALE)$/)
+		} END { print p + 0, f + 0, s + 0 }')
+	{
+		printf "@@ $name.%s\n" "$@"
+		echo "@@sum $sum"
+	} >"$work/want"
+	if grep '^@@' "$work/out" | grep -v '^@@@' | diff "$work/want" - >"$work/diff" &&
+	   [ $rc = $want ]; then
+		verdict 1 "$name"
+	else
+		sed 's/^/# /' "$work/diff"
+		verdict 0 "$name (status $rc, expected $want)"
+	fi
+}
+
+verdict()
+{
+	if [ "$1" = 1 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+	[ "$1" = 1 ] && echo "ok $((passed + failed)) $2" || echo "not ok $((passed + failed)) $2"
+}
+
+program complete 'ok a; ok b " # SKIP"; ok c'
+judged complete 'a pass pass' 'b skip skip' 'c pass pass'
+
+program all_skipped 'for t in a b c; do ok $t " # SKIP"; done; exit 4'
+judged all_skipped 'a skip skip' 'b skip skip' 'c skip skip'
+
+program kpmu_killed 'ok a; kill -9 $$'
+judged kpmu_killed 'a pass -' 'b FAIL -' 'c FAIL -' 'all FAIL -'
+
+program kpmu_killed_at_the_end 'ok a; ok b; ok c; kill -11 $$'
+judged kpmu_killed_at_the_end 'a pass -' 'b pass -' 'c pass -' 'all FAIL -'
+
+program kpmu_short 'ok a; ok b'
+judged kpmu_short 'a pass -' 'b pass -' 'c FAIL -' 'all FAIL -'
+
+program kpmu_twice 'ok a; ok b; ok c; ok c'
+judged kpmu_twice 'a pass -' 'b pass -' 'c pass -' 'all FAIL -'
+
+program kpmu_status 'ok a; ok b; ok c; exit 1'
+judged kpmu_status 'a pass -' 'b pass -' 'c pass -' 'all FAIL -'
+
+program kpmu_no_status 'ok a; bad b; ok c; exit 0'
+judged kpmu_no_status 'a pass -' 'b FAIL -' 'c pass -' 'all FAIL -'
+
+program kpmu_skip_status 'ok a; ok b; ok c; exit 4'
+judged kpmu_skip_status 'a pass -' 'b pass -' 'c pass -' 'all FAIL -'
+
+# What prints nothing at all, as what does not exist
+printf '#!/bin/sh\nexit 0\n' >"$work/tests/kpmu_silent"
+chmod +x "$work/tests/kpmu_silent"
+judged kpmu_silent 'all FAIL -'
+judged kpmu_missing 'all FAIL -'
+
+program native_killed 'ok a; native && kill -9 $$; ok b; ok c'
+judged native_killed 'a pass pass' 'b pass FAIL' 'c pass FAIL' 'all pass FAIL'
+
+program native_fails 'ok a; native && why b x && bad b && ok c && exit 1; ok b; ok c'
+judged native_fails 'a pass pass' 'b pass FAIL' 'c pass pass'
+
+# The second try is better
+program native_upset "ok a; native && [ ! -e $work/second ] && touch $work/second && {
+	bad b; ok c; exit 1; }; ok b; ok c"
+judged native_upset 'a pass pass' 'b pass pass' 'c pass pass'
+
+# entry KERNELS PATTERN - what native-differs says of test b of program differs
+entry() { printf 'differs.b\t%s\t%s\tfor some reason\n' "$1" "$2" >"$work/tests/native-differs"; }
+differs()
+{
+	entry "$1" "$2"
+	judged differs 'a pass pass' "b pass $3" 'c pass pass'
+}
+
+program differs 'ok a; native && why b "expected x == 1, got 2" && why b "expected y == 1, got 3" &&
+	bad b && ok c && exit 1; ok b; ok c'
+differs '*' 'expected [xy] == 1' differs
+differs '6.1,6.12' 'expected' differs
+differs '6.12/skylake,spr' 'expected' differs
+differs '6.12/*?' 'expected' differs
+differs '6.1,7.2' 'expected' FAIL		# of other kernels
+differs '6.12/icelake' 'expected' FAIL		# of another processor
+differs '*' 'expected x == 1' FAIL		# not the only cause
+differs '*' 'got 4' FAIL			# not the cause
+
+program differs 'ok a; ok b; ok c'
+differs '*' 'expected' STALE
+differs '6.12' 'expected' STALE
+differs '6.12?' 'expected' pass			# it does not always
+differs '6.1' 'expected' pass
+differs '*/icelake' 'expected' pass
+program differs 'ok a; ok b; native && kill -9 $$; ok c'
+entry '*' 'expected'
+judged differs 'a pass pass' 'b pass STALE' 'c pass FAIL' 'all pass FAIL'
+rm "$work/tests/native-differs"
+
+echo "1..$((passed + failed))"
+echo "harness: $passed passed, $failed failed"
+[ $failed = 0 ]
