@@ -221,7 +221,7 @@ static noinline void leave_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
 {
 	struct kpmu_event *leader = e->leader;
 
-	/* Its counter must still be found by walking the group */
+	/* Before the event gets another leader: its counter is found by that */
 	kpmu_plan_remove(live, leader);
 	list_del_init(&e->node);
 	leader->group.nr--;

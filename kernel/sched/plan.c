@@ -410,21 +410,34 @@ void kpmu_ctx_unplace(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	drop(ctx->placed, &ctx->nr_placed, leader);
 }
 
-static u32 counters_of(struct kpmu_event *leader)
+/*
+ * The counters that a plan holds for a group.  They follow from the plan: what is
+ * inserted has no counter before the commit, and hw.idx may name the counter
+ * of an earlier plan.  A plan has each event once, so a match with hw.idx ends the search
+ * for a group of one.
+ */
+static u32 counters_of(const struct kpmu_slots *slots, struct kpmu_event *leader)
 {
-	u32 mask = leader->hw.idx >= 0 ? 1u << leader->hw.idx : 0;
-	struct kpmu_event *e;
+	int i = leader->hw.idx;
+	u32 m, mask = 0;
 
-	kpmu_for_each_member(e, leader)
-		if (e->hw.idx >= 0)
-			mask |= 1u << e->hw.idx;
+	if (list_empty(&leader->group.members) && i >= 0 &&
+	    slots->mask & 1u << i && slots->hw[i] == &leader->hw)
+		return 1u << i;
+	for (m = slots->mask; m; m &= m - 1) {
+		i = __ffs(m);
+		if (container_of(slots->hw[i], struct kpmu_event, hw)->leader ==
+		    leader)
+			mask |= 1u << i;
+	}
 	return mask;
 }
 
 /**
  * kpmu_plan_remove() - a placed group goes
  * @kc: from kpmu_plan_live(), or NULL
- * @leader: the group, out of its queue now; the states of its events as they were
+ * @leader: the group, out of its queue now; all events that the plan may have of it
+ *	still have it as their leader
  *
  * Context: the context's owner, IRQs off; a kpmu_resched() must follow.
  */
@@ -436,7 +449,7 @@ void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_event *leader)
 	if (!kc || !leader->group.placed || leader->group.free)
 		return;
 	plan = kc->applied;
-	plan->slots.mask &= ~counters_of(leader);
+	plan->slots.mask &= ~counters_of(&plan->slots, leader);
 	plan->slots.alt &= plan->slots.mask;
 	drop(plan->groups, &plan->nr, leader);
 	drop(ctx->placed, &ctx->nr_placed, leader);

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One exec both starts events of a group (enable_on_exec) and removes others
+ * (remove_on_exec).  What starts counts exactly, what is removed counts nothing
+ * more and holds no counter: it is closed while the rest goes on.
+ */
+#define _GNU_SOURCE
+#include <sched.h>
+
+#include "clone.h"
+#include "event.h"
+#include "harness.h"
+#include "task.h"
+
+#define N	10000000
+#define TINY	"/tmp/kpmu-tiny"
+#define ROUNDS	3
+#define SPRAY	16
+
+#define EXACT(got, want) do {						\
+	uint64_t __g = got, __w = want;					\
+									\
+	EXPECT_GE(__g + SLACK(__w), __w);				\
+	EXPECT_LE(__g, __w + SLACK(__w));				\
+} while (0)
+
+/* Off until exec, or on until exec */
+static struct perf_event_attr starts(uint64_t config, bool inherit)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, config);
+
+	a.enable_on_exec = 1;
+	a.inherit = inherit;
+	a.read_format = FORMAT_TIMES;
+	return a;
+}
+
+static struct perf_event_attr ends(uint64_t config, bool inherit)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, config);
+
+	a.disabled = 0;
+	a.remove_on_exec = 1;
+	a.inherit = inherit;
+	a.read_format = FORMAT_TIMES;
+	return a;
+}
+
+/* Its memory goes to others while the program runs */
+static void close_and_reuse(int fd, int *spray)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_BRANCH_INSTRUCTIONS);
+	int i;
+
+	close(fd);
+	a.disabled = 0;
+	for (i = 0; i < SPRAY; i++)
+		spray[i] = ev_must(&a, 0, -1, -1, 0);
+}
+
+static void close_all(int *spray)
+{
+	int i;
+
+	for (i = 0; i < SPRAY; i++)
+		close(spray[i]);
+}
+
+/* Until the executed program counts; false if that takes too long */
+static bool counts(int fd)
+{
+	uint64_t end = now_ns() + patience();
+
+	while (!ev_count(fd)) {
+		if (now_ns() > end)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+static void reap(struct worker *w)
+{
+	waitpid(w->pid, NULL, 0);
+	close(w->to);
+	close(w->from);
+}
+
+/* The leader starts; a member that was on under a leader that was off goes */
+TEST(member_goes_as_leader_starts)
+{
+	int round, leader, member, other, spray[SPRAY];
+	struct perf_event_attr a, b, c;
+	struct worker w;
+
+	a = starts(PERF_COUNT_HW_INSTRUCTIONS, false);
+	b = ends(PERF_COUNT_HW_BRANCH_INSTRUCTIONS, false);
+	c = ends(PERF_COUNT_HW_BRANCH_INSTRUCTIONS, false);
+	c.remove_on_exec = 0;
+	tiny_install(TINY, N, 0755);
+	for (round = 0; round < ROUNDS; round++) {
+		worker_start(&w);
+		leader = ev_must(&a, w.pid, -1, -1, 0);
+		member = ev_must(&b, w.pid, -1, leader, 0);
+		other = ev_must(&c, w.pid, -1, leader, 0);
+		worker_exec_only(&w, TINY);
+		ASSERT_TRUE(counts(leader));
+		EXPECT_EQ(ev_count(member), 0);
+		EXPECT_EQ(ev_times(member).running, 0);
+		close_and_reuse(member, spray);
+		reap(&w);
+		EXACT(ev_count(leader), TINY_INSNS(N));
+		EXACT(ev_count(other), TINY_BRANCHES(N));
+		EXPECT_TRUE(always_ran(leader));
+		EXPECT_TRUE(always_ran(other));
+		close_all(spray);
+		close(other);
+		close(leader);
+	}
+}
+
+/* The leader goes; a member that was off starts, and goes on alone */
+TEST(leader_goes_as_member_starts)
+{
+	int round, leader, member, spray[SPRAY];
+	struct perf_event_attr a, b;
+	struct worker w;
+	uint64_t v;
+
+	a = ends(PERF_COUNT_HW_BRANCH_INSTRUCTIONS, false);
+	b = starts(PERF_COUNT_HW_INSTRUCTIONS, false);
+	tiny_install(TINY, N, 0755);
+	for (round = 0; round < ROUNDS; round++) {
+		worker_start(&w);
+		leader = ev_must(&a, w.pid, -1, -1, 0);
+		member = ev_must(&b, w.pid, -1, leader, 0);
+		v = ev_count(leader);
+		worker_exec_only(&w, TINY);
+		ASSERT_TRUE(counts(member));
+		/* A few branches up to the exec, and none of TINY's */
+		EXPECT_LT(ev_count(leader), v + 5000);
+		close_and_reuse(leader, spray);
+		reap(&w);
+		EXACT(ev_count(member), TINY_INSNS(N));
+		EXPECT_TRUE(always_ran(member));
+		close_all(spray);
+		close(member);
+	}
+}
+
+/* Copies are removed, and freed, within the exec itself */
+TEST(copies_of_members)
+{
+	int round, leader, member;
+	struct perf_event_attr a, b;
+	struct worker top, kid;
+
+	a = starts(PERF_COUNT_HW_INSTRUCTIONS, true);
+	b = ends(PERF_COUNT_HW_BRANCH_INSTRUCTIONS, true);
+	tiny_install(TINY, N, 0755);
+	for (round = 0; round < ROUNDS; round++) {
+		worker_start(&top);
+		leader = ev_must(&a, top.pid, -1, -1, 0);
+		member = ev_must(&b, top.pid, -1, leader, 0);
+		worker_fork(&top, &kid);
+		worker_exec(&kid, TINY);
+		EXACT(ev_count(leader), TINY_INSNS(N));
+		EXPECT_EQ(ev_count(member), 0);
+		EXPECT_EQ(ev_times(member).running, 0);
+		worker_reap(&top);
+		worker_stop(&top);
+		EXACT(ev_count(leader), TINY_INSNS(N));
+		EXPECT_EQ(ev_count(member), 0);
+		close(member);
+		close(leader);
+	}
+}
+
+TEST(copies_of_leaders)
+{
+	int round, leader, member;
+	struct perf_event_attr a, b;
+	struct worker top, kid;
+	uint64_t v;
+
+	a = ends(PERF_COUNT_HW_BRANCH_INSTRUCTIONS, true);
+	b = starts(PERF_COUNT_HW_INSTRUCTIONS, true);
+	tiny_install(TINY, N, 0755);
+	for (round = 0; round < ROUNDS; round++) {
+		worker_start(&top);
+		leader = ev_must(&a, top.pid, -1, -1, 0);
+		member = ev_must(&b, top.pid, -1, leader, 0);
+		worker_fork(&top, &kid);
+		v = ev_count(leader);
+		worker_exec(&kid, TINY);
+		EXPECT_LT(ev_count(leader), v + 5000);
+		EXACT(ev_count(member), TINY_INSNS(N));
+		worker_reap(&top);
+		worker_stop(&top);
+		EXACT(ev_count(member), TINY_INSNS(N));
+		close(member);
+		close(leader);
+	}
+}
+
+TEST_HARNESS_MAIN
