@@ -181,7 +181,7 @@ struct kpmu_source {
 	int (*modify)(struct kpmu_hw *hw, const struct kpmu_attr *attr);
 	int (*set_bpf)(struct kpmu_hw *hw, int fd);
 	int (*query_bpf)(struct kpmu_hw *hw, void __user *query);
-	u32 (*user_view)(const struct kpmu_hw *hw, u16 *width, s64 *offset);
+	u32 (*user_view)(struct kpmu_hw *hw, u16 *width, s64 *offset);
 	u32 (*trace)(struct kpmu_hw *hw, const struct kpmu_hit *hit, void *to);
 };
 

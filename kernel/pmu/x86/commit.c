@@ -124,6 +124,38 @@ void x86_set_period(struct kpmu_hw *hw, u64 period)
 	enable(c, c->slots.mask);
 }
 
+/* Set the counter, standing still, of an event that only counts to a place of its own */
+static void move(struct x86_cpu *c, struct kpmu_hw *hw, int idx)
+{
+	u64 from, to;
+
+	fold(hw, idx);
+	from = local64_read(&hw->prev);
+	to = x86_far(hw);
+	/* As in x86_set_period() */
+	WRITE_ONCE(c->slots.hw[idx], NULL);
+	local64_set(&hw->prev, to);
+	x86_counter_write(idx, to);
+	if (hw->page)
+		x86_user_jump(hw, from, to);
+	WRITE_ONCE(c->slots.hw[idx], hw);
+}
+
+/**
+ * x86_counter_move() - set the counter of an event that only counts to x86_far()
+ * @hw: the event, on a counter of this CPU
+ *
+ * Context: IRQs off, the context's owner.
+ */
+void x86_counter_move(struct kpmu_hw *hw)
+{
+	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+
+	enable(c, c->on & ~(1u << hw->idx));
+	move(c, hw, hw->idx);
+	enable(c, c->slots.mask);
+}
+
 /* See source.h */
 void kpmu_counters_halt(const struct kpmu_hw *hw)
 {
@@ -212,7 +244,7 @@ static void start(struct x86_cpu *c, struct kpmu_hw *hw, int idx, u64 sel,
 	} else {
 		/* Keep the sign bit set: users sign-extend, the wrap is our alarm */
 		raw = x86_counter_read(idx);
-		if (unlikely(!(raw & 1ULL << (x86_pmu.width - 1)))) {
+		if (unlikely(!(raw & x86_pmu.sign))) {
 			raw = x86_pmu.start;
 			x86_counter_write(idx, raw);
 		}

@@ -18,6 +18,25 @@ static __always_inline void x86_counter_write(int idx, u64 val)
 }
 
 /**
+ * x86_far() - where to set the counter of an event that only counts
+ * @hw: the event, its count up to date
+ *
+ * As far from its wrap as it may be, but so that the user page's offset, which is
+ * the count less the counter's value, has no more bits than a counter, sign
+ * included.  A count that is itself larger than that has no such place.
+ *
+ * Context: IRQs off, or the PMI.
+ */
+static __always_inline u64 x86_far(const struct kpmu_hw *hw)
+{
+	u64 room = x86_pmu.sign - 1 - local64_read(&hw->count);
+
+	if (likely(room > x86_pmu.farthest || !room))
+		return x86_pmu.start;
+	return -room & x86_pmu.value;
+}
+
+/**
  * x86_aim() - let a counter overflow where the event's next overflow is due
  * @hw: the event, its count up to date
  * @idx: its counter, standing still

@@ -87,6 +87,21 @@ static void detect_fixed(int version, u32 ecx, u32 edx)
 	x86_pmu.fixed = fixed << X86_FIXED;
 }
 
+/*
+ * A general counter may take 32 bits only, sign-extended.  And half of the negative
+ * values are left alone: the user page's offset is the count less the counter's
+ * value, and programs sign-extend it as they do the value.
+ */
+static void detect_span(void)
+{
+	u64 span = x86_pmu.sign / 2;
+
+	if (!x86_pmu.full_width)
+		span = min_t(u64, span, BIT_ULL(31));
+	x86_pmu.start = -span & x86_pmu.value;
+	x86_pmu.farthest = x86_pmu.value - x86_pmu.start;
+}
+
 static void detect_extra(void)
 {
 	const struct x86_extra_reg *e = x86_pmu.model->extra;
@@ -143,10 +158,8 @@ int __init x86_detect(void)
 		kpmu_rdmsr_safe(MSR_IA32_PERF_CAPABILITIES, &caps);
 	x86_pmu.full_width = caps & CAP_FULL_WIDTH_WRITE;
 	x86_pmu.freeze_smi = caps & CAP_SMM_FREEZE;
-	/* General counters may take 32 bits only, sign-extended */
-	x86_pmu.start = x86_pmu.full_width ? 1ULL << (x86_pmu.width - 1) :
-			(u64)(s64)(s32)0x80000000 & x86_pmu.value;
-	x86_pmu.farthest = x86_pmu.value - x86_pmu.start;
+	x86_pmu.sign = BIT_ULL(x86_pmu.width - 1);
+	detect_span();
 	x86_pmu.anythread = (eax & 0xff) >= 3 && !(edx & BIT(15));
 	x86_pmu.model = find_model();
 	x86_pmu.version = eax & 0xff;

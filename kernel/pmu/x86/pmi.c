@@ -70,7 +70,7 @@ static __always_inline void wrapped(struct x86_cpu *c, int idx)
 		sampled(c, hw);
 		to = x86_aim(hw, idx);
 	} else {
-		to = x86_pmu.start;
+		to = x86_far(hw);
 		local64_set(&hw->prev, to);
 		x86_counter_write(idx, to);
 	}
@@ -86,7 +86,7 @@ static u32 overflowed_v1(struct x86_cpu *c)
 	for (m = c->slots.mask; m; m &= m - 1) {
 		int i = __ffs(m);
 
-		if (!(x86_counter_read(i) & 1ULL << (x86_pmu.width - 1)))
+		if (!(x86_counter_read(i) & x86_pmu.sign))
 			found |= 1u << i;
 	}
 	return found;

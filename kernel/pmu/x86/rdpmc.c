@@ -25,18 +25,33 @@ static s64 sign_extend(u64 raw)
 	return (s64)(raw << shift) >> shift;
 }
 
+static s64 offset_of(const struct kpmu_hw *hw)
+{
+	return local64_read(&hw->count) - sign_extend(local64_read(&hw->prev));
+}
+
 /**
  * x86_user_view() - how user space reads an event's counter
- * @hw: the event
+ * @hw: the event, on a counter of this CPU
  * @width: set to the bits of a counter
  * @offset: set to what is to be added to the counter's sign-extended value
  *
  * A fold changes none of it, for it moves count and prev alike.
+ *
+ * Programs sign-extend the offset too.  Where a free-running counter stands so low, and
+ * the count is so high, that it would not survive that, the counter is moved.
+ *
+ * Context: IRQs off, the context's owner.
  */
-u32 x86_user_view(const struct kpmu_hw *hw, u16 *width, s64 *offset)
+u32 x86_user_view(struct kpmu_hw *hw, u16 *width, s64 *offset)
 {
 	*width = x86_pmu.width;
-	*offset = local64_read(&hw->count) - sign_extend(local64_read(&hw->prev));
+	*offset = offset_of(hw);
+	if (unlikely(*offset != sign_extend(*offset)) && !hw->period &&
+	    local64_read(&hw->count) < x86_pmu.sign - 2) {
+		x86_counter_move(hw);
+		*offset = offset_of(hw);
+	}
 	return x86_rdpmc_index(hw->idx) + 1;
 }
 

@@ -108,8 +108,8 @@ extern const struct x86_model x86_generic;
  * @status: their bits in GLOBAL_STATUS
  * @width: of a counter in bits
  * @value: mask of a counter's value
- * @start: what an idle counter is set to: the farthest from its overflow
- *	that the hardware lets us write
+ * @sign: the sign bit of a counter's value
+ * @start: what an idle counter is set to: as far from its overflow as it may be
  * @farthest: how many events at most a counter can be set before its overflow
  * @full_width: counters can be written in their whole width
  * @anythread: PERFEVTSEL.ANY may be set
@@ -128,6 +128,7 @@ struct x86_pmu {
 	int width;
 	u64 status;
 	u64 value;
+	u64 sign;
 	u64 start;
 	u64 farthest;
 	bool full_width;
@@ -190,10 +191,11 @@ bool x86_describe(struct kpmu_pmu *pmu);
 int x86_start(void);
 void x86_end(void);
 u64 x86_read(struct kpmu_hw *hw);
-u32 x86_user_view(const struct kpmu_hw *hw, u16 *width, s64 *offset);
+u32 x86_user_view(struct kpmu_hw *hw, u16 *width, s64 *offset);
 void x86_user_jump(struct kpmu_hw *hw, u64 from, u64 to);
 void x86_rdpmc_exit(void);
 void x86_smi_exit(void);
+void x86_counter_move(struct kpmu_hw *hw);
 void x86_cpu_setup(struct x86_cpu *c);
 void x86_cpu_clear(struct x86_cpu *c);
 void x86_go_on_now(struct x86_cpu *c);

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * PAPI sign-extends the user page's offset to pmc_width bits, as it does the counter's
+ * value; the manual adds the offset as it is.  Both have to give what read(2) does,
+ * whatever was on the counter before, as long as the count has fewer bits than the
+ * counter.
+ */
+#define _GNU_SOURCE
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <linux/kpmu-read.h>
+
+#include "event.h"
+#include "harness.h"
+
+#define PAGE	4096
+
+struct both {
+	uint64_t manual, papi;
+	uint32_t index;
+	int width;
+};
+
+static struct perf_event_mmap_page *map(int fd)
+{
+	void *p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED) {
+		printf("# mmap: %s\n", strerror(errno));
+		exit(KSFT_FAIL);
+	}
+	return p;
+}
+
+static struct both take(const struct perf_event_mmap_page *p)
+{
+	struct both b = { 0 };
+	int64_t offset, pmc = 0;
+	uint32_t seq;
+	int shift;
+
+	do {
+		seq = __kpmu_load(p->lock);
+		__kpmu_barrier();
+		b.index = __kpmu_load(p->index);
+		offset = __kpmu_load(p->offset);
+		b.width = b.index ? p->pmc_width : 64;
+		shift = 64 - b.width;
+		if (b.index)
+			pmc = (int64_t)(__kpmu_rdpmc(b.index - 1) << shift) >> shift;
+		__kpmu_barrier();
+	} while (seq & 1 || __kpmu_load(p->lock) != seq);
+	b.manual = offset + pmc;
+	b.papi = ((int64_t)((uint64_t)offset << shift) >> shift) + pmc;
+	return b;
+}
+
+/* One reading by both formulas between two by read(2) */
+static bool right(int fd, const struct perf_event_mmap_page *p)
+{
+	uint64_t before = ev_count(fd), after, wrong;
+	struct both b = take(p);
+
+	after = ev_count(fd);
+	wrong = b.manual - b.papi;
+	/* Of a count that large PAPI has the lower bits */
+	if (b.width < 64 && after >> (b.width - 1))
+		wrong <<= 64 - b.width;
+	if (b.index && before <= b.manual && b.manual <= after && !wrong)
+		return true;
+	printf("# index %u width %d: read %llu, manual %lld, PAPI %lld, read %llu\n",
+	       b.index, b.width, (long long)before, (long long)b.manual,
+	       (long long)b.papi, (long long)after);
+	return false;
+}
+
+static const uint64_t kinds[] = {
+	PERF_COUNT_HW_INSTRUCTIONS, PERF_COUNT_HW_CPU_CYCLES,
+	PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_COUNT_HW_BRANCH_MISSES,
+};
+
+static int start(uint64_t config, uint64_t period)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, config);
+
+	a.sample_period = period;
+	a.disabled = 0;
+	return ev_open(&a, 0, -1, -1, 0);
+}
+
+/* How many readings of events of each kind, opened one by one, are wrong */
+static int each_kind(uint64_t period)
+{
+	struct perf_event_mmap_page *p;
+	int fd, wrong = 0, i, j;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		fd = start(kinds[i], period);
+		if (fd < 0)
+			continue;	/* this CPU has none of these */
+		p = map(fd);
+		for (j = 0; j < 10; j++) {
+			work(1000);
+			wrong += !right(fd, p);
+		}
+		munmap(p, PAGE);
+		close(fd);
+	}
+	return wrong;
+}
+
+/* Counters that nothing has used since they were reset, if this program is the first */
+TEST(at_first)
+{
+	ROWS("M-06 M-07 P-02");
+	EXPECT_EQ(each_kind(0), 0);
+	EXPECT_EQ(each_kind(0), 0);
+}
+
+static void sample(uint64_t period)
+{
+	int fd[ARRAY_SIZE(kinds)], i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++)
+		fd[i] = start(kinds[i], period);
+	work(30000);
+	for (i = 0; i < ARRAY_SIZE(kinds); i++)
+		close(fd[i]);
+}
+
+/* Counters are left where sampling had set them */
+TEST(after_sampling)
+{
+	ROWS("M-06 M-07 P-02");
+	static const uint64_t periods[] = {
+		100, 100003, 1ULL << 30, 1ULL << 31, 1ULL << 45, 1ULL << 47,
+		1ULL << 62,
+	};
+	int i;
+
+	no_throttle();
+	for (i = 0; i < ARRAY_SIZE(periods); i++) {
+		sample(periods[i]);
+		EXPECT_EQ(each_kind(0), 0);
+	}
+}
+
+/* Of the events themselves that sample */
+TEST(while_sampling)
+{
+	ROWS("M-06 M-07 P-02");
+	no_throttle();
+	EXPECT_EQ(each_kind(1009), 0);
+	EXPECT_EQ(each_kind(100003), 0);
+	EXPECT_EQ(each_kind(1ULL << 30), 0);
+}
+
+/* A counter of 32 bits goes round and round; wider ones have a fixed place again */
+TEST_TIMEOUT(long_counting, 240)
+{
+	ROWS("M-06 M-07 P-02");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	struct perf_event_mmap_page *p;
+	int fd = ev_must(&a, 0, -1, -1, 0), wrong = 0, i;
+
+	p = map(fd);
+	/* 2^32 and more in steps that meet no edge twice at the same distance */
+	for (i = 0; i < 37; i++) {
+		spin_counted(fd, 1900013, 0);
+		ev_enable(fd);
+		wrong += !right(fd, p);
+		ev_disable(fd);
+	}
+	EXPECT_GT(ev_count(fd), 1ULL << 32);
+	EXPECT_EQ(wrong, 0);
+}
+
+/* The count is high when the event comes to a counter that stands low */
+TEST_TIMEOUT(high_on_a_low_one, 240)
+{
+	ROWS("M-06 M-07 P-02");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	struct perf_event_mmap_page *p;
+	int fd = ev_must(&a, 0, -1, -1, 0), other, wrong = 0, i;
+
+	for (i = 0; i < 25; i++) {
+		spin_counted(fd, 1000003, 0);
+		/* An overflow that never comes sets it as low as can be */
+		other = start(PERF_COUNT_HW_INSTRUCTIONS, 1ULL << 62);
+		work(100);
+		close(other);
+		ev_enable(fd);
+		p = map(fd);
+		wrong += !right(fd, p);
+		work(100);
+		wrong += !right(fd, p);
+		munmap(p, PAGE);
+		ev_disable(fd);
+	}
+	EXPECT_EQ(wrong, 0);
+}
+
+TEST_HARNESS_MAIN
