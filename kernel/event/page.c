@@ -127,6 +127,7 @@ static int change_owned(struct kpmu_ctx *ctx, void *data)
 	else if (!pc->page && e->hw.page)
 		hlist_del(&e->mapped_node);
 	ctx->follow = true;	/* or finds out that nothing is left */
+	e->hw.shown = pc->page && e->user_reads && ctx->task;
 	/* In one store: an overflow looks at it */
 	WRITE_ONCE(e->hw.page, pc->page);
 	return 0;

@@ -96,7 +96,8 @@ static void stop(struct kpmu_event *e)
 
 static void set_follow(struct kpmu_ctx *ctx)
 {
-	ctx->follow = ctx->mapped.first || ctx->timed.first || ctx->nr_freq;
+	ctx->follow = ctx->mapped.first || ctx->timed.first || ctx->nr_freq ||
+		      kpmu_ctx_borrows_mm(ctx);
 }
 
 /**
@@ -156,6 +157,9 @@ void kpmu_followers_update(struct kpmu_ctx *ctx, bool active)
 
 	if (ctx->mapped.first)
 		kpmu_pages_update(ctx, active);
+	/* The next may be of the mm that is in use: then no switch of mm hides anything */
+	if (!active && kpmu_ctx_borrows_mm(ctx))
+		kpmu_counters_hide();
 	if (active && ctx->nr_freq)
 		kpmu_rate_arm();
 	hlist_for_each_entry(e, &ctx->timed, hit_node) {

@@ -84,7 +84,12 @@ static struct kpmu_thook thooks[KPMU_NR_LAZY_POINTS] = {
 	[KPMU_LAZY_FORK] = { "task_newtask", on_fork, "inherit, FORK records" },
 };
 
-enum { HOOK_EXIT, HOOK_EXEC, HOOK_CGROUP, HOOK_ENABLE, HOOK_DISABLE };
+static void on_rdpmc_mm(struct ftrace_regs *fregs)
+{
+	kpmu_counters_hide();
+}
+
+enum { HOOK_EXIT, HOOK_EXEC, HOOK_CGROUP, HOOK_ENABLE, HOOK_DISABLE, HOOK_RDPMC };
 
 static struct kpmu_fhook fhooks[] = {
 	[HOOK_EXIT] = { "perf_event_exit_task", on_exit,
@@ -95,6 +100,8 @@ static struct kpmu_fhook fhooks[] = {
 			  "cgroup events follow a running task at once" },
 	[HOOK_ENABLE] = { "perf_event_task_enable", on_prctl_enable, "prctl" },
 	[HOOK_DISABLE] = { "perf_event_task_disable", on_prctl_disable, "prctl" },
+	[HOOK_RDPMC] = { "perf_clear_dirty_counters", on_rdpmc_mm,
+			 "counters read by user space" },
 };
 
 /**
@@ -293,6 +300,7 @@ int __init kpmu_hooks_init(void)
 	err = kpmu_fhooks_register(fhooks, ARRAY_SIZE(fhooks));
 	if (err)
 		pr_notice("some hooks are missing (%d): see kpmu/caps in debugfs\n", err);
+	kpmu_rdpmc_guarded(fhooks[HOOK_RDPMC].ok);
 	hp_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "kpmu:online",
 				     cpu_up, cpu_down);
 	if (hp_state >= 0)

@@ -71,6 +71,8 @@ struct kpmu_hit {
  * @fixed: the selector for a fixed counter, four bits
  * @kernel: it counts at CPL 0 too
  * @extra_reg: the extra register it needs, from 1; 0 for none
+ * @shown: its task reads the counter by itself, so its value tells of nothing else
+ * @rare: one of the two before: what few events need when they get a counter
  * @extra_alt: registers 1 and 2 do the same, and the other one will do as well
  * @rdpmc: user space may read its counter, as the knob was when it was opened
  * @switches: task switches must be seen for it, whatever it is bound to
@@ -96,7 +98,13 @@ struct kpmu_hw {
 	s8 idx;
 	u8 fixed;
 	bool kernel;
-	u8 extra_reg;
+	union {
+		struct {
+			u8 extra_reg;
+			bool shown;
+		};
+		u16 rare;
+	};
 	bool extra_alt;
 	bool rdpmc;
 	bool switches;
@@ -272,6 +280,25 @@ int kpmu_counters_type(void);
 struct kpmu_grant *kpmu_rdpmc_grant(struct mm_struct *mm);
 void kpmu_rdpmc_share(struct kpmu_grant *grant);
 void kpmu_rdpmc_drop(struct kpmu_grant *grant);
+
+/**
+ * kpmu_counters_hide() - nothing that was counted for others is left in the counters
+ *
+ * The counters of shown events are left alone: they are so already.  Those of events that
+ * sample stand as far from their wrap as the next overflow is.
+ *
+ * Context: IRQs off; by the switch to an mm that may execute RDPMC, after the events of
+ * its task have got their counters, and before it runs.
+ */
+void kpmu_counters_hide(void);
+
+/**
+ * kpmu_rdpmc_guarded() - kpmu_counters_hide() is called as it should be
+ * @yes: or else kpmu_rdpmc_grant() refuses everything
+ *
+ * Context: before the first event.
+ */
+void kpmu_rdpmc_guarded(bool yes);
 
 /**
  * kpmu_rdpmc_set() - who may execute RDPMC

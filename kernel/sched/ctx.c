@@ -189,6 +189,7 @@ static struct kpmu_ctx *find_or_make(const struct owner_key *key, gfp_t gfp,
 	ctx->key = key->owner;
 	if (key->cpu < 0) {
 		ctx->task = get_task_struct(key->owner);
+		ctx->follow = kpmu_ctx_borrows_mm(ctx);
 	} else {
 		ctx->css = key->owner;
 		css_get(ctx->css);

@@ -16,6 +16,7 @@
 #include <linux/hrtimer.h>
 #include <linux/percpu.h>
 #include <linux/rhashtable-types.h>
+#include <linux/sched.h>
 #include <linux/sched/clock.h>
 #include <linux/spinlock.h>
 
@@ -244,6 +245,12 @@ kpmu_plan_live(const struct kpmu_ctx *ctx)
 	    plan->cpu_waits | plan->task_waits)
 		return NULL;
 	return kc;
+}
+
+/* Is it of a kernel thread, which runs in the mm of the task before? */
+static inline bool kpmu_ctx_borrows_mm(const struct kpmu_ctx *ctx)
+{
+	return ctx->task && ctx->task->flags & PF_KTHREAD;
 }
 
 /* After a change: what programs read by themselves follows, and timers do */

@@ -11,6 +11,10 @@
  * it does no harm if somebody else let it run meanwhile (the kernel's own
  * handler does, for its tracing PMUs).
  *
+ * A value that runs freely holds what was counted for other tasks.  So a task that may
+ * execute RDPMC finds counters that were set anew: kpmu_counters_hide() at the switch
+ * of mm, and prepare() for those whose value its user pages tell.
+ *
  * Everything here runs with IRQs off, but PMIs come as NMIs at any point.
  * Order makes that safe: a counter's owner changes while the counter stands
  * still, except for counters that do not count the kernel, which stand still
@@ -156,6 +160,32 @@ void x86_counter_move(struct kpmu_hw *hw)
 	enable(c, c->slots.mask);
 }
 
+static void hide(struct x86_cpu *c, int idx)
+{
+	struct kpmu_hw *hw = c->slots.hw[idx];
+
+	if (hw) {
+		if (!hw->shown && !hw->period)
+			move(c, hw, idx);
+	} else if (x86_counter_read(idx) != x86_pmu.start) {
+		x86_counter_write(idx, x86_pmu.start);
+	}
+}
+
+/* See source.h */
+void kpmu_counters_hide(void)
+{
+	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+	u32 m;
+
+	if (!c->ready)
+		return;
+	enable(c, c->on & ~c->kernel);
+	for (m = x86_pmu.counters; m; m &= m - 1)
+		hide(c, __ffs(m));
+	enable(c, c->slots.mask);
+}
+
 /* See source.h */
 void kpmu_counters_halt(const struct kpmu_hw *hw)
 {
@@ -228,14 +258,26 @@ static noinline void write_selector(struct x86_cpu *c, struct kpmu_hw *hw,
 	kpmu_stat_inc(selectors);
 }
 
+/* What few events need: an extra register, or a counter that tells of nothing else */
+static noinline void prepare(struct x86_cpu *c, struct kpmu_hw *hw, int idx, bool alt)
+{
+	if (hw->extra_reg)
+		write_extra(c, hw, alt);
+	if (!hw->shown || hw->period)
+		return;
+	/* Where the event has left it, unless something else has counted here */
+	if ((x86_counter_read(idx) ^ local64_read(&hw->prev)) & x86_pmu.value)
+		x86_counter_write(idx, x86_far(hw));
+}
+
 /* Give a counter, standing still, to an event */
 static void start(struct x86_cpu *c, struct kpmu_hw *hw, int idx, u64 sel,
 		  bool alt)
 {
 	u64 raw;
 
-	if (hw->extra_reg)
-		write_extra(c, hw, alt);
+	if (unlikely(hw->rare))
+		prepare(c, hw, idx, alt);
 	if (c->sel[idx] != sel || !(c->known & 1u << idx))
 		write_selector(c, hw, idx, sel);
 

@@ -4,7 +4,8 @@
  * volume 2, RDPMC, and CR4.PCE.
  *
  * An mm may execute RDPMC while its count in mm->context says so; the kernel's
- * switch of mm looks at it, and the kernel's own perf adds to the same count.
+ * switch of mm looks at it, and the kernel's own perf adds to the same count.  Where it
+ * lets an mm execute RDPMC it calls perf_clear_dirty_counters(), and there we are told.
  */
 #include <linux/jump_label.h>
 #include <linux/mm_types.h>
@@ -64,7 +65,7 @@ u32 x86_user_view(struct kpmu_hw *hw, u16 *width, s64 *offset)
  * Only the difference is certain here: what we interrupted may be about to fold,
  * or to write the page, which it will find out by hw->jumps.
  *
- * Context: NMI.
+ * Context: NMI; or IRQs off, and none can come for this event.
  */
 void x86_user_jump(struct kpmu_hw *hw, u64 from, u64 to)
 {
@@ -95,6 +96,7 @@ struct kpmu_grant {
 static DEFINE_MUTEX(lock);
 static LIST_HEAD(grants);
 static int knob = 1;
+static bool guarded;
 
 static void update_pce(void *unused)
 {
@@ -114,11 +116,17 @@ static void forbid(struct mm_struct *mm)
 }
 
 /* See source.h */
+void kpmu_rdpmc_guarded(bool yes)
+{
+	guarded = yes;
+}
+
+/* See source.h */
 struct kpmu_grant *kpmu_rdpmc_grant(struct mm_struct *mm)
 {
 	struct kpmu_grant *g;
 
-	if (!kpmu_ksym_has(KSYM_cr4_update_pce))
+	if (!guarded || !kpmu_ksym_has(KSYM_cr4_update_pce))
 		return NULL;
 	g = kmalloc(sizeof(*g), GFP_KERNEL);
 	if (!g)
@@ -174,7 +182,7 @@ int kpmu_rdpmc_set(unsigned long new)
 
 	if (new > 2)
 		return -EINVAL;
-	if (new == 2 && !everybody)
+	if (new == 2 && !(everybody && guarded))
 		return -EOPNOTSUPP;
 	mutex_lock(&lock);
 	list_for_each_entry(g, &grants, node) {

@@ -19,7 +19,7 @@
 #include <asm/nmi.h>
 
 #include "../../compat/ksym.h"
-#include "msr.h"
+#include "counter.h"
 
 /* For taking and giving back.  IRQs stay on: other CPUs are called under it */
 static DEFINE_SPINLOCK(reserve_lock);
@@ -245,11 +245,13 @@ void x86_cpu_setup(struct x86_cpu *c)
  * x86_cpu_clear() - leave this CPU's registers to the next owner
  * @c: this CPU's shadow
  *
+ * What was counted is not for those who may execute RDPMC on the next owner's account.
+ *
  * Context: IRQs off, no event on any counter.
  */
 void x86_cpu_clear(struct x86_cpu *c)
 {
-	u32 m = c->known & X86_GP_MASK;
+	u32 m = c->known & X86_GP_MASK, used = c->known;
 
 	if (!c->ready)
 		return;
@@ -259,6 +261,8 @@ void x86_cpu_clear(struct x86_cpu *c)
 		x86_wrmsr(MSR_GP_SEL(__ffs(m)), 0);
 	if (c->fixed_ctrl)
 		x86_wrmsr(MSR_CORE_PERF_FIXED_CTR_CTRL, 0);
+	for (; used; used &= used - 1)
+		x86_counter_write(__ffs(used), 0);
 	if (x86_pmu.version >= 2)
 		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, c->boot_ctrl);
 }
