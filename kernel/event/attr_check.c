@@ -173,16 +173,25 @@ static bool extended_regs(const struct kpmu_attr *a,
 	return (a->sample_regs_user | a->sample_regs_intr) & REGS_EXTENDED;
 }
 
+/* The CPU's counters have an error of their own for it, which comes first */
+static bool counter_output(const struct kpmu_attr *a)
+{
+	return a->flags & KPMU_ATTR_AUX_OUTPUT &&
+	       (a->type == KPMU_TYPE_HARDWARE || a->type == KPMU_TYPE_HW_CACHE ||
+		a->type == KPMU_TYPE_RAW);
+}
+
 static bool aux_output(const struct kpmu_attr *a,
 		       const struct kpmu_attr_limits *l)
 {
-	return a->flags & KPMU_ATTR_AUX_OUTPUT;
+	return a->flags & KPMU_ATTR_AUX_OUTPUT && !counter_output(a);
 }
 
 static bool aux_start_paused(const struct kpmu_attr *a,
 			     const struct kpmu_attr_limits *l)
 {
-	return a->aux_action & KPMU_AUX_START_PAUSED && !l->aux;
+	return a->aux_action & KPMU_AUX_START_PAUSED && !l->aux &&
+	       !counter_output(a);
 }
 
 static bool aux_both(const struct kpmu_attr *a, const struct kpmu_attr_limits *l)

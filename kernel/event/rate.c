@@ -406,11 +406,12 @@ static int period_owned(struct kpmu_ctx *ctx, void *data)
  *
  * Context: task.  perf_event_open(2), PERF_EVENT_IOC_PERIOD.
  * Return: 0; -EINVAL for an event that does not sample, for 0, for more than
- * may be.
+ * may be, for what its source cannot do.
  */
 int kpmu_event_period(struct kpmu_event *e, u64 period)
 {
 	struct new_period n = { .event = e, .period = period };
+	const struct kpmu_source *source = e->hw.source;
 
 	if (!e->hw.period || !period)
 		return -EINVAL;
@@ -420,6 +421,8 @@ int kpmu_event_period(struct kpmu_event *e, u64 period)
 	} else if (period >> 63) {
 		return -EINVAL;
 	}
+	if (source->check_period && !source->check_period(&e->hw, e->flags, period))
+		return -EINVAL;
 	return kpmu_ctx_call(e->ctx, period_owned, &n);
 }
 

@@ -161,6 +161,8 @@ struct kpmu_target {
  *	-EINVAL.  NULL: it cannot
  * @set_period: overflow after so many events from now on.  IRQs off, on the CPU
  *	where hw->idx is
+ * @check_period: may an event with these flags of an attr overflow after so many?  Any
+ *	context.  NULL: after any number
  * @set_bpf: SET_BPF: run a BPF program at each hit.  Task context, may sleep.
  *	NULL: it cannot
  * @query_bpf: QUERY_BPF.  Likewise
@@ -184,6 +186,7 @@ struct kpmu_source {
 	void (*put)(struct kpmu_hw *hw);
 	u64 (*read)(struct kpmu_hw *hw);
 	void (*set_period)(struct kpmu_hw *hw, u64 period);
+	bool (*check_period)(const struct kpmu_hw *hw, u64 flags, u64 period);
 	int (*filter)(struct kpmu_hw *hw, char *filter, const void **tap);
 	void (*unfilter)(const void *tap);
 	int (*modify)(struct kpmu_hw *hw, const struct kpmu_attr *attr);

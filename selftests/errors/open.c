@@ -429,6 +429,87 @@ TEST(order_of_checks)
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
 }
 
+/* A record of each branch is what a branch trace store makes, and there is none */
+TEST(branch_trace)
+{
+	ROWS("E-34");
+	static const struct { uint32_t type; uint64_t config; } same[] = {
+		{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
+		{ PERF_TYPE_RAW, RAW_BRANCHES },
+		{ PERF_TYPE_RAW, RAW_BRANCHES | 1 << 24 },	/* cmask */
+	};
+	struct perf_event_attr a;
+	int fd, i;
+
+	for (i = 0; i < ARRAY_SIZE(same); i++) {
+		a = ev_attr(same[i].type, same[i].config);
+		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
+		a.sample_period = 1;
+		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EOPNOTSUPP);
+		a.exclude_kernel = 0;
+		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EOPNOTSUPP);
+		a.exclude_kernel = 1;
+		a.sample_period = 2;
+		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
+		a.freq = 1;
+		a.sample_freq = 1;
+		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
+	}
+	/* Another event may have it; what does not exist is said first */
+	a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+	a.sample_period = 1;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
+	a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_MAX);
+	a.sample_period = 1;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
+	/* Nor later; the period stays what it was */
+	a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	a.sample_period = 2;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_PERIOD, &(uint64_t){ 1 }), -1);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_PERIOD, &(uint64_t){ 3 }), 0);
+	/* In a guest there is none anyway: a newer kernel lets it count */
+	a.sample_period = 1;
+	a.exclude_host = 1;
+	if (!route_is_native())
+		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
+}
+
+TEST(aux_output)
+{
+	ROWS("A-57");
+	static const struct { uint32_t type; uint64_t config; } counted[] = {
+		{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS },
+		{ PERF_TYPE_RAW, RAW_BRANCHES },
+	};
+	/* Version 1 knows no precise events */
+	int imprecise = pmu_version() > 1 ? EINVAL : EOPNOTSUPP;
+	struct perf_event_attr a;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(counted); i++) {
+		a = ev_attr(counted[i].type, counted[i].config);
+		a.aux_output = 1;
+		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), imprecise);
+		a.sample_period = 1000;
+		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), imprecise);
+		a.precise_ip = 1;
+		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EOPNOTSUPP);
+	}
+	/* Of two faults the event itself is the first */
+	a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_MAX);
+	a.aux_output = 1;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
+	a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	a.aux_output = 1;
+	a.sample_period = 1;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EOPNOTSUPP);
+	a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+	a.aux_output = 1;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EOPNOTSUPP);
+}
+
 TEST(no_files_left_in_the_system)
 {
 	struct perf_event_attr a = insns();

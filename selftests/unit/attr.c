@@ -95,7 +95,9 @@ static const struct {
 	{ "sigtrap alone", { .flags = KPMU_ATTR_SIGTRAP }, -EINVAL },
 	{ "both exec flags", { .flags = KPMU_ATTR_ENABLE_ON_EXEC |
 	  KPMU_ATTR_REMOVE_ON_EXEC }, -EINVAL },
-	{ "AUX output", { .flags = KPMU_ATTR_AUX_OUTPUT }, -EOPNOTSUPP },
+	{ "AUX output", { .type = KPMU_TYPE_SOFTWARE,
+	  .flags = KPMU_ATTR_AUX_OUTPUT }, -EOPNOTSUPP },
+	{ "AUX output of a counter", { .flags = KPMU_ATTR_AUX_OUTPUT }, 0 },
 	{ "AUX pause without a leader", { .aux_action = 2 }, -EINVAL },
 	{ "start paused", { .aux_action = 1 }, -EOPNOTSUPP },
 };

@@ -162,6 +162,49 @@ static void exclusions(struct kpmu_hw *hw, const struct kpmu_attr *attr)
 	}
 }
 
+#define HW_BRANCHES	4
+
+/*
+ * A record of each branch is the branch trace store's business, not a counter's; the
+ * encoding is all that counts, whatever the type of the event.
+ */
+static bool traces_branches(u64 sel, u64 flags, u64 period)
+{
+	return period == 1 && !(flags & (KPMU_ATTR_FREQ | KPMU_ATTR_EXCLUDE_HOST)) &&
+	       (sel & SEL_CODE) == x86_pmu.hw[HW_BRANCHES];
+}
+
+/**
+ * x86_check_period() - may an event have another period?
+ * @hw: the event
+ * @flags: its attr's flags
+ * @period: events
+ *
+ * Context: any.
+ */
+bool x86_check_period(const struct kpmu_hw *hw, u64 flags, u64 period)
+{
+	return !traces_branches(hw->sel, flags, period);
+}
+
+/* What counters cannot do, in the order in which upstream looks */
+static int refuse(const struct kpmu_hw *hw, const struct kpmu_attr *attr,
+		  const char **why)
+{
+	if (traces_branches(hw->sel, attr->flags, attr->sample_period)) {
+		*why = "no branch trace store: a period of 1 is too short for branches";
+		return -EOPNOTSUPP;
+	}
+	if (!(attr->flags & KPMU_ATTR_AUX_OUTPUT))
+		return 0;
+	if (x86_pmu.version < 2) {
+		*why = "this PMU writes no AUX data";
+		return -EOPNOTSUPP;
+	}
+	*why = "aux_output is for precise events";
+	return -EINVAL;
+}
+
 /**
  * x86_event_init() - make a selector of an attr
  * @hw: filled in
@@ -204,7 +247,7 @@ int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 	}
 	hw->sel = c.sel;
 	hw->rdpmc = kpmu_rdpmc_get();
-	err = extra_reg(hw, c.extra, why);
+	err = extra_reg(hw, c.extra, why) ?: refuse(hw, attr, why);
 	if (err)
 		return err;
 	exclusions(hw, attr);

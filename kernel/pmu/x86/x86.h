@@ -182,6 +182,7 @@ DECLARE_PER_CPU(struct x86_cpu, x86_cpu);
 int x86_detect(void);
 int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		   const char **why);
+bool x86_check_period(const struct kpmu_hw *hw, u64 flags, u64 period);
 u32 x86_event_needs(const struct kpmu_hw *hw,
 		    const struct kpmu_target *target);
 int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
