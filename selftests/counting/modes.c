@@ -167,29 +167,31 @@ TEST(modes_in_turn)
 	}
 }
 
-/* Accepted; for hardware events it has no effect, not even in the idle task */
+/*
+ * Accepted; for hardware events it has no effect, not even in the idle task.  Members of
+ * a group start and stop at one instruction, so the two counts are equal; a count
+ * that left the idle task out would be smaller by all that the CPU did there.
+ */
 TEST(exclude_idle)
 {
 	ROWS("A-26");
 	struct perf_event_attr a = ev_attr(INSNS);
 	int fd, idle;
-	uint64_t all, none;
 
 	a.exclude_kernel = 0;
 	a.exclude_user = 1;
 	fd = ev_must(&a, -1, nr_cpus() - 1, -1, 0);
 	a.exclude_idle = 1;
-	idle = ev_must(&a, -1, nr_cpus() - 1, -1, 0);
+	a.disabled = 0;
+	idle = ev_must(&a, -1, nr_cpus() - 1, fd, 0);
 	ev_enable(fd);
-	ev_enable(idle);
 	usleep(50000);
-	ev_disable(idle);
 	ev_disable(fd);
-	all = ev_count(fd);
-	none = ev_count(idle);
-	EXPECT_GT(all, 0);
-	EXPECT_GT(none, 0);
-	EXPECT_LE(none, all);
+	EXPECT_GT(ev_count(fd), 0);
+	if (exact())
+		EXPECT_EQ(ev_count(idle), ev_count(fd));
+	else
+		EXPECT_GE(ev_count(idle), ev_count(fd) / 10 * 9);
 }
 
 TEST_HARNESS_MAIN

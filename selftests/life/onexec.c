@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 
 #include "clone.h"
 #include "event.h"
@@ -67,6 +68,51 @@ TEST(enable_on_exec)
 	EXPECT_EQ(t.running, t.enabled);
 	reap(&w);
 	EXACT(ev_count(fd), TINY_INSNS(N));
+}
+
+/* An event that was opened disabled can be enabled by ioctl, by prctl and by exec */
+TEST(three_ways_to_enable)
+{
+	ROWS("A-17");
+	struct perf_event_attr a = insns();
+	uint64_t before, once, twice;
+	struct worker w;
+	int fd;
+
+	fd = ev_must(&a, 0, -1, -1, 0);
+	work(N);
+	EXPECT_EQ(ev_times(fd).value, 0);
+	EXPECT_EQ(ev_times(fd).enabled, 0);
+	work_counted(fd, N, 0);
+	EXACT(ev_count(fd), WORK_INSNS(N));
+	EXPECT_GT(ev_times(fd).enabled, 0);
+
+	/* The prctl enables what the task itself has opened */
+	worker_start(&w);
+	fd = worker_opens(&w);
+	worker_run(&w, N);
+	EXPECT_EQ(ev_times(fd).value, 0);
+	EXPECT_EQ(ev_times(fd).enabled, 0);
+	worker_prctl(&w, PR_TASK_PERF_EVENTS_ENABLE);
+	worker_run(&w, 1);
+	before = ev_count(fd);
+	worker_run(&w, 1);
+	once = ev_count(fd) - before;
+	worker_run(&w, N);
+	twice = ev_count(fd) - before - once;
+	EXACT(twice, once + worker_insns(N, 1));
+	worker_stop(&w);
+
+	tiny_install(TINY, N, 0755);
+	a.enable_on_exec = 1;
+	worker_start(&w);
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	worker_run(&w, N);
+	EXPECT_EQ(ev_times(fd).value, 0);
+	EXPECT_EQ(ev_times(fd).enabled, 0);
+	worker_exec(&w, TINY);
+	EXACT(ev_count(fd), TINY_INSNS(N));
+	reap(&w);
 }
 
 /* One without the bit stays as it is */

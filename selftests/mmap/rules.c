@@ -193,6 +193,51 @@ TEST(locked_memory)
 	EXPECT_EQ(n, cpus < 8 ? cpus : 8);
 }
 
+/*
+ * The user page counts as the others do: with two pages a CPU as many rings of
+ * 1 + 1 pages fit as there are CPUs, and then not even a single page
+ */
+TEST(user_page_is_charged)
+{
+	ROWS("R-17");
+	struct rlimit none = { 0, 0 };
+	int fd[64], i, n = 0, status;
+	int cpus = nr_cpus(), old = read_long(mlock_file());
+
+	ASSERT_LE(cpus, 32);
+	set_paranoid(2);
+	for (i = 0; i < 2 * cpus; i++)
+		fd[i] = insns();
+	ASSERT_EQ(write_long(mlock_file(), 8), 0);
+	fflush(NULL);
+	if (!fork()) {
+		void *p[64];
+
+		drop_privilege();
+		setrlimit(RLIMIT_MEMLOCK, &none);
+		for (i = 0; i < 2 * cpus; i++) {
+			p[i] = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+				    MAP_SHARED, fd[i], 0);
+			if (p[i] == MAP_FAILED)
+				break;
+		}
+		n = i;
+		EXPECT_EQ(n, cpus);
+		EXPECT_EQ(errno, EPERM);
+		EXPECT_TRUE(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd[n], 0) ==
+			    MAP_FAILED);
+		/* Two pages come free: two user pages fit, a third does not */
+		munmap(p[0], 2 * PAGE);
+		for (i = 0; i < 3 && n + i < 2 * cpus; i++)
+			EXPECT_EQ(mmap(NULL, PAGE, PROT_READ, MAP_SHARED,
+				       fd[n + i], 0) != MAP_FAILED, i < 2);
+		_exit(_metadata->failed);
+	}
+	wait(&status);
+	ASSERT_EQ(write_long(mlock_file(), old), 0);
+	EXPECT_EQ(status, 0);
+}
+
 TEST(memlock_takes_the_rest)
 {
 	ROWS("R-17");

@@ -201,10 +201,58 @@ TEST(short_buffers)
 	}
 }
 
+/*
+ * No ioctl changes the layout that was selected at open: neither those that an event
+ * takes, nor those that it refuses
+ */
+TEST(format_is_for_good)
+{
+	ROWS("F-21");
+	static const unsigned int formats[] = { 0, TE | TR | ID, GROUP | TE | ID };
+	struct perf_event_attr other = ev_attr(PERF_TYPE_HARDWARE,
+					       PERF_COUNT_HW_INSTRUCTIONS);
+	uint64_t v[16], id, period = 1000;
+	uint32_t query[4] = { 2 };
+	const struct {
+		unsigned long request;
+		const void *arg;
+	} calls[] = {
+		{ PERF_EVENT_IOC_ENABLE, NULL }, { PERF_EVENT_IOC_DISABLE, NULL },
+		{ PERF_EVENT_IOC_RESET, NULL }, { PERF_EVENT_IOC_REFRESH, (void *)1 },
+		{ PERF_EVENT_IOC_PERIOD, &period }, { PERF_EVENT_IOC_ID, &id },
+		{ PERF_EVENT_IOC_SET_OUTPUT, (void *)-1 },
+		{ PERF_EVENT_IOC_SET_FILTER, "pid == 1" },
+		{ PERF_EVENT_IOC_SET_BPF, (void *)-1 },
+		{ PERF_EVENT_IOC_PAUSE_OUTPUT, (void *)1 },
+		{ PERF_EVENT_IOC_QUERY_BPF, query },
+		{ PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &other },
+	};
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+
+	for (int f = 0; f < ARRAY_SIZE(formats); f++) {
+		int fd, len = 8 * words(formats[f], 1);
+
+		a.read_format = formats[f];
+		other.read_format = ~formats[f] & (TE | TR | ID | GROUP);
+		a.sample_period = 1000003;
+		fd = ev_must(&a, 0, -1, -1, 0);
+		for (int i = 0; i < ARRAY_SIZE(calls); i++) {
+			ioctl(fd, calls[i].request, calls[i].arg);
+			EXPECT_EQ(read(fd, v, sizeof(v)), len);
+			if (formats[f] & ID)
+				EXPECT_EQ(v[len / 8 - 1], ev_id(fd));
+			if (formats[f] & GROUP)
+				EXPECT_EQ(v[0], 1);
+		}
+		close(fd);
+	}
+}
+
 /* Each event answers in the format of its own */
 TEST(formats_differ_within_a_group)
 {
-	ROWS("F-21 F-22");
+	ROWS("F-22");
 	uint64_t v[64];
 	int lead = open_one(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1, 0);
 	int member = open_one(PERF_TYPE_RAW, RAW_LOADS, lead, GROUP | ID | TE);

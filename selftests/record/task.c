@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -75,6 +76,60 @@ TEST(comm)
 		EXPECT_EQ(strlen(record_str(&rec, 8)), len);
 		EXPECT_EQ(record_size(&p.ours, &rec), 8 + (len + 8) / 8 * 8);
 	}
+}
+
+/* Bit 13 of misc says data, exec or switched out, by the type of the record */
+TEST(bit_13)
+{
+	ROWS("B-13");
+	struct perf_event_attr a = comm_attr();
+	int seen[2][3] = {}, fd, set;
+	struct worker w;
+	struct ring r;
+
+	a.comm_exec = 1;
+	a.mmap = 1;
+	a.mmap_data = 1;
+	a.context_switch = 1;
+	tiny_install("/tmp/kpmu-bit", 1000, 0755);
+	worker_start(&w);
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	ring_map(&r, fd, &a, 16);
+	ev_enable(fd);
+	worker_run(&w, 1000);
+	worker_exec(&w, "/tmp/kpmu-bit");
+	fd = ev_must(&a, 0, -1, -1, 0);
+	while (ring_next(&r, &rec)) {
+		set = rec.head.misc >> 13 & 1;
+		switch (rec.head.type) {
+		case PERF_RECORD_COMM:
+			seen[set][0]++;
+			break;
+		case PERF_RECORD_MMAP:
+			seen[set][1]++;
+			break;
+		case PERF_RECORD_SWITCH:
+			seen[set][2]++;
+			break;
+		}
+	}
+	EXPECT_EQ(seen[1][0], 1);		/* by exec */
+	EXPECT_EQ(seen[0][0], 0);
+	EXPECT_GT(seen[0][1], 0);		/* the text of the program */
+	EXPECT_GT(seen[1][2], 0);
+	EXPECT_GT(seen[0][2], 0);
+	waitpid(w.pid, NULL, 0);
+
+	ring_map(&r, fd, &a, 16);
+	ev_enable(fd);
+	prctl(PR_SET_NAME, "bit");
+	EXPECT_TRUE(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
+		    MAP_FAILED);
+	ev_disable(fd);
+	ASSERT_TRUE(ring_find(&r, &rec, PERF_RECORD_COMM));
+	EXPECT_EQ(rec.head.misc >> 13 & 1, 0);
+	ASSERT_TRUE(ring_find(&r, &rec, PERF_RECORD_MMAP));
+	EXPECT_EQ(rec.head.misc >> 13 & 1, 1);
 }
 
 TEST(comm_of_another_thread)

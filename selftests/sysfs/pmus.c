@@ -130,6 +130,30 @@ TEST(abilities_are_the_kernels)
 	EXPECT_GE(compare(_metadata, "cpu", "caps"), 2);
 }
 
+/*
+ * No PMU here filters by address: none has nr_addr_filters, and an address filter is
+ * refused like any other text by an event that takes no filter
+ */
+TEST(no_address_filters)
+{
+	ROWS("U-28");
+	char path[300];
+	int i, fd;
+
+	for (i = 0; i < ARRAY_SIZE(pmus); i++) {
+		snprintf(path, sizeof(path), "%s/%s/nr_addr_filters", root(), pmus[i]);
+		EXPECT_EQ(access(path, F_OK), -1);
+		snprintf(path, sizeof(path), "%s/%s/nr_addr_filters", NATIVE, pmus[i]);
+		EXPECT_EQ(access(path, F_OK), -1);
+	}
+	fd = ev_self(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "filter 0x1000/0x10"), -1);
+	EXPECT_EQ(errno, EINVAL);
+	fd = ev_self(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, -1);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "filter 0x1000/0x10"), -1);
+	EXPECT_EQ(errno, EINVAL);
+}
+
 TEST(mux_interval)
 {
 	ROWS("U-29");
