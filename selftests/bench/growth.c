@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How costs grow with what is not running: lines "curve | number | instructions".
+ * How costs grow with what is not running: lines "curve | name | number | instructions".
  * The curves must be flat.
  */
 #define _GNU_SOURCE
@@ -29,7 +29,7 @@ static void *maps[MAX];
 
 static void point(const char *curve, int n, double insns)
 {
-	printf("%s | %d | %.0f\n", curve, n, insns);
+	printf("curve | %s | %d | %.0f\n", curve, n, insns);
 }
 
 static void interval(int ms)
@@ -94,7 +94,7 @@ static pid_t idle_task(void)
 static void grow_switch(void)
 {
 	pid_t pid = partner_start();
-	struct cost none = measure(op_pingpong), c;
+	struct cost none = measure_least(op_pingpong), c;
 	int n, last = 0;
 
 	add(0, 1);
@@ -102,7 +102,7 @@ static void grow_switch(void)
 	for (n = 1; n <= 1000; n *= 10) {
 		for (; last < n; last++)
 			add(idle_task(), 1);
-		c = minus(measure(op_pingpong), none);
+		c = minus(measure_least(op_pingpong), none);
 		point("task switch, by events of other tasks", n, c.insns / 2);
 	}
 	close_all();
@@ -113,7 +113,7 @@ static void grow_switch(void)
 static void grow_switch_own(void)
 {
 	pid_t pid = partner_start();
-	struct cost none = measure(op_pingpong), c;
+	struct cost none = measure_least(op_pingpong), c;
 	int n;
 
 	interval(1000);
@@ -122,7 +122,7 @@ static void grow_switch_own(void)
 			add(0, 1);
 			add(pid, 1);
 		}
-		c = minus(measure(op_pingpong), none);
+		c = minus(measure_least(op_pingpong), none);
 		point("task switch, by its waiting events", n, c.insns / 2);
 	}
 	interval(4);
@@ -147,7 +147,7 @@ static void grow_cgroups(void)
 	cgroup_make(&there, &root, "there");
 	cgroup_add(&here, getpid());
 	cgroup_add(&there, pid);
-	none = measure(op_pingpong);
+	none = measure_least(op_pingpong);
 	fds[nr_fds++] = ev_must(&attr, here.fd, 0, -1, PERF_FLAG_PID_CGROUP);
 	fds[nr_fds++] = ev_must(&attr, there.fd, 0, -1, PERF_FLAG_PID_CGROUP);
 	for (n = 2; n <= 200; n *= 10) {
@@ -157,7 +157,7 @@ static void grow_cgroups(void)
 			fds[nr_fds++] = ev_must(&attr, other[last].fd, 0, -1,
 						PERF_FLAG_PID_CGROUP);
 		}
-		c = minus(measure(op_pingpong), none);
+		c = minus(measure_least(op_pingpong), none);
 		point("cgroup switch, by watched cgroups", n, c.insns / 2);
 	}
 	close_all();
@@ -189,13 +189,13 @@ static void grow_open(const char *curve, int enabled)
 	struct cost files;
 
 	interval(1000);
-	files = measure(op_dup);
+	files = measure_least(op_dup);
 	open_attr = branches(1);
 	for (n = enabled ? 10 : 1; n <= max; n *= 10) {
 		while (nr_fds < n)
 			add(0, enabled);
-		point(curve, n, measure(op_open).insns -
-		      (measure(op_dup).insns - files.insns));
+		point(curve, n, measure_least(op_open).insns -
+		      (measure_least(op_dup).insns - files.insns));
 	}
 	interval(4);
 	close_all();
@@ -276,7 +276,8 @@ static void grow_rotation(void)
 	close_all();
 }
 
-#define SAMPLE_ROUNDS	10000
+/* So few that many samples lie between two ticks */
+#define SAMPLE_ROUNDS	2500
 
 static void op_sample(void)
 {
@@ -310,7 +311,7 @@ static void grow_samples(void)
 			add_sampled(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS,
 				    1ULL << 40);
 		point("sample, by mapped events of the task", n,
-		      measure(op_sample).insns);
+		      measure_least(op_sample).insns);
 	}
 	close_all();
 }
@@ -319,14 +320,14 @@ static void grow_samples(void)
 static void grow_mapped(void)
 {
 	pid_t pid = partner_start();
-	struct cost none = measure(op_pingpong), c;
+	struct cost none = measure_least(op_pingpong), c;
 	int n;
 
 	for (n = 1; n <= 100; n *= 10) {
 		while (nr_fds < n)
 			add_sampled(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS,
 				    1ULL << 40);
-		c = minus(measure(op_pingpong), none);
+		c = minus(measure_least(op_pingpong), none);
 		point("task switch, by its mapped events", n, c.insns / 2);
 	}
 	close_all();
@@ -338,10 +339,8 @@ int main(int argc, char **argv)
 {
 	struct rlimit files = { MAX + 2000, MAX + 2000 };
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
+	bench_begin();
 	setrlimit(RLIMIT_NOFILE, &files);
-	mlockall(MCL_CURRENT | MCL_FUTURE);
-	pin_to(0);
 	if (argc > 1 && !strcmp(argv[1], "rotation")) {
 		grow_rotation();
 		return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * How many samples a second there are, and how many are lost, while somebody reads them
- * as fast as he can: lines "CPUs | asked a second and CPU | samples a second | lost".
+ * as fast as he can: lines "sustain | CPUs | asked a second and CPU | samples a second | lost".
  * Timed, and so no more than an indication; on a host of two cores four CPUs
  * share them.
  */
@@ -95,22 +95,24 @@ static struct tally sustain(int cpus, int rate)
 	return t;
 }
 
-int main(void)
+/* With the number of CPUs as argument */
+int main(int argc, char **argv)
 {
 	static const int rates[] = { 1000, 4000, 10000, 20000 };
-	int i, k, cpus[] = { 1, nr_cpus() < MAX_CPUS ? nr_cpus() : MAX_CPUS };
+	int i, cpus = argc > 1 ? atoi(argv[1]) : 1;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	no_throttle();
-	for (i = 0; i < cpus[1]; i++)
+	if (cpus < 1 || cpus > MAX_CPUS || cpus > nr_cpus())
+		return 1;
+	for (i = 0; i < cpus; i++)
 		busy(i);
-	for (k = 0; k < 2; k++)
-		for (i = 0; i < ARRAY_SIZE(rates); i++) {
-			struct tally t = sustain(cpus[k], rates[i]);
+	for (i = 0; i < ARRAY_SIZE(rates); i++) {
+		struct tally t = sustain(cpus, rates[i]);
 
-			printf("%d | %d | %llu | %llu\n", cpus[k], rates[i],
-			       (unsigned long long)t.samples / SECONDS,
-			       (unsigned long long)t.lost);
-		}
+		printf("sustain | %d | %d | %llu | %llu\n", cpus, rates[i],
+		       (unsigned long long)t.samples / SECONDS,
+		       (unsigned long long)t.lost);
+	}
 	return 0;
 }

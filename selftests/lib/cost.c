@@ -2,31 +2,62 @@
 /* The model counts what the kernel does; see cost.h. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cost.h"
+#include "event.h"
 
 /* The model's statistics */
 #define MSR_KERNEL_INSNS	0x51504d01
 #define MSR_WRMSRS		0x51504d02
 #define MSR_RDMSRS		0x51504d03
 
+#define MAX_CPUS		16
 
+static int cpus = 1;
+
+void cost_on(int n)
+{
+	cpus = n < MAX_CPUS ? n : MAX_CPUS;
+}
+
+static int open_msrs(int cpu)
+{
+	char path[32];
+	int fd, high;
+
+	snprintf(path, sizeof(path), "/dev/cpu/%d/msr", cpu);
+	fd = open(path, O_RDONLY);
+	/* Apart from the events, which programs close by number */
+	high = fcntl(fd, F_DUPFD_CLOEXEC, 200);
+	close(fd);
+	return high;
+}
+
+/* The sum of the CPUs */
 static uint64_t rdmsr(uint32_t msr)
 {
-	static int msr_fd;
-	uint64_t v = 0;
+	static int fds[MAX_CPUS];
+	uint64_t v, sum = 0;
+	int i;
 
-	if (!msr_fd)
-		msr_fd = open("/dev/cpu/0/msr", O_RDONLY);
-	if (pread(msr_fd, &v, 8, msr) != 8) {
-		perror("reading the model's statistics");
-		exit(1);
+	for (i = 0; i < cpus; i++) {
+		if (!fds[i])
+			fds[i] = open_msrs(i);
+		if (pread(fds[i], &v, 8, msr) != 8) {
+			perror("reading the model's statistics");
+			exit(1);
+		}
+		sum += v;
 	}
-	return v;
+	return sum;
 }
 
 /* Writes and reads first: reading them costs instructions, not the reverse */
@@ -40,18 +71,22 @@ struct sample cost_sample(void)
 	return s;
 }
 
+static struct cost between(struct sample a, struct sample b)
+{
+	return (struct cost) {
+		.insns = b.insns - a.insns, .wrmsr = b.wrmsr - a.wrmsr,
+		.rdmsr = b.rdmsr - a.rdmsr,
+	};
+}
+
 static struct cost once(void (*op)(void), int n)
 {
-	struct sample a, b;
+	struct sample a = cost_sample();
 	int i;
 
-	a = cost_sample();
 	for (i = 0; i < n; i++)
 		op();
-	b = cost_sample();
-	return (struct cost) {
-		b.insns - a.insns, b.wrmsr - a.wrmsr, b.rdmsr - a.rdmsr
-	};
+	return between(a, cost_sample());
 }
 
 /* The cheapest of several tries, in which no timer tick fell */
@@ -68,25 +103,160 @@ static struct cost cheapest(void (*op)(void), int n, int tries)
 }
 
 /* Between few and many of them, so that what is around cancels */
-struct cost measure(void (*op)(void))
+struct cost measure_least(void (*op)(void))
 {
 	const int few = 4, many = 24;
-	struct cost a, b;
 
 	once(op, many);		/* warm up */
-	a = cheapest(op, few, 30);
-	b = cheapest(op, many, 30);
-	return (struct cost) {
-		(b.insns - a.insns) / (many - few),
-		(b.wrmsr - a.wrmsr) / (many - few),
-		(b.rdmsr - a.rdmsr) / (many - few),
-	};
+	return divided(minus(cheapest(op, many, 30), cheapest(op, few, 30)),
+		       many - few);
+}
+
+/*
+ * Time in which all that an operation has put off is done.  Freeing by kfree_rcu()
+ * may wait for 5 seconds.  With -icount, time in which nothing happens takes none.
+ */
+#define LATER	(exact_time() ? 6000 : 300)
+
+static void pass(int ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000L };
+
+	nanosleep(&t, NULL);
+}
+
+static double total(void (*op)(void), int n, int later)
+{
+	struct sample a;
+
+	a = cost_sample();
+	while (n--)
+		op();
+	pass(later);
+	return cost_sample().insns - a.insns;
+}
+
+/*
+ * So many operations that what the kernel does meanwhile for itself does not
+ * show in their mean
+ */
+#define MEAN_INSNS	10e6
+#define MEAN_OPS	5000
+
+struct cost measure(void (*op)(void))
+{
+	struct cost c = measure_least(op);
+	int n = MEAN_INSNS / (c.insns + 1);
+	double idle;
+
+	if (n > MEAN_OPS)
+		n = MEAN_OPS;
+	if (n < 10)
+		n = 10;
+	pass(LATER);
+	idle = total(op, 0, LATER);
+	c.mean = (total(op, n, LATER) - idle) / n;
+	return c;
+}
+
+static void nothing(void)
+{
+}
+
+static struct cost one_trial(const struct trial *t, void (*op)(void))
+{
+	struct sample a, b;
+	struct cost c;
+
+	if (t->before)
+		t->before();
+	a = cost_sample();
+	op();
+	b = cost_sample();
+	c = between(a, b);
+	c.mean = c.insns;
+	if (t->later) {
+		pass(t->later);
+		c.mean = cost_sample().insns - a.insns;
+	}
+	return c;
+}
+
+static struct cost trials(const struct trial *t, void (*op)(void))
+{
+	struct cost best = one_trial(t, op), c;
+	double sum = best.mean;
+	int i;
+
+	for (i = 1; i < t->tries; i++) {
+		c = one_trial(t, op);
+		sum += c.mean;
+		if (c.insns < best.insns)
+			best = c;
+	}
+	best.mean = sum / t->tries;
+	return best;
+}
+
+struct cost measure_trial(const struct trial *t)
+{
+	struct trial empty = { .op = nothing, .tries = t->tries, .later = t->later };
+
+	one_trial(t, t->op);	/* warm up */
+	return divided(minus(trials(t, t->op), trials(&empty, nothing)), t->per);
 }
 
 struct cost minus(struct cost a, struct cost b)
 {
 	return (struct cost) {
-		a.insns - b.insns, a.wrmsr - b.wrmsr, a.rdmsr - b.rdmsr
+		a.insns - b.insns, a.wrmsr - b.wrmsr, a.rdmsr - b.rdmsr,
+		a.mean - b.mean
+	};
+}
+
+struct cost divided(struct cost a, double by)
+{
+	return (struct cost) {
+		a.insns / by, a.wrmsr / by, a.rdmsr / by, a.mean / by
+	};
+}
+
+void bench_begin(void)
+{
+	struct sched_param none = { 0 };
+
+	/*
+	 * So that a task that is woken does not preempt the one that wakes it: that
+	 * depends on how long both ran, and a switch costs less that way.
+	 */
+	sched_setscheduler(0, SCHED_BATCH, &none);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	mlockall(MCL_CURRENT | MCL_FUTURE);
+	pin_to(0);
+}
+
+void row(const char *name, struct cost c)
+{
+	printf("row | %s | %.0f | %.1f | %.1f | %.0f\n", name, c.insns, c.wrmsr,
+	       c.rdmsr, c.mean);
+}
+
+void op_bare(void)
+{
+	syscall(SYS_getppid);
+}
+
+struct cost net(struct cost c, int syscalls)
+{
+	static struct cost bare;
+
+	if (!bare.insns) {
+		bare = measure(op_bare);
+		printf("# a bare system call: %.0f instructions\n", bare.insns);
+	}
+	return (struct cost) {
+		c.insns - syscalls * bare.insns, c.wrmsr, c.rdmsr,
+		c.mean - syscalls * bare.mean
 	};
 }
 
@@ -124,4 +294,22 @@ void partner_end(pid_t pid)
 	close(to[1]);
 	close(from[0]);
 	waitpid(pid, NULL, 0);
+}
+
+static struct cost idle_switch;
+
+struct cost switch_without_events(void)
+{
+	pid_t pid = partner_start();
+	struct cost c = divided(measure(op_pingpong), 2);
+
+	partner_end(pid);
+	if (!idle_switch.insns)
+		idle_switch = c;
+	return c;
+}
+
+struct cost net_switch(void)
+{
+	return minus(divided(measure(op_pingpong), 2), idle_switch);
 }

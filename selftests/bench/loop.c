@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* loop WHAT N: one operation over and over, to be looked at from outside. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cost.h"
+#include "event.h"
+#include "ops.h"
+
+static int nr = 1;
+
+static void start_nothing(void)
+{
+}
+
+static void start_group(void)
+{
+	op_fd = open_group(0, nr, nr == 4 ? GROUP_FORMAT : 0);
+}
+
+static void start_open(void)
+{
+	op_attr = counting(PERF_TYPE_RAW, RAW_BRANCHES);
+}
+
+static void start_sample(void)
+{
+	open_sample(0);
+}
+
+static void start_fault(void)
+{
+	fault_page();
+	open_soft(PERF_COUNT_SW_PAGE_FAULTS, -1);
+}
+
+static void start_hit(void)
+{
+	struct perf_event_attr attr = counting(PERF_TYPE_TRACEPOINT,
+					       read_long(TRACEPOINT));
+
+	ev_must(&attr, 0, -1, -1, 0);
+}
+
+static void start_one_side(void)
+{
+	partner_start();
+	start_group();
+}
+
+static void start_both_sides(void)
+{
+	open_group(partner_start(), nr, 0);
+	start_group();
+}
+
+static const struct {
+	const char *name;
+	int nr;
+	void (*start)(void);
+	void (*op)(void);
+} all[] = {
+	{ "bare", 0, start_nothing, op_bare },
+	{ "read", 1, start_group, op_read },
+	{ "read4", 4, start_group, op_read },
+	{ "toggle", 1, start_group, op_toggle },
+	{ "toggle4", 4, start_group, op_toggle_group },
+	{ "open", 1, start_open, op_open },
+	{ "sample", 1, start_sample, op_sample },
+	{ "fault", 1, start_fault, op_fault },
+	{ "hit", 1, start_hit, op_bare },
+	{ "switch", 1, start_one_side, op_pingpong },
+	{ "switch4", 4, start_one_side, op_pingpong },
+	{ "switch-both", 1, start_both_sides, op_pingpong },
+	{ "switch4-both", 4, start_both_sides, op_pingpong },
+};
+
+int main(int argc, char **argv)
+{
+	long n = argc == 3 ? atol(argv[2]) : 0;
+	unsigned int i;
+
+	bench_begin();
+	for (i = 0; n && i < ARRAY_SIZE(all); i++) {
+		if (strcmp(argv[1], all[i].name))
+			continue;
+		nr = all[i].nr;
+		all[i].start();
+		while (n--)
+			all[i].op();
+		return 0;
+	}
+	fprintf(stderr, "usage: loop WHAT N; WHAT is one of");
+	for (i = 0; i < ARRAY_SIZE(all); i++)
+		fprintf(stderr, " %s", all[i].name);
+	fprintf(stderr, "\n");
+	return 1;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Operations that several programs of the bench measure. */
+#ifndef KPMU_BENCH_OPS_H
+#define KPMU_BENCH_OPS_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "event.h"
+
+#define GROUP_FORMAT	(PERF_FORMAT_GROUP | PERF_FORMAT_ID | FORMAT_TIMES)
+
+/* What the operations are on */
+static int op_fd;
+static struct perf_event_attr op_attr;
+
+/* An attr for an event that is on from the start, in user and kernel mode */
+static inline struct perf_event_attr counting(uint32_t type, uint64_t config)
+{
+	struct perf_event_attr attr = ev_attr(type, config);
+
+	attr.exclude_kernel = 0;
+	attr.disabled = 0;
+	return attr;
+}
+
+static inline void op_read(void)
+{
+	uint64_t buf[32];
+
+	if (syscall(SYS_read, op_fd, buf, sizeof(buf)) <= 0)
+		exit(1);
+}
+
+/* Longer than what is kept ready for the next event is kept */
+static inline void op_cold(void)
+{
+	sleep(8);
+}
+
+static inline void op_toggle(void)
+{
+	syscall(SYS_ioctl, op_fd, PERF_EVENT_IOC_DISABLE, 0);
+	syscall(SYS_ioctl, op_fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+static inline void op_toggle_group(void)
+{
+	syscall(SYS_ioctl, op_fd, PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP);
+	syscall(SYS_ioctl, op_fd, PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP);
+}
+
+static inline void op_open(void)
+{
+	close(ev_must(&op_attr, 0, -1, -1, 0));
+}
+
+/* A group of up to four on general counters, the number of a metric; the leader */
+static inline int open_group(pid_t pid, int nr, uint64_t format)
+{
+	static const uint64_t four[] = { RAW_BRANCHES, RAW_LOADS, RAW_STORES, 0x00c5 };
+	int leader = -1, fd, i;
+
+	for (i = 0; i < nr; i++) {
+		struct perf_event_attr attr = counting(PERF_TYPE_RAW, four[i]);
+
+		attr.read_format = format;
+		fd = ev_must(&attr, pid, -1, leader, 0);
+		if (leader < 0)
+			leader = fd;
+	}
+	return leader;
+}
+
+static inline int open_four(pid_t pid, uint64_t format)
+{
+	return open_group(pid, 4, format);
+}
+
+/* All that was opened from @first on, which is not much */
+static inline void close_from(int first)
+{
+	int fd;
+
+	for (fd = first; fd < first + 32; fd++)
+		close(fd);
+}
+
+static inline int open_soft(uint64_t config, int leader)
+{
+	struct perf_event_attr attr = counting(PERF_TYPE_SOFTWARE, config);
+
+	return ev_must(&attr, 0, -1, leader, 0);
+}
+
+/*
+ * Just over a period's instructions in user mode: one overflow.  Not more, so that
+ * tries of many find room between two ticks.
+ */
+#define SAMPLE_ROUNDS	2500
+#define RING_BYTES	(65 * 4096)
+
+static inline void op_sample(void)
+{
+	work(SAMPLE_ROUNDS);
+}
+
+/* A ring of op_fd, read-only so that there is always room */
+static inline void *map_ring(int fd, size_t bytes)
+{
+	void *ring = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (ring == MAP_FAILED)
+		exit(1);
+	return ring;
+}
+
+static inline void *open_sample(uint64_t more)
+{
+	struct perf_event_attr attr = ev_attr(PERF_TYPE_HARDWARE,
+					      PERF_COUNT_HW_INSTRUCTIONS);
+
+	attr.disabled = 0;
+	attr.sample_period = 4 * SAMPLE_ROUNDS;
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			   PERF_SAMPLE_PERIOD | more;
+	op_fd = ev_must(&attr, 0, -1, -1, 0);
+	return map_ring(op_fd, RING_BYTES);
+}
+
+/* A page that faults at each touch, also after mlockall() */
+static char *op_page;
+
+static inline void fault_page(void)
+{
+	op_page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	munlock(op_page, 4096);
+}
+
+static inline void op_fault(void)
+{
+	madvise(op_page, 4096, MADV_DONTNEED);
+	*(volatile char *)op_page = 1;
+}
+
+#define TRACEPOINT "/sys/kernel/tracing/events/syscalls/sys_enter_getppid/id"
+
+#endif

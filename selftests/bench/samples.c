@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a sample costs. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cost.h"
+#include "event.h"
+#include "ops.h"
+
+/*
+ * The least is of tries in which no tick fell; of the mean, ticks that would
+ * have been there anyway are taken off.
+ */
+static void bench_sample(const char *name, void (*op)(void), uint64_t more)
+{
+	double without = measure(op).mean;
+	void *ring = open_sample(more);
+	struct cost c = measure(op);
+
+	c.mean -= without;
+	row(name, c);
+	munmap(ring, RING_BYTES);
+	close(op_fd);
+}
+
+/* Frames as a program with frame pointers has them, the innermost last */
+struct frame {
+	struct frame *next;
+	void *ret;
+};
+
+#define FRAMES	8
+
+static struct frame frames[FRAMES];
+
+static void link_frames(void)
+{
+	int i;
+
+	for (i = 0; i < FRAMES; i++) {
+		frames[i].next = i ? &frames[i - 1] : NULL;
+		frames[i].ret = op_sample;
+	}
+}
+
+/* work() with RBP as given */
+static void sample_at(uint64_t rbp)
+{
+	uint64_t n = SAMPLE_ROUNDS;
+
+	asm volatile("lea -128(%%rsp), %%rsp\n\t"	/* the red zone */
+		     "push %%rbp\n\t"
+		     "mov %1, %%rbp\n\t"
+		     "call work\n\t"
+		     "pop %%rbp\n\t"
+		     "lea 128(%%rsp), %%rsp"
+		     : "+D" (n) : "r" (rbp) : "rax", "rcx", "memory", "cc");
+}
+
+static void op_one_frame(void)
+{
+	sample_at((uintptr_t)&frames[0]);
+}
+
+static void op_frames(void)
+{
+	sample_at((uintptr_t)&frames[FRAMES - 1]);
+}
+
+/* Without frame pointers RBP is a register like others, and holds anything */
+static void op_no_frame(void)
+{
+	sample_at(0x12345678);
+}
+
+int main(void)
+{
+	bench_begin();
+	/* In a tick in which sampling is throttled there are no samples */
+	no_throttle();
+	bench_sample("overflow sample, IP+TID+TIME+PERIOD", op_sample, 0);
+	link_frames();
+	bench_sample("same with callchain", op_one_frame, PERF_SAMPLE_CALLCHAIN);
+	bench_sample("same, 8 frames", op_frames, PERF_SAMPLE_CALLCHAIN);
+	bench_sample("same, program without frame pointers", op_no_frame,
+		     PERF_SAMPLE_CALLCHAIN);
+	return 0;
+}

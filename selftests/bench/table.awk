@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The tables of make bench.  Reads the file targets, then what run.sh collected, lines
+# of fields between "|":
+#	ROUTE | part | NAME | exit status | seconds
+#	ROUTE | row | name | least instructions | WRMSR | RDMSR | mean instructions
+#	ROUTE | curve | name | number | instructions
+#	ROUTE | sustain | CPUs | asked per CPU | samples a second | lost
+# To be understood by mawk: no line breaks within an expression but after , && ||.
+
+BEGIN {
+	FS = " *[|] *"
+	# So much may two measurements of the same differ
+	noise = 10
+	noise_share = 0.01
+}
+
+function number(x)
+{
+	return x == "" ? "-" : sprintf("%d", x)
+}
+
+# The mean decides, as work put off is work
+function is_dearer(native, kpmu)
+{
+	return kpmu > native * (1 + noise_share) + noise
+}
+
+function at_target(row)
+{
+	return least["kpmu", row] <= limit[row] &&
+		(limit_w[row] == "-" || writes["kpmu", row] <= limit_w[row]) &&
+		(limit_r[row] == "-" || reads["kpmu", row] <= limit_r[row])
+}
+
+function why(status)
+{
+	if (status == 124)
+		return "no end within its limit"
+	if (status == 126)
+		return "the kernel log is not clean"
+	if (status == 99)
+		return "the module could not be removed"
+	return "failed with status " status
+}
+
+function is_part_of(part, parts,    of, n, i)
+{
+	n = split(parts, of, " ")
+	for (i = 1; i <= n; i++)
+		if (of[i] == part)
+			return 1
+	return 0
+}
+
+# The parts of a section that failed, or all with "*"
+function tell_failures(parts,    i)
+{
+	for (i = 1; i <= nr_failed; i++)
+		if (parts == "*" || is_part_of(failed_part[i], parts))
+			printf "  !! part %s, %s: %s\n", failed_part[i], failed_route[i], failed_why[i]
+}
+
+function was_run(parts,    of, n, i)
+{
+	n = split(parts, of, " ")
+	for (i = 1; i <= n; i++)
+		if (of[i] in ran)
+			return 1
+	return 0
+}
+
+function tell_row(row,    have, ratio, remark, target)
+{
+	have = (("kpmu", row) in least) && (("native", row) in least)
+	if (have && mean["native", row] > noise)
+		ratio = sprintf("%.2f", mean["kpmu", row] / mean["native", row])
+	if (!have) {
+		remark = "  no result"
+		missing++
+	} else if (is_dearer(mean["native", row], mean["kpmu", row])) {
+		remark = "  dearer"
+		dearer++
+	}
+	if (limit[row] != "-") {
+		limited++
+		target = sprintf("%d (%s/%s)", limit[row], limit_w[row], limit_r[row])
+		if (("kpmu", row) in least && at_target(row))
+			hit++
+		else
+			remark = remark "  <-"
+	}
+	compared += have
+	printf "%-42s %9s %9s %9s %9s %7s %9s %13s%s\n", row,
+		number(least["native", row]), number(mean["native", row]),
+		number(least["kpmu", row]), number(mean["kpmu", row]), ratio,
+		registers(row), target, remark
+}
+
+function registers(row)
+{
+	if (!(("kpmu", row) in writes))
+		return ""
+	return sprintf("%d/%d", writes["kpmu", row] + 0.5, reads["kpmu", row] + 0.5)
+}
+
+function tell_rows(    i)
+{
+	printf "%-42s %19s %19s %7s %9s %13s\n", "Kernel instructions an operation",
+		"-- native: --", "-- kpmu: --", "", "kpmu", "at most"
+	printf "%-42s %9s %9s %9s %9s %7s %9s %13s\n", "", "least", "mean", "least",
+		"mean", "ratio", "W/R", "(W/R)"
+	for (i = 1; i <= nr_lines; i++) {
+		if (i in section) {
+			shown = was_run(parts_of[i])
+			if (shown) {
+				printf "\n%s:\n", section[i]
+				tell_failures(parts_of[i])
+			}
+		} else if (shown)
+			tell_row(line[i])
+	}
+}
+
+function most(c,    k, m)
+{
+	m = cost[c, 1]
+	for (k = 2; k <= points[c]; k++)
+		if (cost[c, k] > m)
+			m = cost[c, k]
+	return m
+}
+
+function lowest(c,    k, m)
+{
+	m = cost[c, 1]
+	for (k = 2; k <= points[c]; k++)
+		if (cost[c, k] < m)
+			m = cost[c, k]
+	return m
+}
+
+# A sorted tree of 1,000 is ten steps deep, and four groups leave and join one at each
+# rotation; where only one group waits, only one counter changes hands.  Pages of a
+# task's own mapped events are written when it comes and goes: 100 an event.
+function is_flat(name, c)
+{
+	if (name ~ /by its mapped/)
+		return cost[c, points[c]] - cost[c, 1] <= 100 * (at[c, points[c]] - at[c, 1])
+	return most(c) <= 1.25 * lowest(c) + 500
+}
+
+function tell_points(label, c,    k)
+{
+	printf "%10s", label
+	for (k = 1; k <= points[c]; k++)
+		printf "%9d", label == "" ? at[c, k] : cost[c, k]
+	printf "\n"
+}
+
+function tell_curves(    i, name, c, flat)
+{
+	if (!was_run("growth rotation"))
+		return
+	print "\nHow costs grow, in kernel instructions (the least):"
+	tell_failures("growth rotation")
+	for (i = 1; i <= nr_curves; i++) {
+		name = curve[i]
+		c = "kpmu" SUBSEP name
+		flat = points[c] && is_flat(name, c)
+		limited++
+		hit += flat
+		printf "%s%s\n", name, flat ? "" : "  <-"
+		tell_points("", points[c] ? c : "native" SUBSEP name)
+		tell_points("native", "native" SUBSEP name)
+		tell_points("kpmu", c)
+	}
+}
+
+function rate(route, s)
+{
+	if (!((route, s) in samples))
+		return "no result"
+	return sprintf("%d (%d)", samples[route, s], lost[route, s])
+}
+
+function tell_sustained(    i, of)
+{
+	if (!was_run("sustain1 sustain4"))
+		return
+	print "\nSamples a second while they are read (lost), of all CPUs; timed, so only an indication:"
+	tell_failures("sustain1 sustain4")
+	printf "%6s %12s %18s %18s\n", "CPUs", "asked a CPU", "native", "kpmu"
+	for (i = 1; i <= nr_asked; i++) {
+		split(asked[i], of, SUBSEP)
+		printf "%6d %12d %18s %18s\n", of[1], of[2], rate("native", asked[i]),
+			rate("kpmu", asked[i])
+	}
+}
+
+FILENAME ~ /targets$/ {
+	if ($0 ~ /^#/ || $0 ~ /^ *$/)
+		next
+	nr_lines++
+	if (sub(/^= */, "", $1)) {
+		parts_of[nr_lines] = $1
+		section[nr_lines] = $2
+		next
+	}
+	line[nr_lines] = $1
+	limit[$1] = $2
+	limit_w[$1] = $3
+	limit_r[$1] = $4
+	next
+}
+
+$2 == "part" {
+	ran[$3] = 1
+	nr_parts++
+	if ($4 != 0) {
+		failed_part[++nr_failed] = $3
+		failed_route[nr_failed] = $1
+		failed_why[nr_failed] = why($4)
+	}
+}
+
+$2 == "row" {
+	least[$1, $3] = $4
+	writes[$1, $3] = $5
+	reads[$1, $3] = $6
+	mean[$1, $3] = $7
+}
+
+$2 == "curve" {
+	c = $1 SUBSEP $3
+	if (!($3 in known_curve)) {
+		known_curve[$3] = 1
+		curve[++nr_curves] = $3
+	}
+	at[c, ++points[c]] = $4
+	cost[c, points[c]] = $5
+}
+
+$2 == "sustain" {
+	s = $3 SUBSEP $4
+	if (!(s in known_rate)) {
+		known_rate[s] = 1
+		asked[++nr_asked] = s
+	}
+	samples[$1, s] = $5
+	lost[$1, s] = $6
+}
+
+END {
+	tell_rows()
+	tell_curves()
+	tell_sustained()
+	printf "\nbench: %d of %d rows at target; %d of %d dearer than native", hit, limited,
+		dearer, compared
+	if (missing)
+		printf "; %d without result", missing
+	printf "; "
+	if (!nr_failed)
+		printf "all %d parts ran to their end\n", nr_parts
+	for (i = 1; i <= nr_failed; i++)
+		printf "%s%s %s%s", i == 1 ? "FAILED: " : ", ", failed_part[i], failed_route[i],
+			i == nr_failed ? sprintf(" (%d of %d parts)\n", nr_failed, nr_parts) : ""
+}
