@@ -25,17 +25,21 @@ while getopts k:j: opt; do
 done
 shift $((OPTIND - 1))
 
-# name | guest | limit in seconds, four times what an idle machine takes | program
+# name | guest | limit in seconds, many times what an idle machine takes | program
 # Interrupts come at exact times with -icount only
 parts()
 {
 	cat <<-END
-	growth   | -i -s 1 | 600 | bench_growth
-	rotation | -i -s 1 | 300 | bench_growth rotation
-	calls    | -i -s 1 | 300 | bench_calls
-	switches | -i -s 1 | 300 | bench_switches
-	soft     | -i -s 1 | 300 | bench_soft
-	samples  | -i -s 1 | 300 | bench_samples
+	growth   | -i -s 1 | 900 | bench_growth
+	rotation | -i -s 1 | 600 | bench_growth rotation
+	calls    | -i -s 1 | 600 | bench_calls
+	switches | -i -s 1 | 600 | bench_switches
+	soft     | -i -s 1 | 600 | bench_soft
+	samples  | -i -s 1 | 600 | bench_samples
+	stat     | -i -s 1 | 600 | bench_stat
+	record   | -i -s 1 | 600 | bench_record
+	many     | -i -s 1 | 600 | bench_many
+	cpus     | -i -s 4 | 600 | bench_cpus
 	sustain1 | -s 1    | 120 | bench_sustain 1
 	sustain4 | -s 4    | 120 | bench_sustain 4
 	END

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What perf record does: side-band, sampled switches, call chains. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cost.h"
+#include "event.h"
+#include "ops.h"
+
+/* The dummy that perf record opens for side-band records */
+static void bench_cold_dummy(void)
+{
+	const struct trial cold = {
+		.before = op_cold, .op = op_open, .per = 1, .tries = 5, .later = 8000,
+	};
+
+	op_attr = counting(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+	op_attr.mmap = 1;
+	op_attr.mmap2 = 1;
+	op_attr.comm = 1;
+	op_attr.comm_exec = 1;
+	op_attr.task = 1;
+	op_attr.sample_id_all = 1;
+	row("cold open + close, mmap/comm/task dummy", measure_trial(&cold));
+}
+
+/* Both tasks write a sample each time they leave the CPU */
+static void bench_sampled_switch(void)
+{
+	struct perf_event_attr attr = counting(PERF_TYPE_SOFTWARE,
+					       PERF_COUNT_SW_CONTEXT_SWITCHES);
+	pid_t pid = partner_start();
+	void *ring[2];
+	int fd[2], i;
+
+	attr.sample_period = 1;
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			   PERF_SAMPLE_PERIOD;
+	for (i = 0; i < 2; i++) {
+		fd[i] = ev_must(&attr, i ? pid : 0, -1, -1, 0);
+		ring[i] = map_ring(fd[i], RING_BYTES);
+	}
+	row("switch, context-switches sampled, net", net_switch());
+	for (i = 0; i < 2; i++) {
+		munmap(ring[i], RING_BYTES);
+		close(fd[i]);
+	}
+	partner_end(pid);
+}
+
+/* perf record -F 4000 -g, of a task and its child; some switches have a sample */
+static void bench_recorded_switch(void)
+{
+	struct perf_event_attr attr = counting(PERF_TYPE_HARDWARE,
+					       PERF_COUNT_HW_CPU_CYCLES);
+	void *ring;
+	pid_t pid;
+	int fd;
+
+	attr.freq = 1;
+	attr.sample_freq = 4000;
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			   PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_PERIOD;
+	attr.read_format = PERF_FORMAT_ID;
+	attr.inherit = 1;
+	attr.mmap = 1;
+	attr.mmap2 = 1;
+	attr.comm = 1;
+	attr.comm_exec = 1;
+	attr.task = 1;
+	attr.sample_id_all = 1;
+	fd = ev_must(&attr, 0, 0, -1, 0);
+	ring = map_ring(fd, RING_BYTES);
+	pid = partner_start();
+	row("perf record -F 4000 -g: switch, net", net_switch());
+	partner_end(pid);
+	munmap(ring, RING_BYTES);
+	close(fd);
+}
+
+int main(void)
+{
+	bench_begin();
+	/* In a tick in which sampling is throttled there are no samples */
+	no_throttle();
+	bench_cold_dummy();
+	switch_without_events();
+	bench_sampled_switch();
+	bench_recorded_switch();
+	return 0;
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What perf stat does: its default events, inherited, read with their times. */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cost.h"
+#include "event.h"
+#include "ops.h"
+
+/* The order in which perf stat opens them */
+static const struct {
+	uint32_t type;
+	uint64_t config;
+} defaults[] = {
+	{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK },
+	{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
+	{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS },
+	{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
+	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
+	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS },
+	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
+	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES },
+};
+
+#define NR	ARRAY_SIZE(defaults)
+#define NR_HW	4
+
+static int fds[NR];
+
+static void open_set(int first)
+{
+	int i;
+
+	for (i = first; i < NR; i++) {
+		struct perf_event_attr attr = counting(defaults[i].type,
+						       defaults[i].config);
+
+		attr.inherit = 1;
+		attr.read_format = FORMAT_TIMES;
+		fds[i] = ev_must(&attr, 0, -1, -1, 0);
+	}
+	op_fd = fds[NR - 1];
+}
+
+static void close_set(int first)
+{
+	int i;
+
+	for (i = first; i < NR; i++)
+		close(fds[i]);
+}
+
+static void op_set(void)
+{
+	open_set(0);
+	close_set(0);
+}
+
+static void op_read_set(void)
+{
+	uint64_t buf[3];
+	int i;
+
+	for (i = 0; i < NR; i++)
+		if (read(fds[i], buf, sizeof(buf)) != sizeof(buf))
+			exit(1);
+}
+
+static void bench_open(void)
+{
+	const struct trial cold = {
+		.before = op_cold, .op = op_set, .per = 1, .tries = 5, .later = 8000,
+	};
+
+	row("open + close, perf stat's 4 sw + 4 hw", measure(op_set));
+	row("the same cold", measure_trial(&cold));
+}
+
+#define KIDS	16
+
+/* Children that are off their CPU, and stay */
+static void start_kids(pid_t *kids, int n)
+{
+	while (n--) {
+		kids[n] = fork();
+		if (!kids[n]) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				pause();
+		}
+	}
+	usleep(10000);
+}
+
+static void end_kids(pid_t *kids, int n)
+{
+	while (n--) {
+		kill(kids[n], SIGKILL);
+		waitpid(kids[n], NULL, 0);
+	}
+}
+
+/* Reads: of all, of one, and what a child adds */
+static void bench_reads(void)
+{
+	struct cost few, many;
+	pid_t kids[1 + KIDS];
+
+	open_set(0);
+	row("read() of those 8, inherited", measure(op_read_set));
+	close_set(0);
+
+	open_set(NR - 1);
+	row("read() one inherited, without children", measure(op_read));
+	start_kids(kids, 1);
+	few = measure(op_read);
+	start_kids(kids + 1, KIDS);
+	many = measure(op_read);
+	row("per live child in that read()", divided(minus(many, few), KIDS));
+	end_kids(kids, 1 + KIDS);
+	close_set(NR - 1);
+}
+
+/* A task and its child, whose events are alike */
+static void bench_switch(const char *name, int first)
+{
+	pid_t pid;
+
+	open_set(first);
+	pid = partner_start();
+	row(name, net_switch());
+	partner_end(pid);
+	close_set(first);
+}
+
+int main(void)
+{
+	bench_begin();
+	switch_without_events();
+	bench_open();
+	bench_reads();
+	bench_switch("switch, 4 hw inherited, net", NR - NR_HW);
+	bench_switch("switch, perf stat's 4 sw + 4 hw, net", 0);
+	return 0;
+}
