@@ -64,7 +64,7 @@ verdict shellcheck $rc
 
 rc=0
 git ls-files | grep -vE '^(COPYING|.*\.md|qemu/patches/.*)$' | while read -r f; do
-	head -n 5 "$f" | grep -q SPDX-License-Identifier || echo "no SPDX line: $f"
+	grep -q SPDX-License-Identifier <<<"$(head -n 5 "$f")" || echo "no SPDX line: $f"
 done >build/spdx.log
 [ ! -s build/spdx.log ] || { cat build/spdx.log; rc=1; }
 verdict spdx $rc

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # conformance.sh [-v] - which rows of Documentation/conformance.md the last test
-# run proved: a row is proved when a test that names it passed somewhere and
-# none that names it failed anywhere.  -v lists every row with its tests.  The file
-# impossible says which rows cannot be proved here, and why.
+# run proved: a row is proved when a test that names it passed and none that names it
+# failed, or was left without a result, on any kernel.  A row whose tests were all
+# skipped on some kernel is shown with that kernel.  -v lists every row with its tests.
+# The file impossible says which rows cannot be proved here, and why.  LOGS=folder judges
+# other results.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
@@ -12,7 +14,7 @@ verbose=0
 [ "${1:-}" != -v ] || verbose=1
 cd "$KPMU_TOP"
 shopt -s nullglob
-logs=(build/log/*.tap)
+logs=("${LOGS:-build/log}"/*.tap)
 [ ${#logs[@]} -gt 0 ] || die "no test results; run make test first"
 
 awk -v verbose=$verbose '
@@ -39,38 +41,95 @@ FILENAME ~ /impossible$/ {
 	}
 	next
 }
+# A log: boot-kernel.tap, or unit-program.tap, of the host
+FNR == 1 {
+	ended()
+	log_name = FILENAME
+	sub(/.*\//, "", log_name)
+	prog = log_name
+	kernel = log_name
+	sub(/\.tap$/, "", kernel)
+	sub(/.*-/, "", kernel)
+	if (log_name ~ /^unit-/)
+		kernel = "the host"
+	summed = log_name ~ /^unit-/
+	rows = ""
+}
+/^@@@ / { prog = $2; rows = "" }
+/^@@sum / { summed = 1 }
 # Results: the rows come before the verdict
-/^@@@ / { prog = $2 }
-FNR == 1 { prog = FILENAME; sub(/.*\//, "", prog); rows = "" }
 /^# rows:/ { rows = substr($0, 9) }
 /^(not )?ok / {
 	bad = $1 == "not"
-	skip = / # SKIP/
 	name = prog "." $(bad ? 4 : 3)
+	result(name, bad ? "fail" : / # SKIP/ ? "skip" : "pass")
+	rows = ""
+}
+# What guest.sh says of a test without a result; its rows are known from elsewhere
+/^@@ [^ ]+ FAIL / { without[$2] = without[$2] " " kernel }
+
+function ended()
+{
+	if (log_name != "" && !summed) {
+		print log_name ": the guest did not come to its end"
+		wrong = 1
+	}
+}
+
+function result(name, what,	k, i, r)
+{
 	k = split(rows, r, " ")
 	for (i = 1; i <= k; i++) {
 		if (!(r[i] in known)) {
 			print "no such row: " r[i] " (" name ")"
 			wrong = 1
-		} else if (bad) {
-			fail[r[i]] = fail[r[i]] " " name
-		} else if (!skip) {
-			if (!((r[i], name) in seen))
-				pass[r[i]] = pass[r[i]] " " name
-			seen[r[i], name] = 1
+			continue
 		}
+		if (!((r[i], name) in seen))
+			named[r[i]] = named[r[i]] " " name
+		seen[r[i], name] = 1
+		got[name, what] = 1
+		on[r[i], what, kernel] = 1
+		if (!(kernel in is_kernel))
+			kernels[++nr_kernels] = kernel
+		is_kernel[kernel] = 1
 	}
-	rows = ""
 }
+
+# The tests of a row that ended so, or had no result at all
+function tests(row, what,	k, i, t, list)
+{
+	k = split(named[row], t, " ")
+	for (i = 1; i <= k; i++)
+		if (got[t[i], what] || (what == "fail" && t[i] in without))
+			list = list " " t[i]
+	return list
+}
+
+# The kernels on which its tests were skipped and none passed
+function skipped_on(row,	i, list)
+{
+	for (i = 1; i <= nr_kernels; i++)
+		if (on[row, "skip", kernels[i]] && !on[row, "pass", kernels[i]])
+			list = list " " kernels[i]
+	return list
+}
+
 END {
+	ended()
 	for (i = 1; i <= n; i++) {
 		id = order[i]
-		if (id in fail) {
+		bad = tests(id, "fail")
+		good = tests(id, "pass")
+		skips = good == "" ? "" : skipped_on(id)
+		if (bad != "") {
 			failed++
-			print id " FAILED by" fail[id]
-		} else if (id in pass) {
+			print id " FAILED by" bad
+		} else if (good != "") {
 			proved++
-			if (verbose) print id " proved by" pass[id]
+			partly += skips != ""
+			if (verbose || skips != "")
+				print id " proved by" good (skips == "" ? "" : ", skipped on" skips)
 		} else if (id in cannot) {
 			impossible++
 			untested++
@@ -80,6 +139,7 @@ END {
 			if (verbose) print id " untested"
 		}
 	}
+	printf "of those proved, %d were skipped on some kernel\n", partly
 	printf "of those untested, %d are impossible here (selftests/impossible)\n",
 		impossible
 	printf "conformance: %d proved, %d failed, %d untested\n",

@@ -3,7 +3,7 @@
 #
 # harness.sh - tests of the selftests' own judgement, on the host: guest.sh runs programs
 # that are killed, stop short or contradict themselves, and must not count them as passed;
-# and each entry of native-differs names a test that exists.  Prints TAP.
+
 
 # The fake programs expand what is in them
 # shellcheck disable=SC2016
@@ -44,7 +44,8 @@ judged()
 		KPMU_SLOW=1 KPMU_EXACT=1 \
 		sh "$here/guest.sh" "$name" >"$work/out" 2>&1 || rc=$?
 	want=0
-	printf '%s\n' "$@" | grep -qE 'FAIL|STALE' && want=1
+	# grep -q would end before it has read all, which may fail the pipe
+	printf '%s\n' "$@" | grep -E 'FAIL|STALE' >/dev/null && want=1
 	sum=$(printf '%s\n' "$@" | awk '{
 			p += $2 == "pass"; s += $2 == "skip"
 			f += ($2 == "FAIL") + ($3 ~ /^(FAIL|STALE)$/)
@@ -141,6 +142,77 @@ program differs 'ok a; ok b; native && kill -9 $$; ok c'
 entry '*' 'expected'
 judged differs 'a pass pass' 'b pass STALE' 'c pass FAIL' 'all pass FAIL'
 rm "$work/tests/native-differs"
+
+# entries FILE - what is wrong with a file like native-differs, a line each
+entries()
+{
+	local IFS=$'\t' test where pattern reason rest name prog
+	while read -r test where pattern reason rest; do
+		case $test in '#'*) continue ;; esac
+		if [ -z "$reason" ] || [ -n "$rest" ]; then
+			echo "$test: needs four fields"
+		fi
+		[[ $where =~ ^(\*|$kernel(,$kernel)*)(/[a-z]+(,[a-z]+)*)?\??$ ]] ||
+			echo "$test: no kernels: $where"
+		[[ ! x =~ $pattern ]] || [ "${where: -1}" = '?' ] ||
+			echo "$test: any failure matches $pattern"
+		prog=${test%%.*} name=${test#*.}
+		if [ ! -x "$KPMU_TOP/build/selftests/$prog" ]; then
+			echo "$test: no program $prog in build/selftests"
+		elif ! KPMU_ROUTE=native "$KPMU_TOP/build/selftests/$prog" -l |
+				grep -x "$name" >/dev/null; then
+			echo "$test: $prog has no such test"
+		fi
+	done <"$1"
+}
+
+kernel='(6\.1|6\.12|7\.2)'
+printf '%s\n' $'abi_fd.none_of_this_name\t*\texpected\tr' $'abi_nothing.x\t*\texpected\tr' \
+	$'abi_attr.config3\t6.3\texpected\tr' $'abi_attr.config3\t6.1\t.\tr' \
+	$'abi_attr.config3\t6.1\texpected' $'abi_attr.config3\t6.1,7.2/skylake?\texpected\tr' \
+	>"$work/bad"
+entries "$work/bad" >"$work/out"
+if [ "$(cut -d: -f1 "$work/out" | tr '\n' ' ')" = "abi_fd.none_of_this_name abi_nothing.x \
+abi_attr.config3 abi_attr.config3 abi_attr.config3 " ]; then
+	verdict 1 entries_that_are_wrong
+else
+	sed 's/^/# /' "$work/out"
+	verdict 0 entries_that_are_wrong
+fi
+
+# log NAME LINE... - a log for conformance.sh
+log() { mkdir -p "$work/log"; printf '%s\n' "${@:2}" >"$work/log/$1.tap"; }
+# row ID WORDS - what conformance.sh says of a row; its sum
+row()
+{
+	local line
+	LOGS=$work/log "$here/conformance.sh" -v >"$work/out" || true
+	line=$(grep -E "^$1" "$work/out" || true)
+	if [ "$line" = "$1$2" ]; then
+		verdict 1 "row $1"
+	else
+		echo "# $line"
+		verdict 0 "row $1$2"
+	fi
+}
+pass=$'# rows: F-05 F-06\nok 1 a' skip=$'# rows: F-05 F-06\nok 1 a # SKIP'
+log main1-6.1 '@@@ p 1 s' "$pass" '@@sum 1 0 0'
+log main1-6.12 '@@@ p 1 s' "$pass" '@@sum 1 0 0'
+row F-05 ' proved by p.a'
+log main1-6.12 '@@@ p 1 s' "$skip" '@@sum 0 0 1'
+row F-05 ' proved by p.a, skipped on 6.12'
+log spr-6.12 '@@@ p 1 s' "$pass" '@@sum 1 0 0'
+row F-05 ' proved by p.a'
+log main1-7.2 '@@@ p 1 s' "${pass/ok/not ok}" '@@sum 0 1 0'
+row F-05 ' FAILED by p.a'
+log main1-7.2 '@@@ p 1 s' '@@ p.a FAIL -' '@@sum 0 1 0'
+row F-05 ' FAILED by p.a'
+log main1-7.2 '@@@ p 1 s'
+row main1-7.2.tap ': the guest did not come to its end'
+
+entries "$here/native-differs" >"$work/out"
+sed 's/^/# /' "$work/out"
+verdict "$([ -s "$work/out" ]; echo $?)" native_differs
 
 echo "1..$((passed + failed))"
 echo "harness: $passed passed, $failed failed"

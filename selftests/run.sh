@@ -89,8 +89,9 @@ boot()
 		"$name" "$kernel" "$p" "$f" "$s" $((SECONDS - start))
 	if [ "$f" != 0 ]; then
 		grep -B12 -E '^not ok' "$out" | head -n 80 || true
+		grep -E '^# [^ ]*: .*(planned|exit status)' "$out" || true
 		grep -E '^# native.*: |^@@ .*(FAIL|STALE)' "$out" || true
-		grep -v "doesn't support requested" "$out.err" | head -n 60
+		grep -v "doesn't support requested" "$out.err" | head -n 60 || true
 		say "full log: $out"
 	fi
 }
