@@ -56,7 +56,7 @@ TEST(outlives_the_fd)
 /* From the end towards the beginning: what is read first is the last sample */
 TEST(backwards)
 {
-	ROWS("A-53");
+	ROWS("A-53 R-09");
 	const int size = 8 + 8 + 8, n = 1000;
 	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_TIME |
 						PERF_SAMPLE_PERIOD);
