@@ -11,9 +11,6 @@
 #include "event.h"
 #include "sampling.h"
 
-/* The longest result of a group read, in bytes; more members are refused */
-#define MAX_READ_SIZE	(16 * 1024)
-
 /* What a group needs has changed: queue it by the new needs */
 static void requeue(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 {
@@ -47,20 +44,6 @@ static bool group_fits(struct kpmu_event *leader, struct kpmu_event *new)
 	return kpmu_plan_fits(events, n);
 }
 
-static bool read_fits(const struct kpmu_event *leader,
-		      const struct kpmu_event *new)
-{
-	const struct kpmu_event *e;
-
-	if (kpmu_read_size(new, leader->group.nr + 1) > MAX_READ_SIZE ||
-	    kpmu_read_size(leader, leader->group.nr + 1) > MAX_READ_SIZE)
-		return false;
-	kpmu_for_each_member(e, leader)
-		if (kpmu_read_size(e, leader->group.nr + 1) > MAX_READ_SIZE)
-			return false;
-	return true;
-}
-
 struct attach {
 	struct kpmu_event *event;
 	struct kpmu_event *leader;	/* NULL: it leads itself */
@@ -87,8 +70,8 @@ static int check_leader(struct kpmu_ctx *ctx, struct attach *a)
 		a->why = "the group has another clock";
 		return -EINVAL;
 	}
-	if (!read_fits(leader, e)) {
-		a->why = "the group is too large to be read";
+	if (leader->group.nr >= min(leader->group.max, e->group.max)) {
+		a->why = "the group is too large";
 		return -E2BIG;
 	}
 	if (!group_fits(leader, e)) {
@@ -98,6 +81,13 @@ static int check_leader(struct kpmu_ctx *ctx, struct attach *a)
 	return 0;
 }
 
+/* Does the event need a counter while its leader is on? */
+static bool demands(const struct kpmu_event *e)
+{
+	return kpmu_has_counter(e) && e->state == KPMU_ON;
+}
+
+/* Costs the same in a group of any size, unless the group needs another counter now */
 static noinline void join_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
 				struct kpmu_event *e, struct kpmu_event *leader)
 {
@@ -107,9 +97,15 @@ static noinline void join_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
 	list_add_tail(&e->node, &g->members);
 	g->nr++;
 	g->gen++;
+	g->max = min(g->max, e->group.max);
 	g->shared = true;
+	if (!demands(e))
+		return;
 	kpmu_plan_remove(live, leader);
 	requeue(ctx, leader);
+	if (leader->state == KPMU_ON)
+		kpmu_plan_insert(live, leader);
+	kpmu_group_clocks(leader, ctx->time);
 }
 
 /**
@@ -145,12 +141,12 @@ void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
 		join_group(ctx, live, e, leader);
 	} else {
 		list_add_tail(&e->node, &ctx->leaders);
-		if (e->state == KPMU_ON)
+		if (e->state == KPMU_ON) {
 			kpmu_queue_add(ctx, e);
+			kpmu_plan_insert(live, e);
+		}
 	}
-	if (e->leader->state == KPMU_ON)
-		kpmu_plan_insert(live, e->leader);
-	kpmu_group_clocks(e->leader, ctx->time);
+	kpmu_event_clock(e, ctx->time);
 }
 
 static int attach_owned(struct kpmu_ctx *ctx, void *data)
@@ -216,18 +212,36 @@ static noinline void promote_members(struct kpmu_ctx *ctx, struct kpmu_cpu *live
 	}
 }
 
+/* How large it may become, now that the event which allowed least has left */
+static noinline void update_max(struct kpmu_event *leader)
+{
+	u16 max = kpmu_read_max(leader);
+	struct kpmu_event *e;
+
+	kpmu_for_each_member(e, leader)
+		max = min(max, e->group.max);
+	leader->group.max = max;
+}
+
 static noinline void leave_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
 				 struct kpmu_event *e)
 {
 	struct kpmu_event *leader = e->leader;
+	struct kpmu_group *g = &leader->group;
+	bool demanded = demands(e);
 
 	/* Before the event gets another leader: its counter is found by that */
-	kpmu_plan_remove(live, leader);
+	if (demanded)
+		kpmu_plan_remove(live, leader);
 	list_del_init(&e->node);
-	leader->group.nr--;
-	leader->group.gen++;
+	g->nr--;
+	g->gen++;
+	if (e->group.max == g->max && g->max < KPMU_GROUP_MAX)
+		update_max(leader);
+	if (!demanded)
+		return;
 	requeue(ctx, leader);
-	if (leader->group.queued && ctx->parked != leader)
+	if (g->queued && ctx->parked != leader)
 		kpmu_plan_insert(live, leader);
 	kpmu_group_clocks(leader, ctx->time);
 }

@@ -56,6 +56,9 @@ struct kpmu_clock {
 
 struct kpmu_event;
 
+/* Events in a group, at most: bounds the walks over a group with IRQs off */
+#define KPMU_GROUP_MAX	4096
+
 /**
  * struct kpmu_class - flexible groups of one context that need the same
  * @key: what they need, as one number: a class either fits or does not
@@ -80,6 +83,8 @@ struct kpmu_class {
  * struct kpmu_group - what a leader has more than a member
  * @members: the other events, in order of creation
  * @nr: events in the group, the leader included
+ * @max: @nr may not exceed it, or one of the group's reads would become too long;
+ *	at most KPMU_GROUP_MAX
  * @gen: changes with the members; an inherited group starts with its parent's
  * @shared: it has or had members, which may look at the leader
  * @placed: it runs in the plan that its context applied last
@@ -96,8 +101,9 @@ struct kpmu_class {
  */
 struct kpmu_group {
 	struct list_head members;
-	u16 nr;
+	u32 nr;
 	u32 gen;
+	u16 max;
 	bool shared;
 	bool placed;
 	bool queued;
@@ -208,7 +214,7 @@ static inline bool kpmu_is_enabled(const struct kpmu_event *e)
 }
 
 /* Bytes of a read's result when the group has @nr events */
-static inline size_t kpmu_read_size(const struct kpmu_event *e, int nr)
+static inline size_t kpmu_read_size(const struct kpmu_event *e, u32 nr)
 {
 	return e->read_size + (nr - 1) * e->read_more;
 }
@@ -276,6 +282,7 @@ void kpmu_owners_init(void);
 
 /* read.c */
 void kpmu_read_layout(struct kpmu_event *e);
+u16 kpmu_read_max(const struct kpmu_event *e);
 ssize_t kpmu_event_read(struct kpmu_event *e, char __user *buf, size_t len);
 
 /* output.c: where its records go */

@@ -26,10 +26,29 @@ struct reading {
 	size_t need;		/* bytes of the result */
 };
 
+/* The longest result of a group read, in bytes; more members are refused */
+#define MAX_READ_SIZE	(16 * 1024)
+
+/**
+ * kpmu_read_max() - how many events a group may have for the event to be read
+ * @e: the event
+ *
+ * Context: any.
+ * Return: events, the leader included.
+ */
+u16 kpmu_read_max(const struct kpmu_event *e)
+{
+	if (!e->read_more)
+		return KPMU_GROUP_MAX;
+	return min_t(u32, KPMU_GROUP_MAX,
+		     1 + (MAX_READ_SIZE - e->read_size) / e->read_more);
+}
+
 /**
  * kpmu_read_layout() - how long a read's result is
  * @e: the event, its read_format set; .read_size and .read_more become the bytes
- *	for one event, and for each more of its group if the format is for groups
+ *	for one event, and for each more of its group if the format is for groups;
+ *	.group.max follows
  *
  * Context: any.
  */
@@ -45,6 +64,7 @@ void kpmu_read_layout(struct kpmu_event *e)
 		e->read_size += sizeof(u64);
 		e->read_more = entry * sizeof(u64);
 	}
+	e->group.max = kpmu_read_max(e);
 }
 
 static u64 *put_times(u64 *p, const struct kpmu_event *e, u64 format, u64 now)

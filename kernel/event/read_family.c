@@ -38,8 +38,8 @@ struct family_read {
 	struct kpmu_event *event;
 	struct kpmu_event *leader;
 	bool group;
-	int room;
-	int n;
+	u32 room;
+	u32 n;
 	u32 gen;
 	u64 enabled;
 	u64 running;
@@ -183,7 +183,7 @@ static ssize_t put_result(const struct family_read *r, char __user *buf,
 	u64 format = r->event->read_format;
 	size_t size = kpmu_read_size(r->event, r->n);
 	u64 *words, *p;
-	int i;
+	u32 i;
 
 	if (len < size)
 		return -ENOSPC;
@@ -212,7 +212,7 @@ static ssize_t try_read(struct family_read *r, char __user *buf, size_t len)
 {
 	ssize_t ret;
 
-	r->room = READ_ONCE(r->leader->group.nr);
+	r->room = r->group ? READ_ONCE(r->leader->group.nr) : 1;
 	r->entry = kmalloc_array(r->room, sizeof(*r->entry), GFP_KERNEL);
 	if (!r->entry)
 		return -ENOMEM;

@@ -269,6 +269,7 @@ static inline void kpmu_ctx_tick(struct kpmu_ctx *ctx, u64 clock)
 
 /* time.c: an event's times follow its state */
 void kpmu_clock_set(struct kpmu_clock *c, u64 now, bool enabled, bool running);
+void kpmu_event_clock(struct kpmu_event *e, u64 now);
 void kpmu_group_clocks(struct kpmu_event *leader, u64 now);
 
 u64 kpmu_event_time(struct kpmu_hw *hw);

@@ -29,7 +29,14 @@ void kpmu_clock_set(struct kpmu_clock *c, u64 now, bool enabled, bool running)
 	c->is_running = running;
 }
 
-static void event_clock(struct kpmu_event *e, u64 now)
+/**
+ * kpmu_event_clock() - let the times of an event follow its state
+ * @e: the event
+ * @now: the context's time in ns
+ *
+ * Context: the context's owner.
+ */
+void kpmu_event_clock(struct kpmu_event *e, u64 now)
 {
 	bool on = kpmu_is_enabled(e);
 
@@ -48,9 +55,9 @@ void kpmu_group_clocks(struct kpmu_event *leader, u64 now)
 {
 	struct kpmu_event *e;
 
-	event_clock(leader, now);
+	kpmu_event_clock(leader, now);
 	kpmu_for_each_member(e, leader)
-		event_clock(e, now);
+		kpmu_event_clock(e, now);
 }
 
 /**

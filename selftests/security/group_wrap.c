@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How large a group may become.  The size is bounded whatever the events' read_format, a read
+ * never gives more than 16 KiB, and joining a large group costs what joining a
+ * small one does.
+ */
+#define _GNU_SOURCE
+#include <sys/resource.h>
+
+#include "cost.h"
+#include "event.h"
+#include "harness.h"
+
+#define GROUP_MAX	4096
+#define READ_MAX	(16 * 1024)
+
+static struct perf_event_attr dummy(uint64_t format)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE,
+					   PERF_COUNT_SW_DUMMY);
+
+	a.read_format = format;
+	return a;
+}
+
+static void many_fds(void)
+{
+	struct rlimit r = { 2 * GROUP_MAX, 2 * GROUP_MAX };
+
+	if (setrlimit(RLIMIT_NOFILE, &r)) {
+		perror("setrlimit");
+		exit(KSFT_FAIL);
+	}
+}
+
+/* Open members until there are @n events; the last one's fd */
+static int fill(int leader, int from, int n, uint64_t format)
+{
+	struct perf_event_attr a = dummy(format);
+	int fd = leader;
+
+	for (; from < n; from++)
+		fd = ev_must(&a, 0, -1, leader, 0);
+	return fd;
+}
+
+static int refused(int leader, uint64_t format)
+{
+	struct perf_event_attr a = dummy(format);
+
+	return ev_errno(&a, 0, -1, leader, 0);
+}
+
+/* Nothing in the read_format asks for a limit; anybody may open these */
+TEST(bounded_without_group_format)
+{
+	struct perf_event_attr a = dummy(0);
+	uint64_t v = 1;
+	int leader, last;
+
+	many_fds();
+	set_paranoid(2);
+	drop_privilege();
+	leader = ev_must(&a, 0, -1, -1, 0);
+	last = fill(leader, 1, GROUP_MAX, 0);
+	EXPECT_EQ(refused(leader, 0), E2BIG);
+	EXPECT_EQ(refused(leader, PERF_FORMAT_GROUP), E2BIG);
+	EXPECT_EQ(read(last, &v, sizeof(v)), sizeof(v));
+	EXPECT_EQ(v, 0);
+	/* One that goes makes room for one */
+	close(last);
+	last = fill(leader, 1, 2, 0);
+	EXPECT_EQ(refused(leader, 0), E2BIG);
+	/* What is left of it when the leader goes are groups of one */
+	close(leader);
+	fill(last, 1, 3, 0);
+}
+
+/* The read is what limits it, to the last byte */
+static void read_limit(struct __test *_metadata, uint64_t format, int head,
+		       int entry, bool inherit)
+{
+	static uint64_t buf[READ_MAX / 8 + 1];
+	int max = (READ_MAX - 8 * head) / (8 * entry), leader;
+	struct perf_event_attr a = dummy(format);
+	ssize_t size = 8 * (head + max * entry);
+
+	many_fds();
+	a.inherit = inherit;
+	leader = ev_must(&a, 0, -1, -1, 0);
+	a.read_format = 0;
+	for (int i = 1; i < max; i++)
+		ev_must(&a, 0, -1, leader, 0);
+	EXPECT_EQ(ev_errno(&a, 0, -1, leader, 0), E2BIG);
+	EXPECT_EQ(read(leader, buf, size - 8), -1);
+	EXPECT_EQ(errno, ENOSPC);
+	EXPECT_EQ(read(leader, buf, sizeof(buf)), size);
+	EXPECT_EQ(buf[0], max);
+}
+
+TEST(read_of_values)
+{
+	read_limit(_metadata, PERF_FORMAT_GROUP, 1, 1, false);
+}
+
+TEST(read_of_values_and_ids)
+{
+	read_limit(_metadata, PERF_FORMAT_GROUP | PERF_FORMAT_ID | FORMAT_TIMES,
+		   3, 2, false);
+}
+
+TEST(read_of_a_family)
+{
+	read_limit(_metadata, PERF_FORMAT_GROUP, 1, 1, true);
+}
+
+/* The event that allows least decides, as long as it is there */
+TEST(strictest_member)
+{
+	const uint64_t id = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+	struct perf_event_attr a = dummy(0);
+	int leader, strict, max = READ_MAX / 16 - 1;
+
+	many_fds();
+	leader = ev_must(&a, 0, -1, -1, 0);
+	fill(leader, 1, max - 1, 0);
+	strict = fill(leader, max - 1, max, id);
+	EXPECT_EQ(refused(leader, 0), E2BIG);
+	close(strict);
+	fill(leader, max - 1, max + 1, 0);
+	EXPECT_EQ(refused(leader, id), E2BIG);
+	fill(leader, max + 1, max + 2, PERF_FORMAT_GROUP);
+	fill(leader, max + 2, READ_MAX / 8 - 1, 0);
+	EXPECT_EQ(refused(leader, 0), E2BIG);
+}
+
+/* The cheapest of a few joins, in kernel instructions */
+static uint64_t cost_of_a_join(int leader)
+{
+	struct perf_event_attr a = dummy(0);
+	uint64_t least = ~0ULL, n;
+	struct sample before;
+	int i, fd;
+
+	for (i = 0; i < 8; i++) {
+		before = cost_sample();
+		fd = ev_must(&a, 0, -1, leader, 0);
+		n = cost_sample().insns - before.insns;
+		if (n < least)
+			least = n;
+		close(fd);
+	}
+	return least;
+}
+
+TEST(joining_is_as_cheap_in_a_large_group)
+{
+	struct perf_event_attr a = dummy(0);
+	uint64_t small, large;
+	int leader;
+
+	if (!exact())
+		SKIP(return, "no model to count the kernel's instructions");
+	many_fds();
+	pin_to(0);
+	a.disabled = 0;
+	leader = ev_must(&a, 0, -1, -1, 0);
+	fill(leader, 1, 10, 0);
+	small = cost_of_a_join(leader);
+	fill(leader, 10, GROUP_MAX - 1, 0);
+	large = cost_of_a_join(leader);
+	TH_LOG("%llu kernel instructions, %llu in a group of %d",
+	       (unsigned long long)small, (unsigned long long)large, GROUP_MAX);
+	/* A step for each member would be 8,000 and more */
+	EXPECT_LT(large, small + 2000);
+}
+
+TEST_HARNESS_MAIN
