@@ -194,14 +194,14 @@ int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
 	return err;
 }
 
-/* The leader goes; each member goes on alone, as it was told to */
+/* The leader goes; each member goes on alone, as it was told to, in its place */
 static noinline void promote_members(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
 			    struct kpmu_event *leader)
 {
 	struct kpmu_event *e, *tmp;
 
 	list_for_each_entry_safe(e, tmp, &leader->group.members, node) {
-		list_move_tail(&e->node, &ctx->leaders);
+		list_move_tail(&e->node, &leader->node);
 		e->leader = e;
 		e->group.nr = 1;
 		if (e->attached && e->state == KPMU_ON) {
@@ -257,6 +257,8 @@ void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e)
 {
 	struct kpmu_cpu *live = kpmu_plan_live(ctx);
 
+	if (unlikely(ctx->scan == e))
+		kpmu_scan_event(ctx);
 	if (e->attached) {
 		if (!--ctx->nr_events)
 			ctx->emptied = jiffies;
@@ -278,9 +280,9 @@ void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e)
 	kpmu_plan_remove(live, e);
 	if (e->group.placed)
 		kpmu_ctx_unplace(ctx, e);
-	list_del_init(&e->node);
 	if (!list_empty(&e->group.members))
 		promote_members(ctx, live, e);
+	list_del_init(&e->node);
 }
 
 static int detach_owned(struct kpmu_ctx *ctx, void *data)

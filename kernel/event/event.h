@@ -251,6 +251,12 @@ void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e);
 void kpmu_event_detach(struct kpmu_event *e);
 bool kpmu_event_detach_child(struct kpmu_event *e);
 
+/* scan.c: all events of a context, so many at a time */
+#define KPMU_BATCH	128
+void kpmu_scan_begin(struct kpmu_ctx *ctx);
+struct kpmu_event *kpmu_scan_group(struct kpmu_ctx *ctx);
+struct kpmu_event *kpmu_scan_event(struct kpmu_ctx *ctx);
+
 /* inherit.c: fork */
 void kpmu_inherit(struct task_struct *task, unsigned long clone_flags);
 
@@ -260,7 +266,7 @@ void kpmu_events_exec(void);
 /* exit.c: the end of a task, or of what it was */
 void kpmu_event_end_owned(struct kpmu_ctx *ctx, struct kpmu_event *e,
 			  struct list_head *gone);
-void kpmu_events_end_owned(struct kpmu_ctx *ctx, struct list_head *gone);
+bool kpmu_events_end_owned(struct kpmu_ctx *ctx, struct list_head *gone);
 void kpmu_events_put_list(struct list_head *gone);
 
 /* control.c */

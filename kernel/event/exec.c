@@ -61,15 +61,46 @@ static void remove_group(struct kpmu_ctx *ctx, struct kpmu_event *leader,
 	remove(ctx, leader, gone);
 }
 
-static int exec_owned(struct kpmu_ctx *ctx, void *gone)
-{
-	struct kpmu_event *leader, *tmp;
+struct exec {
+	struct list_head gone;
+	bool begun;
+	bool removing;		/* the second pass */
+	u32 left;		/* groups yet to be looked at, at most */
+};
 
-	list_for_each_entry(leader, &ctx->leaders, node)
-		enable_group(ctx, leader);
-	list_for_each_entry_safe(leader, tmp, &ctx->leaders, node)
-		remove_group(ctx, leader, gone);
-	return 0;
+static void begin(struct kpmu_ctx *ctx, struct exec *x)
+{
+	kpmu_scan_begin(ctx);
+	x->begun = true;
+	x->left = ctx->nr_events;
+}
+
+/* Return: whether there is more to do */
+static int exec_owned(struct kpmu_ctx *ctx, void *data)
+{
+	struct kpmu_event *leader;
+	struct exec *x = data;
+	u32 n = 0;
+
+	if (!x->begun)
+		begin(ctx, x);
+	while (n < KPMU_BATCH) {
+		leader = x->left ? kpmu_scan_group(ctx) : NULL;
+		if (!leader) {
+			if (x->removing)
+				return false;
+			x->removing = true;
+			begin(ctx, x);
+			continue;
+		}
+		x->left--;
+		n += leader->group.nr;
+		if (x->removing)
+			remove_group(ctx, leader, &x->gone);
+		else
+			enable_group(ctx, leader);
+	}
+	return true;
 }
 
 /**
@@ -80,11 +111,14 @@ static int exec_owned(struct kpmu_ctx *ctx, void *gone)
 void kpmu_events_exec(void)
 {
 	struct kpmu_ctx *ctx = kpmu_ctx_find_get(current);
-	LIST_HEAD(gone);
+	struct exec x = { .gone = LIST_HEAD_INIT(x.gone) };
+	bool more;
 
 	if (!ctx)
 		return;
-	kpmu_ctx_call(ctx, exec_owned, &gone);
-	kpmu_events_put_list(&gone);
+	do {
+		more = kpmu_ctx_call(ctx, exec_owned, &x);
+		kpmu_events_put_list(&x.gone);
+	} while (more);
 	kpmu_ctx_put(ctx);
 }

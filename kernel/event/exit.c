@@ -79,25 +79,31 @@ static void end_group(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 }
 
 /**
- * kpmu_events_end_owned() - all events of a context count no more
- * @ctx: the context
+ * kpmu_events_end_owned() - a batch of a context's events count no more
+ * @ctx: the context, its scan begun; nothing can be attached to it any more
  * @gone: inherited groups are moved there, for kpmu_events_put_list()
  *
  * Context: the context's owner, IRQs off.
+ * Return: whether there are more.
  */
-void kpmu_events_end_owned(struct kpmu_ctx *ctx, struct list_head *gone)
+bool kpmu_events_end_owned(struct kpmu_ctx *ctx, struct list_head *gone)
 {
-	struct kpmu_event *leader, *tmp;
+	struct kpmu_event *leader;
+	u32 n = 0;
 
-	list_for_each_entry_safe(leader, tmp, &ctx->leaders, node) {
+	while ((leader = kpmu_scan_group(ctx))) {
 		end_group(ctx, leader);
 		if (leader->root)
 			list_move_tail(&leader->node, gone);
+		n += leader->group.nr;
+		if (n >= KPMU_BATCH && ctx->scan)
+			return true;
 	}
 	ctx->nr_events = 0;
 	ctx->nr_inherit = 0;
 	ctx->nr_sampling = 0;
 	ctx->nr_freq = 0;
+	return false;
 }
 
 /**

@@ -22,6 +22,9 @@ struct fork {
 	struct kpmu_event *blanks;	/* linked by their leader */
 	u32 nr_blanks;
 	struct hlist_head spares;	/* parts of blanks that did not need them */
+	bool begun;
+	u32 left;			/* groups yet to be looked at, at most */
+	u32 need;			/* events in the group that comes next */
 	bool sampling;			/* blanks come with such a part */
 	bool no_memory;
 };
@@ -146,24 +149,46 @@ static void copy_group(struct fork *f, struct kpmu_event *from)
 	leader->group.gen = from->group.gen + going;
 }
 
+/* Return: 0, or -EAGAIN if there are more, for which blanks may be needed */
+static int copy_batch(struct fork *f, struct kpmu_ctx *ctx)
+{
+	struct kpmu_event *leader;
+	u32 n;
+
+	for (n = 0; n < KPMU_BATCH; n++) {
+		leader = ctx->scan;
+		if (!f->left || !leader)
+			return 0;
+		if (wanted(f, leader)) {
+			f->need = leader->group.nr;
+			if (f->nr_blanks < f->need && !f->no_memory)
+				return -EAGAIN;
+			copy_group(f, leader);
+			f->need = 0;
+		}
+		kpmu_scan_group(ctx);
+		f->left--;
+	}
+	return -EAGAIN;
+}
+
 static int fork_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct fork *f = data;
-	struct kpmu_event *leader;
-	int err = 0;
+	int err = -EAGAIN;
 
-	/* Others have attached more meanwhile */
-	if (!f->no_memory && (f->nr_blanks < ctx->nr_inherit ||
-			      (ctx->nr_sampling && !f->sampling)))
+	if (!f->begun) {
+		kpmu_scan_begin(ctx);
+		f->begun = true;
+		f->left = ctx->nr_events;
+	}
+	/* Others have attached the first that samples meanwhile */
+	if (!f->no_memory && ctx->nr_sampling && !f->sampling)
 		return -EAGAIN;
 	/* The child does not run yet: its context belongs to the lock's holder */
 	raw_spin_lock_nested(&f->ctx->lock, SINGLE_DEPTH_NESTING);
-	if (f->ctx->retired)
-		err = -EAGAIN;
-	else
-		list_for_each_entry(leader, &ctx->leaders, node)
-			if (wanted(f, leader))
-				copy_group(f, leader);
+	if (!f->ctx->retired)
+		err = copy_batch(f, ctx);
 	raw_spin_unlock(&f->ctx->lock);
 	return err;
 }
@@ -180,16 +205,20 @@ void kpmu_inherit(struct task_struct *task, unsigned long clone_flags)
 	struct kpmu_ctx *ctx = kpmu_ctx_find_get(current);
 	struct fork f = { .clone_flags = clone_flags };
 	int err = -EAGAIN;
+	u32 nr;
 
 	if (!ctx)
 		return;
-	while (err == -EAGAIN && READ_ONCE(ctx->nr_inherit)) {
+	while (err == -EAGAIN) {
+		nr = READ_ONCE(ctx->nr_inherit);
+		if (!nr)
+			break;
 		f.ctx = kpmu_ctx_of_newborn(task);
 		if (IS_ERR(f.ctx)) {
 			kpmu_stat_inc(not_inherited);
 			break;
 		}
-		get_blanks(&f, READ_ONCE(ctx->nr_inherit),
+		get_blanks(&f, max(min_t(u32, nr, KPMU_BATCH), f.need),
 			   READ_ONCE(ctx->nr_sampling));
 		err = kpmu_ctx_call(ctx, fork_owned, &f);
 		kpmu_ctx_put(f.ctx);

@@ -19,6 +19,7 @@
 static struct bucket {
 	spinlock_t lock;
 	struct list_head events;
+	struct list_head searches;
 } buckets[1 << BUCKET_BITS];
 
 static u64 key_of(const struct task_struct *task)
@@ -51,6 +52,42 @@ void kpmu_owner_set(struct kpmu_event *e, const struct task_struct *who)
 	spin_unlock(&b->lock);
 }
 
+#define SOME	16
+
+/**
+ * struct search - the owner's events, a few at a time
+ * @owner: whose
+ * @node: among the searches of a bucket
+ * @next: the event of the bucket that comes next, NULL at the end
+ * @begun: the scan of the context has begun
+ * @n: how many were found
+ * @event: the found ones, held
+ */
+struct search {
+	u64 owner;
+	struct list_head node;
+	struct kpmu_event *next;
+	bool begun;
+	int n;
+	struct kpmu_event *event[SOME];
+};
+
+static struct kpmu_event *after(struct bucket *b, struct kpmu_event *e)
+{
+	return list_is_last(&e->owned, &b->events) ?
+		       NULL : list_next_entry(e, owned);
+}
+
+/* A search stands before an event that goes */
+static void search_skip(struct bucket *b, struct kpmu_event *e)
+{
+	struct search *s;
+
+	list_for_each_entry(s, &b->searches, node)
+		if (s->next == e)
+			s->next = after(b, e);
+}
+
 /**
  * kpmu_owner_clear() - the event is nobody's any more
  * @e: the event
@@ -64,78 +101,67 @@ void kpmu_owner_clear(struct kpmu_event *e)
 	if (!e->owned.next)
 		return;
 	spin_lock(&b->lock);
+	search_skip(b, e);
 	list_del(&e->owned);
 	spin_unlock(&b->lock);
 }
 
-#define SOME	16
-
-/**
- * struct search - the owner's next few events, by id
- * @owner: whose
- * @after: only with ids above this one
- * @n: how many were found
- * @event: the found ones, held, in order of their ids
- */
-struct search {
-	u64 owner;
-	u64 after;
-	int n;
-	struct kpmu_event *event[SOME];
-};
-
-/* Keep it if it is among the first */
 static void consider(struct search *s, struct kpmu_event *e)
 {
-	int i = s->n;
-
-	if (e->owner != s->owner || e->root || e->id <= s->after)
+	if (e->owner != s->owner || e->root)
 		return;
-	if (i == SOME) {
-		if (e->id > s->event[SOME - 1]->id)
-			return;
-		i--;
-	} else {
-		s->n++;
-	}
-	for (; i > 0 && s->event[i - 1]->id > e->id; i--)
-		s->event[i] = s->event[i - 1];
-	s->event[i] = e;
+	kpmu_event_get(e);
+	s->event[s->n++] = e;
 }
 
-static void hold(struct search *s)
-{
-	int i;
-
-	for (i = 0; i < s->n; i++)
-		kpmu_event_get(s->event[i]);
-}
-
-/* Closing an event takes it out of its context before it can be freed */
+/*
+ * Closing an event takes it out of its context before it can be freed.  Return: whether
+ * there are more.
+ */
 static int search_owned(struct kpmu_ctx *ctx, void *data)
 {
-	struct kpmu_event *leader, *e;
 	struct search *s = data;
+	struct kpmu_event *e;
+	int i;
 
-	list_for_each_entry(leader, &ctx->leaders, node) {
-		consider(s, leader);
-		kpmu_for_each_member(e, leader)
-			consider(s, e);
+	if (!s->begun)
+		kpmu_scan_begin(ctx);
+	s->begun = true;
+	for (i = 0; i < KPMU_BATCH && s->n < SOME; i++) {
+		e = kpmu_scan_event(ctx);
+		if (!e)
+			return false;
+		consider(s, e);
 	}
-	hold(s);
-	return 0;
+	return true;
 }
 
 /* Likewise out of the bucket */
-static void search_bucket(struct search *s)
+static bool search_bucket(struct search *s, struct bucket *b)
 {
-	struct bucket *b = bucket_of(s->owner);
-	struct kpmu_event *e;
+	int i;
 
 	spin_lock(&b->lock);
-	list_for_each_entry(e, &b->events, owned)
-		consider(s, e);
-	hold(s);
+	for (i = 0; i < KPMU_BATCH && s->n < SOME && s->next; i++) {
+		consider(s, s->next);
+		s->next = after(b, s->next);
+	}
+	spin_unlock(&b->lock);
+	return s->next;
+}
+
+static void search_begin(struct search *s, struct bucket *b)
+{
+	spin_lock(&b->lock);
+	list_add(&s->node, &b->searches);
+	s->next = list_first_entry_or_null(&b->events, struct kpmu_event, owned);
+	spin_unlock(&b->lock);
+}
+
+static void search_end(struct search *s, struct bucket *b)
+{
+	spin_lock(&b->lock);
+	list_del(&s->node);
 	spin_unlock(&b->lock);
 }
 
@@ -144,10 +170,10 @@ static void control(struct search *s, enum kpmu_op op)
 	int i;
 
 	for (i = 0; i < s->n; i++) {
-		s->after = s->event[i]->id;
 		kpmu_event_control(s->event[i], op, false);
 		kpmu_event_put(s->event[i]);
 	}
+	s->n = 0;
 	cond_resched();
 }
 
@@ -161,22 +187,22 @@ void kpmu_owner_control(enum kpmu_op op)
 {
 	struct kpmu_ctx *ctx = kpmu_ctx_find_get(current);
 	struct search s = { .owner = key_of(current) };
+	struct bucket *b = bucket_of(s.owner);
+	bool more;
 
+	search_begin(&s, b);
 	do {
-		s.n = 0;
-		search_bucket(&s);
+		more = search_bucket(&s, b);
 		control(&s, op);
-	} while (s.n);
-	s.after = 0;
-	while (ctx) {
-		s.n = 0;
-		kpmu_ctx_call(ctx, search_owned, &s);
-		if (!s.n)
-			break;
+	} while (more);
+	search_end(&s, b);
+	if (!ctx)
+		return;
+	do {
+		more = kpmu_ctx_call(ctx, search_owned, &s);
 		control(&s, op);
-	}
-	if (ctx)
-		kpmu_ctx_put(ctx);
+	} while (more);
+	kpmu_ctx_put(ctx);
 }
 
 void __init kpmu_owners_init(void)
@@ -186,5 +212,6 @@ void __init kpmu_owners_init(void)
 	for (i = 0; i < ARRAY_SIZE(buckets); i++) {
 		spin_lock_init(&buckets[i].lock);
 		INIT_LIST_HEAD(&buckets[i].events);
+		INIT_LIST_HEAD(&buckets[i].searches);
 	}
 }

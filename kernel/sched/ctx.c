@@ -454,13 +454,22 @@ static bool retire(struct kpmu_ctx *ctx)
 	if (ctx->retired)
 		return false;
 	ctx->retired = true;
+	kpmu_scan_begin(ctx);
 	return true;
 }
 
-static int end_owned(struct kpmu_ctx *ctx, void *gone)
+struct end {
+	struct list_head gone;
+	bool ours;		/* it is us who retired the context */
+};
+
+/* The first batch takes the context off its CPU, so the others count nothing more */
+static int end_owned(struct kpmu_ctx *ctx, void *data)
 {
-	kpmu_events_end_owned(ctx, gone);
-	return retire(ctx);
+	struct end *end = data;
+
+	end->ours |= retire(ctx);
+	return kpmu_events_end_owned(ctx, &end->gone);
 }
 
 static int end_idle_owned(struct kpmu_ctx *ctx, void *age)
@@ -490,17 +499,20 @@ static int stop_owned(struct kpmu_ctx *ctx, void *unused)
  */
 static void ctx_end(struct kpmu_ctx *ctx, void (*tell)(struct kpmu_ctx *ctx))
 {
-	bool ours = false;
-	LIST_HEAD(gone);
+	struct end end = { .gone = LIST_HEAD_INIT(end.gone) };
+	bool more;
 
 	if (tell && READ_ONCE(ctx->nr_sampling)) {
-		ours = kpmu_ctx_call(ctx, stop_owned, NULL);
-		if (ours)
+		end.ours = kpmu_ctx_call(ctx, stop_owned, NULL);
+		if (end.ours)
 			tell(ctx);
 	}
-	if (kpmu_ctx_call(ctx, end_owned, &gone) || ours)
+	do {
+		more = kpmu_ctx_call(ctx, end_owned, &end);
+		kpmu_events_put_list(&end.gone);
+	} while (more);
+	if (end.ours)
 		unhash(ctx);
-	kpmu_events_put_list(&gone);
 }
 
 /* How many contexts were retired; @left: some may be later */

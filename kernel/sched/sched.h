@@ -70,6 +70,7 @@ struct kpmu_plan {
  * @time: ns it was active, up to @since
  * @since: local_clock() when it became active
  * @leaders: all groups, enabled or not
+ * @scan: the event that comes next in a scan, see scan.c
  * @pinned: enabled pinned groups
  * @classes: enabled flexible groups by what they need
  * @bound: enabled groups of a task that need no counter, but a certain CPU
@@ -116,6 +117,7 @@ struct kpmu_ctx {
 	u64 time;
 	u64 since;
 	struct list_head leaders;
+	struct kpmu_event *scan;
 	struct list_head pinned;
 	struct list_head classes;
 	struct list_head bound;

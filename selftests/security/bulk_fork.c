@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A task with thousands of events forks, execs, exits and is switched by the prctl.  Each
+ * event is copied and ended once, whatever changes meanwhile, and interrupts are not kept
+ * out for as long as it all takes.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "event.h"
+#include "harness.h"
+
+#define FORKS	8
+
+static struct perf_event_attr dummy(void)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE,
+					   PERF_COUNT_SW_DUMMY);
+
+	a.disabled = 0;
+	a.inherit = 1;
+	a.read_format = FORMAT_TIMES;
+	return a;
+}
+
+static void many_fds(int n)
+{
+	struct rlimit r = { n + 100, n + 100 };
+
+	if (setrlimit(RLIMIT_NOFILE, &r)) {
+		perror("setrlimit");
+		exit(KSFT_FAIL);
+	}
+}
+
+/* A child that forks so many children, one after another, for each byte it gets */
+struct parent {
+	pid_t pid;
+	int to, from;
+};
+
+static void bear(int n)
+{
+	pid_t pid;
+
+	while (n--) {
+		pid = fork();
+		if (!pid)
+			_exit(0);
+		waitpid(pid, NULL, 0);
+	}
+}
+
+static void parent_start(struct parent *p, int forks)
+{
+	int in[2], out[2];
+	char c;
+
+	if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC))
+		exit(KSFT_FAIL);
+	p->to = in[1];
+	p->from = out[0];
+	p->pid = fork();
+	if (p->pid)
+		return;
+	close(in[1]);
+	while (read(in[0], &c, 1) == 1) {
+		bear(forks);
+		if (write(out[1], &c, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+static void parent_go(struct parent *p)
+{
+	if (write(p->to, "", 1) != 1)
+		exit(KSFT_FAIL);
+}
+
+/* It sleeps in read(2) when this returns */
+static void parent_wait(struct parent *p)
+{
+	char c, path[32], buf[256];
+	int fd, n;
+
+	if (read(p->from, &c, 1) != 1)
+		exit(KSFT_FAIL);
+	snprintf(path, sizeof(path), "/proc/%d/syscall", p->pid);
+	do {
+		sched_yield();
+		fd = open(path, O_RDONLY);
+		n = read(fd, buf, sizeof(buf) - 1);
+		close(fd);
+	} while (n <= 0 || buf[0] != '0');
+}
+
+/*
+ * What its children ran is in the time of each event, once: they all had the same events
+ * from birth to death, and the parent sleeps whenever this is asked.
+ */
+static void equal_times(struct __test *_metadata, const int *fd,
+			const uint64_t *before, int n)
+{
+	uint64_t first = 0, ran;
+	int i, differ = 0, any = 0;
+
+	for (i = 0; i < n; i++) {
+		if (fd[i] < 0)
+			continue;
+		ran = ev_times(fd[i]).enabled - before[i];
+		if (!any++)
+			first = ran;
+		differ += ran != first;
+	}
+	EXPECT_GT(any, n / 2);
+	EXPECT_GT(first, 0);
+	EXPECT_EQ(differ, 0);
+}
+
+#define SINGLES	600
+#define GROUPS	150
+#define OF	4
+
+TEST(each_is_copied_once)
+{
+	static uint64_t before[SINGLES];
+	static int fd[SINGLES];
+	struct perf_event_attr a = dummy();
+	struct parent p;
+	int i;
+
+	many_fds(SINGLES);
+	parent_start(&p, FORKS);
+	parent_go(&p);
+	parent_wait(&p);
+	for (i = 0; i < SINGLES; i++)
+		fd[i] = ev_must(&a, p.pid, -1, -1, 0);
+	for (i = 0; i < SINGLES; i++)
+		before[i] = ev_times(fd[i]).enabled;
+	parent_go(&p);
+	parent_wait(&p);
+	equal_times(_metadata, fd, before, SINGLES);
+}
+
+/* Leaders are closed in the middle of forks: their members go on, each once */
+TEST(leaders_leave_meanwhile)
+{
+	static uint64_t before[GROUPS * OF];
+	static int fd[GROUPS * OF];
+	struct perf_event_attr a = dummy();
+	struct parent p;
+	int i;
+
+	many_fds(GROUPS * OF);
+	parent_start(&p, 4 * FORKS);
+	parent_go(&p);
+	parent_wait(&p);
+	for (i = 0; i < GROUPS * OF; i++)
+		fd[i] = ev_must(&a, p.pid, -1, i % OF ? fd[i - i % OF] : -1, 0);
+	for (i = 0; i < GROUPS * OF; i++)
+		before[i] = ev_times(fd[i]).enabled;
+	parent_go(&p);
+	for (i = 0; i < GROUPS * OF; i += OF) {
+		usleep(2000);
+		close(fd[i]);
+		fd[i] = -1;
+	}
+	parent_wait(&p);
+	equal_times(_metadata, fd, before, GROUPS * OF);
+}
+
+/* How many events' times ran while both tasks did something */
+static int running(struct parent *p, const int *fd)
+{
+	static uint64_t before[SINGLES];
+	int i, n = 0;
+
+	for (i = 0; i < SINGLES; i++)
+		before[i] = ev_times(fd[i]).enabled;
+	parent_go(p);
+	parent_wait(p);
+	for (i = 0; i < SINGLES; i++)
+		n += ev_times(fd[i]).enabled > before[i];
+	return n;
+}
+
+/* All that the thread has opened, on itself and on others, alone and in groups */
+TEST(prctl_switches_each)
+{
+	static int fd[SINGLES];
+	struct perf_event_attr a = dummy();
+	struct parent p;
+	int i;
+
+	many_fds(SINGLES);
+	parent_start(&p, 1);
+	for (i = 0; i < SINGLES; i++)
+		fd[i] = ev_must(&a, i % 2 ? p.pid : 0, -1,
+				i % 6 == 2 ? fd[i - 2] : -1, 0);
+	EXPECT_EQ(running(&p, fd), SINGLES);
+	prctl(PR_TASK_PERF_EVENTS_DISABLE);
+	EXPECT_EQ(running(&p, fd), 0);
+	prctl(PR_TASK_PERF_EVENTS_ENABLE);
+	EXPECT_EQ(running(&p, fd), SINGLES);
+}
+
+#define BULK	4000
+
+static struct {
+	int fd;			/* an event of CPU 0 */
+	volatile int stop;
+	volatile uint64_t worst;
+} asked;
+
+/* On CPU 1: a read of CPU 0's event is an interrupt there */
+static void *ask(void *unused)
+{
+	uint64_t began, took;
+
+	pin_to(1);
+	while (!asked.stop) {
+		began = now_ns();
+		ev_count(asked.fd);
+		took = now_ns() - began;
+		if (took > asked.worst)
+			asked.worst = took;
+	}
+	return NULL;
+}
+
+TEST(interrupts_come_through)
+{
+	static struct perf_event_attr a;
+	static uint64_t began, took, percent, least = 100;
+	static pthread_t t;
+	static int i;
+	pid_t pid;
+
+	if (nr_cpus() < 2)
+		SKIP(return, "one CPU");
+	many_fds(BULK);
+	pin_to(0);
+	a = dummy();
+	a.inherit = 0;
+	a.read_format = 0;
+	asked.fd = ev_must(&a, -1, 0, -1, 0);
+	ASSERT_EQ(pthread_create(&t, NULL, ask, NULL), 0);
+	a = dummy();
+	for (i = 0; i < BULK; i++)
+		ev_must(&a, 0, -1, -1, 0);
+	for (i = 0; i < 10; i++) {
+		asked.worst = 0;
+		began = now_ns();
+		pid = vfork();
+		if (!pid)
+			_exit(0);
+		took = now_ns() - began;
+		percent = asked.worst * 100 / took;
+		if (percent < least)
+			least = percent;
+		TH_LOG("fork and exit %llu us, IRQs kept out for %llu us",
+		       (unsigned long long)took / 1000,
+		       (unsigned long long)asked.worst / 1000);
+		waitpid(pid, NULL, 0);
+	}
+	asked.stop = 1;
+	pthread_join(t, NULL);
+	/* In one section it was a quarter of the time and more */
+	EXPECT_LT(least, 12);
+}
+
+TEST_HARNESS_MAIN
