@@ -71,7 +71,7 @@ int kpmu_diverts_register(struct kpmu_diverts *set)
 
 	set->ops = (struct ftrace_ops) {
 		.func = divert_entry,
-		.flags = FTRACE_OPS_FL_IPMODIFY,
+		.flags = FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PERMANENT,
 	};
 	for (i = 0; i < set->n; i++) {
 		table[i].ok = !ftrace_set_filter(&set->ops, (char *)table[i].func,
@@ -128,7 +128,7 @@ void kpmu_diverts_unregister(struct kpmu_diverts *set)
 	mutex_lock(&lock);
 	list_del(&set->node);
 	mutex_unlock(&lock);
-	unregister_ftrace_function(&set->ops);
+	kpmu_ftrace_leave(&set->ops);
 	ftrace_free_filter(&set->ops);
 	for (i = 0; i < set->n; i++)
 		while (atomic_read(&set->table[i].running))

@@ -2,14 +2,55 @@
 /*
  * Hooks by name.  All functions share one ftrace_ops: attaching patches the
  * kernel's text, which costs the same for one function as for ten.
+ *
+ * Permissions rest on these hooks, so they are permanent: while they are in place
+ * sysctl kernel.ftrace_enabled cannot be set to 0 (EBUSY).
  */
+#define pr_fmt(fmt) "kpmu: " fmt
+
 #include <linux/ftrace.h>
 #include <linux/kallsyms.h>
+#include <linux/printk.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 
 #include "compat.h"
 #include "hook.h"
+#include "ksym.h"
+
+/**
+ * kpmu_ftrace_on() - does ftrace call its users?
+ *
+ * It does not once it has found a fault of its own (ftrace_kill()).  If that cannot
+ * be known, the answer is no.
+ *
+ * Context: any.
+ */
+bool kpmu_ftrace_on(void)
+{
+	const int *enabled = kpmu_ksym_data(KSYM_ftrace_enabled);
+
+	return enabled && READ_ONCE(*enabled);
+}
+
+/**
+ * kpmu_ftrace_leave() - ftrace is to call us no more
+ * @ops: registered
+ *
+ * A dead ftrace does not change the kernel's text any more, so its calls to the
+ * module stay.  Then this does not return: the module must not be freed.
+ *
+ * Context: may sleep, waits for callbacks under way.
+ */
+void kpmu_ftrace_leave(struct ftrace_ops *ops)
+{
+	if (!unregister_ftrace_function(ops))
+		return;
+	pr_alert("ftrace is dead and still calls kpmu, which cannot be unloaded\n");
+	for (;;)
+		schedule_timeout_idle(MAX_SCHEDULE_TIMEOUT);
+}
 
 static struct kpmu_fhook *fhooks;
 static int nr_fhooks;
@@ -54,7 +95,10 @@ static void notrace fhook_entry(unsigned long ip, unsigned long parent_ip,
 	h->fn(fregs);
 }
 
-static struct ftrace_ops fhook_ops = { .func = fhook_entry };
+static struct ftrace_ops fhook_ops = {
+	.func = fhook_entry,
+	.flags = FTRACE_OPS_FL_PERMANENT,
+};
 
 /**
  * kpmu_fhooks_register() - attach to a table of functions
@@ -97,7 +141,7 @@ void kpmu_fhooks_unregister(void)
 	for (i = 0; i < nr_fhooks; i++)
 		any |= fhooks[i].ok;
 	if (any)
-		unregister_ftrace_function(&fhook_ops);
+		kpmu_ftrace_leave(&fhook_ops);
 	ftrace_free_filter(&fhook_ops);
 	nr_fhooks = 0;
 }
@@ -172,7 +216,7 @@ void kpmu_lhook_disarm(struct kpmu_lhook *hook)
 {
 	if (!hook->armed)
 		return;
-	unregister_ftrace_function(&hook->ops);
+	kpmu_ftrace_leave(&hook->ops);
 	hook->armed = false;
 }
 

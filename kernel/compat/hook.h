@@ -56,6 +56,8 @@ void kpmu_lhooks_forget(struct kpmu_lhook *hooks, int n);
 int kpmu_lhook_arm(struct kpmu_lhook *hook);
 void kpmu_lhook_disarm(struct kpmu_lhook *hook);
 
+bool kpmu_ftrace_on(void);
+void kpmu_ftrace_leave(struct ftrace_ops *ops);
 int kpmu_fhooks_register(struct kpmu_fhook *hooks, int n);
 void kpmu_fhooks_unregister(void);
 

@@ -148,7 +148,8 @@ bool kpmu_ptrace_may_attach(struct task_struct *task, bool *known)
  * @config: attr.config of the event
  *
  * Context: may sleep.
- * Return: 0 (also when the hook cannot be reached) or the module's error.
+ * Return: 0, or the module's error; -EACCES if the kernel has security modules that
+ * cannot be asked.
  */
 int kpmu_lsm_open(int class, u32 type, u64 config)
 {
@@ -157,23 +158,30 @@ int kpmu_lsm_open(int class, u32 type, u64 config)
 		.type = type, .size = sizeof(attr), .config = config,
 	};
 
-	if (!addr[KSYM_security_perf_event_open])
+	if (!IS_ENABLED(CONFIG_SECURITY))
 		return 0;
+	if (!addr[KSYM_security_perf_event_open])
+		return -EACCES;
 	if (KPMU_LSM_OPEN_TAKES_ATTR)
 		return kpmu_ksym_call(KSYM_security_perf_event_open,
 				      (unsigned long)&attr, class, 0, 0);
 	return kpmu_ksym_call(KSYM_security_perf_event_open, class, 0, 0, 0);
 }
 
+/* Above all levels of upstream: nothing without CAP_SYS_ADMIN */
+#define STRICTEST	3
+
 /**
  * kpmu_native_paranoid() - kernel.perf_event_paranoid now
- * @dflt: what to say when it cannot be read
+ *
+ * Context: any.
+ * Return: the level; the strictest if it cannot be read.
  */
-int kpmu_native_paranoid(int dflt)
+int kpmu_native_paranoid(void)
 {
-	int *p = kpmu_ksym_data(KSYM_sysctl_perf_event_paranoid);
+	const int *p = kpmu_ksym_data(KSYM_sysctl_perf_event_paranoid);
 
-	return p ? READ_ONCE(*p) : dflt;
+	return p ? READ_ONCE(*p) : STRICTEST;
 }
 
 /**

@@ -17,6 +17,7 @@ struct vm_area_struct;
 	X(ptrace_may_access)			\
 	X(security_perf_event_open)		\
 	X(sysctl_perf_event_paranoid)	\
+	X(ftrace_enabled)			\
 	X(pmc_refcount)			\
 	X(active_events)			\
 	X(x86_reserve_hardware)			\
@@ -65,7 +66,7 @@ unsigned long kpmu_ksym_call(enum kpmu_ksym sym, unsigned long a0,
 bool kpmu_ptrace_may_read(struct task_struct *task, bool *known);
 bool kpmu_ptrace_may_attach(struct task_struct *task, bool *known);
 int kpmu_lsm_open(int class, u32 type, u64 config);
-int kpmu_native_paranoid(int dflt);
+int kpmu_native_paranoid(void);
 bool kpmu_cr4_update_pce(void);
 void kpmu_native_forget(void);
 struct cgroup_subsys_state *kpmu_css_of_fd(int fd);

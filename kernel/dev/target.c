@@ -128,8 +128,8 @@ static int get_hooks(struct kpmu_request *r)
 	u64 flags = r->attr.flags;
 	int err;
 
-	if (flags & ON_EXEC && !kpmu_hooks_see_exec()) {
-		r->why = "exec cannot be seen on this kernel";
+	if ((r->task || flags & ON_EXEC) && !kpmu_hooks_see_tasks()) {
+		r->why = "exec and exit of tasks cannot be seen: is kernel.ftrace_enabled off?";
 		return -EOPNOTSUPP;
 	}
 	if (kpmu_has_chains(r->event)) {

@@ -25,9 +25,7 @@ int kpmu_sysctl_paranoid = 2;
  */
 int kpmu_paranoid(void)
 {
-	int own = READ_ONCE(kpmu_sysctl_paranoid);
-
-	return max(own, kpmu_native_paranoid(own));
+	return max(READ_ONCE(kpmu_sysctl_paranoid), kpmu_native_paranoid());
 }
 
 /* @admin: CAP_SYS_ADMIN, which includes CAP_PERFMON, was seen already */

@@ -105,14 +105,45 @@ static struct kpmu_fhook fhooks[] = {
 };
 
 /**
- * kpmu_hooks_see_exec() - can exec be seen on this kernel?
+ * kpmu_hooks_see_tasks() - are exec and exit of tasks seen at this moment?
+ *
+ * Events on tasks need both: what a task becomes by exec may be more privileged than
+ * its observer.
  *
  * Context: any.
  */
-bool kpmu_hooks_see_exec(void)
+bool kpmu_hooks_see_tasks(void)
 {
-	return fhooks[HOOK_EXEC].ok;
+	return fhooks[HOOK_EXIT].ok && fhooks[HOOK_EXEC].ok && kpmu_ftrace_on();
 }
+
+/*
+ * Ftrace may die while events on tasks exist.  Then they end at the next exec or exit
+ * of their task, whatever it becomes, by tracepoints that do not need ftrace.
+ */
+static void end_unseen(struct task_struct *task)
+{
+	if (unlikely(!kpmu_hooks_see_tasks()))
+		kpmu_ctx_exit(task, kpmu_side_exit_ctx);
+}
+
+static void on_late_exec(void *data, struct task_struct *task, pid_t old_pid,
+			 struct linux_binprm *bprm)
+{
+	end_unseen(task);
+}
+
+/* Some kernels say one thing more, which is not looked at */
+static void on_late_exit(void *data, struct task_struct *task)
+{
+	end_unseen(task);
+}
+
+/* In place with the hook of the task switch */
+static struct kpmu_thook guards[] = {
+	{ "sched_process_exec", on_late_exec, "events end at exec without ftrace" },
+	{ "sched_process_exit", on_late_exit, "events end at exit without ftrace" },
+};
 
 static DEFINE_MUTEX(lock);
 static atomic_t users[KPMU_NR_LAZY];
@@ -122,8 +153,33 @@ static unsigned long last_put;
 static void linger_over(struct work_struct *work);
 static DECLARE_DELAYED_WORK(linger, linger_over);
 
+static void disarm_guards(void)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(guards); i++)
+		kpmu_thook_disarm(&guards[i]);
+}
+
+static int arm_guards(void)
+{
+	int i, err = 0;
+
+	for (i = 0; i < ARRAY_SIZE(guards) && !err; i++)
+		err = kpmu_thook_arm(&guards[i]);
+	if (err)
+		disarm_guards();
+	return err;
+}
+
 static int arm(enum kpmu_lazy which)
 {
+	if (which == KPMU_LAZY_SWITCH) {
+		int err = arm_guards();
+
+		if (err)
+			return err;
+	}
 	if (which < KPMU_NR_LAZY_POINTS)
 		return kpmu_thook_arm(&thooks[which]);
 	return kpmu_lhook_arm(&kpmu_side_hooks[which - KPMU_NR_LAZY_POINTS]);
@@ -131,6 +187,8 @@ static int arm(enum kpmu_lazy which)
 
 static void disarm(enum kpmu_lazy which)
 {
+	if (which == KPMU_LAZY_SWITCH)
+		disarm_guards();
 	if (which < KPMU_NR_LAZY_POINTS)
 		kpmu_thook_disarm(&thooks[which]);
 	else
@@ -252,6 +310,12 @@ static int cpu_down(unsigned int cpu)
 
 static int hp_state;
 
+static void show_point(struct seq_file *m, const struct kpmu_thook *t)
+{
+	seq_printf(m, "%-26s %-8s %s%s\n", t->name, t->tp ? "ok" : "missing",
+		   t->feature, t->tp ? "" : ": no such tracepoint here");
+}
+
 static void show_function(struct seq_file *m, const char *name, bool ok,
 			  const char *feature, atomic_long_t *hits)
 {
@@ -272,9 +336,11 @@ void kpmu_hooks_show(struct seq_file *m)
 	int i;
 
 	for (i = 0; i < KPMU_NR_LAZY_POINTS; i++)
-		seq_printf(m, "%-26s %-8s %s%s\n", thooks[i].name,
-			   thooks[i].tp ? "ok" : "missing", thooks[i].feature,
-			   thooks[i].tp ? "" : ": no such tracepoint here");
+		show_point(m, &thooks[i]);
+	for (i = 0; i < ARRAY_SIZE(guards); i++)
+		show_point(m, &guards[i]);
+	seq_printf(m, "%-26s %-8s %s\n", "ftrace", kpmu_ftrace_on() ? "ok" : "off",
+		   "events on tasks");
 	for (i = 0; i < KPMU_NR_LAZY_FUNCS; i++)
 		show_function(m, kpmu_side_hooks[i].func, kpmu_side_hooks[i].ok,
 			      kpmu_side_hooks[i].feature, &kpmu_side_hooks[i].hits);
@@ -294,6 +360,7 @@ int __init kpmu_hooks_init(void)
 	int err;
 
 	kpmu_thooks_find(thooks, KPMU_NR_LAZY_POINTS);
+	kpmu_thooks_find(guards, ARRAY_SIZE(guards));
 	if (thooks[KPMU_LAZY_SWITCH].tp)
 		kpmu_software_told_by(thooks[KPMU_LAZY_SWITCH].tp->iterator);
 	kpmu_lhooks_find(kpmu_side_hooks, KPMU_NR_LAZY_FUNCS);
