@@ -174,40 +174,42 @@ int kpmu_output_redirect(struct kpmu_event *e, struct kpmu_event *to)
 	return err;
 }
 
-/* Some event that writes to a ring, held */
-static struct kpmu_event *some_user(struct kpmu_ring *ring)
+/* The first event of a ring's readers; it may go at once, unless it is locked */
+static struct kpmu_event *first_user(struct kpmu_ring *ring)
 {
 	struct kpmu_ring_reader *r;
-	struct kpmu_event *e;
+	struct kpmu_event *e = NULL;
 
 	spin_lock(&ring->lock);
-	list_for_each_entry(r, &ring->readers, node) {
+	r = list_first_entry_or_null(&ring->readers, struct kpmu_ring_reader,
+				     node);
+	if (r)
 		e = container_of(r, struct kpmu_output, reader)->event;
-		if (refcount_inc_not_zero(&e->ref)) {
-			spin_unlock(&ring->lock);
-			return e;
-		}
-	}
 	spin_unlock(&ring->lock);
-	return NULL;
+	return e;
 }
 
 /**
  * kpmu_output_strip() - nobody can read a ring any more: take it from all
  * @ring: the ring, held, not mapped
  *
- * Context: task, may sleep, no event locked.
+ * No reference is taken to the events: if an fd is closed meanwhile the last one would be
+ * put here, and what a source gives back then takes locks of the kernel's perf and of
+ * uprobes, which come before the mmap lock.  Nor is one needed.  An event's lock goes by its
+ * address alone, and an event that closes leaves the ring under that lock.  So what is
+ * still a reader when its lock is held stays until that is given back.
+ *
+ * Context: task, may sleep, under the mmap lock; no event locked.
  */
 void kpmu_output_strip(struct kpmu_ring *ring)
 {
 	struct kpmu_event *e;
 
-	while ((e = some_user(ring))) {
+	while ((e = first_user(ring))) {
 		kpmu_output_lock(e);
-		if (kpmu_output_ring(e) == ring)
+		if (first_user(ring) == e)
 			kpmu_output_set(e, NULL);
 		kpmu_output_unlock(e);
-		kpmu_event_put(e);
 	}
 }
 

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The last mapping of a ring goes, under the mmap lock, while fds of other events that
+ * write there are closed.  What the events have from the kernel's own perf must not be given
+ * back under that lock: a uprobe's end takes it as well and waits for ever.  For the
+ * other kinds lockdep says so.
+ */
+#define _GNU_SOURCE
+#include <linux/hw_breakpoint.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "event.h"
+#include "harness.h"
+
+#define NR	4
+
+static int fds[NR];
+static pthread_barrier_t bar;
+static volatile int over;
+static volatile char target[64];
+
+static void *closer(void *unused)
+{
+	int i;
+
+	pin_to(1);
+	for (;;) {
+		pthread_barrier_wait(&bar);
+		if (over)
+			return unused;
+		for (i = NR - 1; i >= 0; i--)
+			close(fds[i]);
+		pthread_barrier_wait(&bar);
+	}
+}
+
+__attribute__((noinline)) static void probed(void)
+{
+	asm volatile("nop");
+}
+
+static struct perf_event_attr a_breakpoint(int i)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_BREAKPOINT, 0);
+
+	a.bp_type = HW_BREAKPOINT_W;
+	a.bp_addr = (unsigned long)&target[i];
+	a.bp_len = 1;
+	a.sample_period = 1;
+	return a;
+}
+
+static struct perf_event_attr a_uprobe(int i)
+{
+	static char path[] = "/proc/self/exe", real[256];
+	struct perf_event_attr a = ev_attr(pmu_type("uprobe"), 0);
+
+	if (!real[0] && readlink(path, real, sizeof(real) - 1) < 0)
+		exit(1);
+	a.uprobe_path = (uintptr_t)real;
+	a.probe_offset = file_offset(probed);
+	a.sample_period = 1;
+	return a;
+}
+
+/* The kernel's perf copies to user memory with the context's lock held: lockdep learns */
+static void teach(void)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE,
+					   PERF_COUNT_SW_TASK_CLOCK);
+	int fd = syscall(SYS_perf_event_open, &a, 0, -1, -1, 0);
+	uint64_t *fresh = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (fd < 0 || read(fd, fresh, 8) != 8)
+		printf("# lockdep learns nothing\n");
+	munmap(fresh, 4096);
+	close(fd);
+}
+
+static void race(struct __test *_metadata, struct perf_event_attr (*attr)(int))
+{
+	struct perf_event_attr dummy = ev_attr(PERF_TYPE_SOFTWARE,
+					       PERF_COUNT_SW_DUMMY);
+	uint64_t end = now_ns() + 3000000000ull;
+	pthread_t t;
+	void *map;
+	int i, n, fd;
+
+	if (nr_cpus() < 2)
+		SKIP(return, "needs two CPUs");
+	teach();
+	pin_to(0);
+	pthread_barrier_init(&bar, NULL, 2);
+	ASSERT_EQ(pthread_create(&t, NULL, closer, NULL), 0);
+	for (n = 0; now_ns() < end; n++) {
+		fd = ev_must(&dummy, 0, -1, -1, 0);
+		map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		ASSERT_NE(map, MAP_FAILED);
+		for (i = 0; i < NR; i++) {
+			struct perf_event_attr a = attr(i);
+
+			fds[i] = ev_must(&a, 0, -1, -1, 0);
+			ASSERT_EQ(ioctl(fds[i], PERF_EVENT_IOC_SET_OUTPUT, fd), 0);
+		}
+		pthread_barrier_wait(&bar);
+		for (i = n % 64; i; i--)
+			asm volatile("pause");
+		munmap(map, 4096);
+		pthread_barrier_wait(&bar);
+		close(fd);
+	}
+	over = 1;
+	pthread_barrier_wait(&bar);
+	pthread_join(t, NULL);
+	TH_LOG("%d times", n);
+}
+
+TEST(breakpoints)
+{
+	race(_metadata, a_breakpoint);
+}
+
+TEST(uprobes)
+{
+	probed();
+	race(_metadata, a_uprobe);
+}
+
+TEST_HARNESS_MAIN
