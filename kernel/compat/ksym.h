@@ -39,8 +39,8 @@ struct vm_area_struct;
 	X(perf_cpu_clock)			\
 	X(perf_task_clock)			\
 	X(ftrace_profile_set_filter)		\
-	X(ftrace_find_event)			\
-	X(trace_event_sem)			\
+	X(ftrace_events)			\
+	X(event_mutex)			\
 	X(bpf_prog_get)				\
 	X(perf_event_set_bpf_prog)		\
 	X(perf_event_query_prog_array)		\
@@ -92,7 +92,8 @@ u32 kpmu_native_type(enum kpmu_ksym pmu);
 int kpmu_native_filter(struct perf_event *event, u64 id, char *filter);
 bool kpmu_tracepoint_is_open(u64 id);
 bool kpmu_tracepoints_open(void);
-bool kpmu_tracepoint_find(u64 id, struct kpmu_tracepoint *t);
+bool kpmu_tracepoint_find(const struct perf_event *event,
+			  struct kpmu_tracepoint *t);
 int kpmu_native_set_bpf(struct perf_event *event, int fd);
 int kpmu_native_query_bpf(struct perf_event *event, void __user *query);
 

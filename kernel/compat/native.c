@@ -5,9 +5,10 @@
  */
 #include <linux/bpf.h>
 #include <linux/err.h>
+#include <linux/list.h>
 #include <linux/lockdep.h>
+#include <linux/mutex.h>
 #include <linux/perf_event.h>
-#include <linux/rwsem.h>
 #include <linux/string.h>
 #include <linux/trace_events.h>
 #include <linux/tracepoint.h>
@@ -48,27 +49,30 @@ int kpmu_native_filter(struct perf_event *event, u64 id, char *filter)
 }
 
 /**
- * kpmu_tracepoints_open() - can tracepoints be looked up by id, for kpmu_tracepoint_find()?
+ * kpmu_tracepoints_open() - can a probe that takes no arguments count hits here?
  *
  * Context: any.
  */
 bool kpmu_tracepoints_open(void)
 {
 	/* With CFI a call checks that the function has the very type */
-	if (IS_ENABLED(CONFIG_CFI) || IS_ENABLED(CONFIG_CFI_CLANG))
-		return false;
-	return kpmu_ksym_has(KSYM_trace_event_sem) &&
-	       kpmu_ksym_has(KSYM_ftrace_find_event);
+	return !IS_ENABLED(CONFIG_CFI) && !IS_ENABLED(CONFIG_CFI_CLANG);
 }
 
-/* What ftrace has of a tracepoint, under its lock */
-static const struct trace_event_call *find_call(u64 id, struct rw_semaphore *sem)
+/*
+ * What ftrace has of a tracepoint.  ftrace_find_event() would be faster, but it also
+ * knows the output events of ftrace itself, which are not part of such a structure.
+ */
+static const struct trace_event_call *find_call(u64 id, struct mutex *held)
 {
-	struct trace_event *event;
+	const struct list_head *calls = kpmu_ksym_data(KSYM_ftrace_events);
+	const struct trace_event_call *call;
 
-	lockdep_assert_held(sem);
-	event = (void *)kpmu_ksym_call(KSYM_ftrace_find_event, id, 0, 0, 0);
-	return event ? container_of(event, struct trace_event_call, event) : NULL;
+	lockdep_assert_held(held);
+	list_for_each_entry(call, calls, list)
+		if (call->event.type == id && call->class && call->class->reg)
+			return call;
+	return NULL;
 }
 
 /**
@@ -80,16 +84,16 @@ static const struct trace_event_call *find_call(u64 id, struct rw_semaphore *sem
  */
 bool kpmu_tracepoint_is_open(u64 id)
 {
-	struct rw_semaphore *sem = kpmu_ksym_data(KSYM_trace_event_sem);
+	struct mutex *lock = kpmu_ksym_data(KSYM_event_mutex);
 	const struct trace_event_call *call;
 	bool open;
 
-	if (!sem || !kpmu_ksym_has(KSYM_ftrace_find_event))
+	if (!lock || !kpmu_ksym_has(KSYM_ftrace_events))
 		return false;
-	down_read(sem);
-	call = find_call(id, sem);
+	mutex_lock(lock);
+	call = find_call(id, lock);
 	open = call && call->flags & TRACE_EVENT_FL_CAP_ANY;
-	up_read(sem);
+	mutex_unlock(lock);
 	return open;
 }
 
@@ -123,27 +127,18 @@ static bool describe(const struct trace_event_call *call, struct kpmu_tracepoint
 }
 
 /**
- * kpmu_tracepoint_find() - the tracepoint of an id, for a probe that takes no arguments
- * @id: the id; somebody holds it, so that its module stays
+ * kpmu_tracepoint_find() - the tracepoint of an event, for a probe that takes no arguments
+ * @event: an event of the kernel's perf, which keeps the tracepoint's module
  * @t: filled in
  *
- * Context: task, may sleep.
- * Return: false if it is none that such a probe could count: a kprobe, one
- * whose hits count for more than one; or if that cannot be found out.
+ * Context: any.
+ * Return: false if it is none that such a probe could count: a kprobe, ftrace:function,
+ * one whose hits count for more than one; or if that cannot be found out.
  */
-bool kpmu_tracepoint_find(u64 id, struct kpmu_tracepoint *t)
+bool kpmu_tracepoint_find(const struct perf_event *event,
+			  struct kpmu_tracepoint *t)
 {
-	struct rw_semaphore *sem = kpmu_ksym_data(KSYM_trace_event_sem);
-	const struct trace_event_call *call;
-	bool found;
-
-	if (!kpmu_tracepoints_open())
-		return false;
-	down_read(sem);
-	call = find_call(id, sem);
-	found = call && describe(call, t);
-	up_read(sem);
-	return found;
+	return kpmu_tracepoints_open() && describe(event->tp_event, t);
 }
 
 /**

@@ -45,7 +45,7 @@ static const char *no_bpf(void)
 static const char *no_count_points(void)
 {
 	return kpmu_tracepoints_open() ? NULL :
-		"its events of tracepoints cannot be looked up; the kernel's perf tells";
+		"probes must have the tracepoint's very type (CFI); the kernel's perf tells";
 }
 
 static const char *no_faults(void)

@@ -111,16 +111,17 @@ static void leave_syscall(struct kpmu_point *p)
 /**
  * kpmu_point_listen() - count the hits of a tracepoint
  * @p: to be kept until tracepoint_synchronize_unregister() after kpmu_point_leave()
- * @id: the tracepoint's; somebody holds it, so that its module stays, and nobody else
- *	counts it by a point
+ * @event: an event of the kernel's perf for the tracepoint, which keeps its module until
+ *	kpmu_point_leave(); no other point counts the same
  * @tap: who is hit
  *
  * Context: task, may sleep.
  * Return: 0; an error if its hits cannot be counted so.
  */
-int kpmu_point_listen(struct kpmu_point *p, u64 id, const void *tap)
+int kpmu_point_listen(struct kpmu_point *p, const struct perf_event *event,
+		      const void *tap)
 {
-	if (!kpmu_tracepoint_find(id, &p->where))
+	if (!kpmu_tracepoint_find(event, &p->where))
 		return -EOPNOTSUPP;
 	p->tap = tap;
 	if (!p->where.tp)

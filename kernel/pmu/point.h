@@ -19,7 +19,8 @@ struct kpmu_point {
 	bool muted;
 };
 
-int kpmu_point_listen(struct kpmu_point *p, u64 id, const void *tap);
+int kpmu_point_listen(struct kpmu_point *p, const struct perf_event *event,
+		      const void *tap);
 void kpmu_point_leave(struct kpmu_point *p);
 void kpmu_points_init(void);
 

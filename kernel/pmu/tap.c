@@ -340,7 +340,7 @@ static struct kpmu_tap *make_point(u64 config)
 
 	if (IS_ERR(tap))
 		return NULL;
-	if (kpmu_point_listen(&tap->point, config, tap)) {
+	if (kpmu_point_listen(&tap->point, tap->event[0], tap)) {
 		free_tap(tap);
 		return NULL;
 	}

@@ -23,12 +23,30 @@ static int tracepoint_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 	return kpmu_source_refuse(attr, why);
 }
 
+/*
+ * The kernel traces functions for one task while it runs; a tap on each CPU would stop
+ * at every function of the machine, those that serve the hit among them.
+ */
+static int refuse_function(const struct kpmu_attr *attr, const char **why)
+{
+	if (attr->sample_period &&
+	    (!(attr->flags & KPMU_ATTR_EXCLUDE_CALLCHAIN_USER) ||
+	     attr->sample_type & KPMU_SAMPLE_STACK_USER)) {
+		*why = "ftrace:function shows nothing of the user's stack";
+		return -EINVAL;
+	}
+	*why = "ftrace:function is left to the kernel's own perf";
+	return -EOPNOTSUPP;
+}
+
 static int tracepoint_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 			  const char **why)
 {
 	u64 id = target->attr->config;
 	struct kpmu_tap *tap;
 
+	if (id == FUNCTION_TRACE)
+		return refuse_function(target->attr, why);
 	if (target->attr->sample_period)
 		tap = kpmu_tap_share(PERF_TYPE_TRACEPOINT, id);
 	else
