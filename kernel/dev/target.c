@@ -200,6 +200,28 @@ static int attach(struct kpmu_request *r)
 	return err;
 }
 
+/* Permission was granted: nothing of the machine is taken for the event before */
+static int take(struct kpmu_request *r)
+{
+	const struct kpmu_target target = {
+		.attr = &r->attr, .task = r->task, .cpu = r->args->cpu,
+	};
+
+	return kpmu_event_take(r->event, &target, &r->why);
+}
+
+static int permit_locked(struct kpmu_request *r, struct rw_semaphore *lock)
+{
+	int err = down_read_interruptible(lock);
+
+	if (err)
+		return err;
+	err = kpmu_dev_permit_task(&r->attr, r->task, r->who, &r->why);
+	if (err)
+		up_read(lock);
+	return err;
+}
+
 static int attach_to_task(struct kpmu_request *r)
 {
 	struct rw_semaphore *lock = &r->task->signal->exec_update_lock;
@@ -207,13 +229,22 @@ static int attach_to_task(struct kpmu_request *r)
 
 	/* Oneself one may always watch, and is not becoming somebody else */
 	if (r->task == current && r->who == current)
-		return attach(r);
+		return take(r) ?: attach(r);
 	/* What another task may become by exec must not slip in between */
-	err = down_read_interruptible(lock);
+	err = permit_locked(r, lock);
 	if (err)
 		return err;
-	err = kpmu_dev_permit_task(&r->attr, r->task, r->who, &r->why) ?:
-	      attach(r);
+	if (r->event->hw.source->waits) {
+		/* An exec of the task must not wait for as long; so ask twice */
+		up_read(lock);
+		err = take(r) ?: permit_locked(r, lock);
+		if (err)
+			return err;
+	} else {
+		err = take(r);
+	}
+	if (!err)
+		err = attach(r);
 	up_read(lock);
 	return err;
 }
@@ -229,14 +260,16 @@ static int attach_to_cpu(struct kpmu_request *r)
 		}
 		r->css = css;
 	}
-	return kpmu_permit(KPMU_PERMIT_CPU, &r->attr, NULL, &r->why) ?: attach(r);
+	return kpmu_permit(KPMU_PERMIT_CPU, &r->attr, NULL, &r->why) ?:
+	       take(r) ?: attach(r);
 }
 
 /**
  * kpmu_target_attach() - let the event count for what it was opened for
  * @r: the open, with an event
  *
- * Permission is checked here: only now all that it depends on is known.
+ * Permission is checked here: only now all that it depends on is known.  Then the event
+ * gets its hardware.
  *
  * Context: task, may sleep.
  * Return: 0; an errno of perf_event_open(2).

@@ -48,7 +48,7 @@ static int set_clock(struct kpmu_event *e, const struct kpmu_attr *attr,
 
 static void put_hardware(struct kpmu_event *e)
 {
-	if (e->hw.source->put)
+	if (e->taken && e->hw.source->put)
 		e->hw.source->put(&e->hw);
 }
 
@@ -89,11 +89,11 @@ static void put_memory(struct kpmu_event *e)
  * @target: what it is to count; the attr checked for shape, limits and support
  * @why: set to what is wrong
  *
- * The source has taken its hardware for the event when this returns.
+ * It counts nothing and holds nothing of the machine until kpmu_event_take().
  *
  * Context: task, may sleep.
  * Return: the event, not attached to anything; -ENOMEM, -ENOENT for a type
- * that nobody serves, or what its source says.
+ * that nobody serves, or what its source says of the attr.
  */
 struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 				    const char **why)
@@ -131,13 +131,8 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 	err = source->init(&e->hw, attr, why) ?: kpmu_sampling_init(e, attr);
 	if (!err)
 		err = permit(e, target, why);
-	if (!err && source->get)
-		err = source->get(&e->hw, target, why);
-	if (!err) {
+	if (!err)
 		err = set_clock(e, attr, why);
-		if (err)
-			put_hardware(e);
-	}
 	if (err) {
 		kpmu_sampling_free(e->sampling);
 		kmem_cache_free(event_cache, e);
@@ -148,6 +143,27 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 		e->sampling->stream_id = e->id;
 	kpmu_stat_inc(opens);
 	return e;
+}
+
+/**
+ * kpmu_event_take() - take the hardware for an event, or what else gives its hits
+ * @e: the event, not attached yet
+ * @target: what it is to count; the caller has permission for that
+ * @why: set to what is wrong
+ *
+ * kpmu_event_put() gives it back.
+ *
+ * Context: task, may sleep; under exec_update_lock of the target unless the source waits.
+ * Return: 0, or what the source says.
+ */
+int kpmu_event_take(struct kpmu_event *e, const struct kpmu_target *target,
+		    const char **why)
+{
+	const struct kpmu_source *source = e->hw.source;
+	int err = source->get ? source->get(&e->hw, target, why) : 0;
+
+	e->taken = !err;
+	return err;
 }
 
 /* What a child's hardware part has of its parent's */

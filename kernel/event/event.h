@@ -130,6 +130,7 @@ struct kpmu_group {
  * @clockid: the clock of its time stamps, -1 for local_clock()
  * @hooks: the hooks it needs, a bit each of enum kpmu_lazy
  * @cpu: the CPU it is bound to, -1 for any
+ * @taken: its source holds hardware, or what else gives hits, for it; a root only
  * @flags: the attr's flag word
  * @clock: its times
  * @ctx: the context; never changes, held
@@ -166,6 +167,7 @@ struct kpmu_event {
 	s8 clockid;
 	u16 hooks;
 	int cpu;
+	bool taken;
 	u64 flags;
 	struct kpmu_clock clock;
 	struct kpmu_ctx *ctx;
@@ -233,6 +235,8 @@ static inline bool kpmu_counts_hits(const struct kpmu_event *e)
 /* create.c: the event itself */
 struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 				    const char **why);
+int kpmu_event_take(struct kpmu_event *e, const struct kpmu_target *target,
+		    const char **why);
 struct kpmu_event *kpmu_event_blank(bool sampling);
 void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from);
 void kpmu_event_unclone(struct kpmu_event *e);

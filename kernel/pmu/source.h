@@ -148,6 +148,7 @@ struct kpmu_target {
  *	-EOPNOTSUPP, -ENXIO; *@why then says more
  * @needs: what more permission (KPMU_NEED_*) an initialised event asks for,
  *	for what it is to count
+ * @waits: @get waits for files or for user memory: not to be called with locks of tasks held
  * @get: take the hardware for one more event, or what else gives its hits.  Task
  *	context, may sleep.  -EBUSY when somebody else holds it; *@why says more
  * @put: give it back.  Task context, may sleep
@@ -183,6 +184,7 @@ struct kpmu_source {
 		     const struct kpmu_target *target);
 	int (*get)(struct kpmu_hw *hw, const struct kpmu_target *target,
 		   const char **why);
+	bool waits;
 	void (*put)(struct kpmu_hw *hw);
 	u64 (*read)(struct kpmu_hw *hw);
 	void (*set_period)(struct kpmu_hw *hw, u64 period);
