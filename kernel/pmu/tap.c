@@ -401,7 +401,8 @@ int kpmu_tap_heed(struct kpmu_tap *tap)
 
 /**
  * kpmu_tap_event() - one of the kernel's events
- * @tap: the tap
+ * @tap: the tap; from kpmu_tap_own() or kpmu_tap_silent(): those of others may be replaced
+ *	when a CPU comes
  */
 struct perf_event *kpmu_tap_event(struct kpmu_tap *tap)
 {

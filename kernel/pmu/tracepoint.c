@@ -125,7 +125,14 @@ static int tracepoint_set_bpf(struct kpmu_hw *hw, int fd)
 
 static int tracepoint_query_bpf(struct kpmu_hw *hw, void __user *query)
 {
-	return kpmu_native_query_bpf(kpmu_tap_event(kpmu_tap_of(hw)), query);
+	struct kpmu_tap *tap = kpmu_tap_silent(kpmu_tap_of(hw));
+	int err;
+
+	if (IS_ERR(tap))
+		return PTR_ERR(tap);
+	err = kpmu_native_query_bpf(kpmu_tap_event(tap), query);
+	kpmu_tap_put(tap);
+	return err;
 }
 
 const struct kpmu_source kpmu_tracepoint = {
