@@ -9,6 +9,7 @@
  */
 #include <linux/err.h>
 #include <linux/module.h>
+#include <linux/percpu.h>
 #include <linux/perf_event.h>
 #include <linux/rcupdate.h>
 
@@ -121,14 +122,17 @@ static void leave_scheduler(struct pt_regs *regs)
 	}
 }
 
+/* What perf_fetch_caller_regs() leaves alone is 0, as upstream: samples show all of them */
+static DEFINE_PER_CPU(struct pt_regs, switch_regs);
+
 /* See source.h */
 void kpmu_software_switch(struct task_struct *prev, struct task_struct *next)
 {
-	struct kpmu_hit hit = { .settle = leave_scheduler };
-	struct pt_regs regs;
+	struct kpmu_hit hit = {
+		.regs = this_cpu_ptr(&switch_regs), .settle = leave_scheduler,
+	};
 
-	perf_fetch_caller_regs(&regs);
-	hit.regs = &regs;
+	perf_fetch_caller_regs(hit.regs);
 	kpmu_source_hit(&switches, 1, &hit);
 	rcu_read_lock();
 	if (kpmu_task_css(prev) != kpmu_task_css(next))
