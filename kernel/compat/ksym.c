@@ -11,6 +11,7 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/kprobes.h>
+#include <linux/mutex.h>
 #include <linux/perf_event.h>
 #include <linux/ptrace.h>
 #include <linux/security.h>
@@ -272,6 +273,48 @@ long kpmu_native_open(const struct pt_regs *regs, bool compat)
 	return kpmu_ksym_call(compat ? KSYM___ia32_sys_perf_event_open :
 				       KSYM___x64_sys_perf_event_open,
 			      (unsigned long)regs, 0, 0, 0);
+}
+
+/**
+ * kpmu_native_filter_new() - a filter for the records of a tracepoint
+ * @event: an event of the kernel's perf for it, which stays meanwhile
+ * @filter: in ftrace's grammar
+ *
+ * Context: task, may sleep.
+ * Return: for filter_match_preds(), to be freed by kpmu_native_filter_free(); -EINVAL for
+ * a bad filter, -ENOMEM; -EOPNOTSUPP if the kernel's functions cannot be reached.
+ */
+struct event_filter *kpmu_native_filter_new(struct perf_event *event, char *filter)
+{
+	struct mutex *lock = kpmu_ksym_data(KSYM_event_mutex);
+	struct event_filter *made = NULL;
+	int err;
+
+	if (!lock || !addr[KSYM_create_event_filter] ||
+	    !addr[KSYM_free_event_filter])
+		return ERR_PTR(-EOPNOTSUPP);
+	mutex_lock(lock);
+	err = kpmu_thunk(addr[KSYM_create_event_filter], 0,
+			 (unsigned long)event->tp_event, (unsigned long)filter,
+			 false, (unsigned long)&made);
+	mutex_unlock(lock);
+	if (!err)
+		return made;
+	/* What is wrong with it is told by an empty one */
+	if (made)
+		kpmu_native_filter_free(made);
+	return ERR_PTR(err);
+}
+
+/**
+ * kpmu_native_filter_free() - nothing is filtered by it any more
+ * @filter: from kpmu_native_filter_new()
+ *
+ * Context: any but NMI and hard IRQ.
+ */
+void kpmu_native_filter_free(struct event_filter *filter)
+{
+	kpmu_ksym_call(KSYM_free_event_filter, (unsigned long)filter, 0, 0, 0);
 }
 
 /**

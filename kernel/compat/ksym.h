@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct cgroup_subsys_state;
+struct event_filter;
 struct pt_regs;
 struct perf_event;
 struct task_struct;
@@ -41,6 +42,8 @@ struct vm_area_struct;
 	X(ftrace_profile_set_filter)		\
 	X(ftrace_events)			\
 	X(event_mutex)			\
+	X(create_event_filter)			\
+	X(free_event_filter)			\
 	X(bpf_prog_get)				\
 	X(perf_event_set_bpf_prog)		\
 	X(perf_event_query_prog_array)		\
@@ -90,6 +93,8 @@ struct kpmu_tracepoint {
 /* native.c */
 u32 kpmu_native_type(enum kpmu_ksym pmu);
 int kpmu_native_filter(struct perf_event *event, u64 id, char *filter);
+struct event_filter *kpmu_native_filter_new(struct perf_event *event, char *filter);
+void kpmu_native_filter_free(struct event_filter *filter);
 bool kpmu_tracepoint_is_open(u64 id);
 bool kpmu_tracepoints_open(void);
 bool kpmu_tracepoint_find(const struct perf_event *event,

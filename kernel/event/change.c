@@ -15,21 +15,28 @@ static DEFINE_MUTEX(lock);
 struct change {
 	struct kpmu_event *event;
 	const void *tap;
+	const struct kpmu_match *match;
 };
+
+/* A hit may come in between, in an NMI: the filter is there before its tap */
+static void change(struct kpmu_hw *hw, const struct change *c)
+{
+	WRITE_ONCE(hw->match, c->match);
+	barrier();
+	WRITE_ONCE(hw->tap, c->tap);
+}
 
 static int change_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct change *c = data;
 
-	WRITE_ONCE(c->event->hw.tap, c->tap);
+	change(&c->event->hw, c);
 	return 0;
 }
 
 static int change_child(struct kpmu_event *child, void *data)
 {
-	struct change *c = data;
-
-	WRITE_ONCE(child->hw.tap, c->tap);
+	change(&child->hw, data);
 	return 0;
 }
 
@@ -39,8 +46,8 @@ static int set_filter(struct kpmu_event *e, char *filter)
 	struct change c = { .event = e, .tap = old };
 	int err;
 
-	err = e->hw.source->filter(&e->hw, filter, &c.tap);
-	if (err || c.tap == old)
+	err = e->hw.source->filter(&e->hw, filter, &c.tap, &c.match);
+	if (err || !c.match)
 		return err;
 	kpmu_ctx_call(e->ctx, change_owned, &c);
 	if (e->family)

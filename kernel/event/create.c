@@ -172,6 +172,8 @@ static void clone_hw(struct kpmu_hw *hw, const struct kpmu_hw *from)
 	hw->source = from->source;
 	hw->sel = from->sel;
 	hw->extra = from->extra;
+	if (!from->allowed)
+		hw->match = from->match;
 	hw->allowed = from->allowed;
 	hw->hint = from->hint;
 	hw->idx = -1;

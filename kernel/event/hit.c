@@ -121,6 +121,14 @@ static void sample(struct kpmu_event *e, u64 nr, u64 count, struct kpmu_hit *hit
 }
 NOKPROBE_SYMBOL(sample);
 
+static __always_inline bool filtered_out(const struct kpmu_event *e,
+					 const struct kpmu_hit *hit)
+{
+	const struct kpmu_match *match = READ_ONCE(e->hw.match);
+
+	return unlikely(match) && !kpmu_match_hit(match, hit);
+}
+
 static void hit_ctx(struct kpmu_ctx *ctx, const void *tap, u64 nr,
 		    struct kpmu_hit *hit)
 {
@@ -130,7 +138,7 @@ static void hit_ctx(struct kpmu_ctx *ctx, const void *tap, u64 nr,
 	hlist_for_each_entry_rcu(e, &ctx->hits, hit_node,
 				 rcu_read_lock_sched_held()) {
 		if (READ_ONCE(e->hw.tap) != tap || !e->clock.is_running ||
-		    kpmu_hit_excluded(e, hit->regs))
+		    kpmu_hit_excluded(e, hit->regs) || filtered_out(e, hit))
 			continue;
 		count = local64_add_return(nr, &e->hw.count);
 		if (e->hw.period)

@@ -47,7 +47,8 @@ static void probe_put(struct kpmu_hw *hw)
 }
 
 /* The probe is the event's own, so the filter can be put on it as it is */
-static int probe_filter(struct kpmu_hw *hw, char *filter, const void **tap)
+static int probe_filter(struct kpmu_hw *hw, char *filter, const void **tap,
+			const struct kpmu_match **match)
 {
 	return kpmu_native_filter(kpmu_tap_event(kpmu_tap_of(hw)), 0, filter);
 }
@@ -61,8 +62,8 @@ const struct kpmu_source kpmu_kprobe = {
 	.name = "kprobe",
 	.nmi = true,
 	.both = true,
-	.init = probe_init,
 	.waits = true,
+	.init = probe_init,
 	.get = probe_get,
 	.put = probe_put,
 	.read = kpmu_source_read,
@@ -75,8 +76,8 @@ const struct kpmu_source kpmu_uprobe = {
 	.name = "uprobe",
 	.nmi = true,
 	.both = true,
-	.init = probe_init,
 	.waits = true,
+	.init = probe_init,
 	.get = probe_get,
 	.put = probe_put,
 	.read = kpmu_source_read,

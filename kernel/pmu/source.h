@@ -13,6 +13,7 @@
 struct kpmu_attr;
 struct kpmu_hw;
 struct kpmu_grant;
+struct kpmu_match;
 struct mm_struct;
 struct perf_event_mmap_page;
 struct kpmu_tap;
@@ -58,6 +59,7 @@ struct kpmu_hit {
  * @source: who counts it
  * @count: what was counted up to @prev
  * @prev: the hardware counter's value at the last fold
+ * @match: instead of @prev, for a source without counters: which hits count; NULL for all
  * @next: the value of @count at which the next overflow is due
  * @period: events from one overflow to the next; 0 for an event without
  * @sel: the selector, ready to be written
@@ -82,7 +84,10 @@ struct kpmu_hit {
 struct kpmu_hw {
 	const struct kpmu_source *source;
 	local64_t count;
-	local64_t prev;
+	union {
+		local64_t prev;
+		const struct kpmu_match *match;
+	};
 	u64 next;
 	u64 period;
 	union {
@@ -143,20 +148,21 @@ struct kpmu_target {
  * @both: exclude_user does not keep its hits out: they are the kernel's, even
  *	with registers of the user
  * @clock: the event counts the time it ran, and hw->count is what to add
+ * @waits: @get waits for files or for user memory: not to be called with locks of tasks held
  * @init: check type and config of an attr, fill in an event's hw part.
  *	Task context.  0, -ENOENT (not mine, or no such event here), -EINVAL,
  *	-EOPNOTSUPP, -ENXIO; *@why then says more
  * @needs: what more permission (KPMU_NEED_*) an initialised event asks for,
  *	for what it is to count
- * @waits: @get waits for files or for user memory: not to be called with locks of tasks held
  * @get: take the hardware for one more event, or what else gives its hits.  Task
  *	context, may sleep.  -EBUSY when somebody else holds it; *@why says more
  * @put: give it back.  Task context, may sleep
  * @read: bring hw->count up to date.  IRQs off, on the CPU where hw->idx is
- * @filter: SET_FILTER: let only hits that a filter of ftrace's grammar accepts come
- *	by.  *@tap becomes what hw->tap is to be from now on; what it was before
- *	goes to @unfilter.  Task context, may sleep.  -EINVAL for a bad filter,
- *	-EEXIST if there is one.  NULL: there are no filters
+ * @filter: SET_FILTER: count only hits that a filter of ftrace's grammar accepts.
+ *	Either the source sees to it; or *@match and *@tap become what hw->match and
+ *	hw->tap are to be from now on, and what @tap was before goes to @unfilter.
+ *	Task context, may sleep.  -EINVAL for a bad filter, -EEXIST if there is one.
+ *	NULL: there are no filters
  * @unfilter: nothing looks at a former tap any more
  * @modify: MODIFY_ATTRIBUTES: count another thing.  Task context, may sleep.
  *	-EINVAL.  NULL: it cannot
@@ -178,18 +184,19 @@ struct kpmu_source {
 	bool nmi;
 	bool both;
 	bool clock;
+	bool waits;
 	int (*init)(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		    const char **why);
 	u32 (*needs)(const struct kpmu_hw *hw,
 		     const struct kpmu_target *target);
 	int (*get)(struct kpmu_hw *hw, const struct kpmu_target *target,
 		   const char **why);
-	bool waits;
 	void (*put)(struct kpmu_hw *hw);
 	u64 (*read)(struct kpmu_hw *hw);
 	void (*set_period)(struct kpmu_hw *hw, u64 period);
 	bool (*check_period)(const struct kpmu_hw *hw, u64 flags, u64 period);
-	int (*filter)(struct kpmu_hw *hw, char *filter, const void **tap);
+	int (*filter)(struct kpmu_hw *hw, char *filter, const void **tap,
+		      const struct kpmu_match **match);
 	void (*unfilter)(const void *tap);
 	int (*modify)(struct kpmu_hw *hw, const struct kpmu_attr *attr);
 	int (*set_bpf)(struct kpmu_hw *hw, int fd);
@@ -419,6 +426,15 @@ bool kpmu_faults_seen(void);
  * active.  Any context, NMI too.
  */
 typedef void (*kpmu_hit_fn)(const void *tap, u64 nr, struct kpmu_hit *hit);
+
+/**
+ * kpmu_match_hit() - does a hit count for events with a filter?
+ * @match: their filter
+ * @hit: the hit
+ *
+ * Context: any, NMI too; under RCU.
+ */
+bool kpmu_match_hit(const struct kpmu_match *match, const struct kpmu_hit *hit);
 
 /* Who knows how long an event has run, which is what a clock counts */
 typedef u64 (*kpmu_time_fn)(struct kpmu_hw *hw);

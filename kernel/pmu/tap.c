@@ -38,7 +38,6 @@
  * @users: events
  * @shared: for every event of its type and config
  * @attr: of the kernel's events
- * @filter: of tracepoints, or NULL
  * @counts: a probe of ours tells of the hits, by @point
  * @point: which
  * @instead: then, once BPF programs have a say in what counts: who tells
@@ -52,7 +51,6 @@ struct kpmu_tap {
 	int users;
 	bool shared;
 	struct perf_event_attr attr;
-	char *filter;
 	bool counts;
 	struct kpmu_point point;
 	struct kpmu_tap *instead;
@@ -96,17 +94,10 @@ static struct kpmu_tap *new_tap(const struct perf_event_attr *attr, int nr)
 static int listen_on(struct kpmu_tap *tap, int cpu)
 {
 	struct perf_event *e;
-	int err = 0;
 
 	e = perf_event_create_kernel_counter(&tap->attr, cpu, NULL, on_hit, tap);
 	if (IS_ERR(e))
 		return PTR_ERR(e);
-	if (tap->filter)
-		err = kpmu_native_filter(e, tap->attr.config, tap->filter);
-	if (err) {
-		perf_event_release_kernel(e);
-		return err;
-	}
 	tap->event[cpu] = e;
 	return 0;
 }
@@ -133,7 +124,6 @@ static void free_tap(struct kpmu_tap *tap)
 	for (i = 0; i < tap->nr; i++)
 		if (tap->event[i])
 			perf_event_release_kernel(tap->event[i]);
-	kfree(tap->filter);
 	if (!tap->counts) {
 		kfree(tap);
 		return;
@@ -168,7 +158,7 @@ static void fill_all(struct work_struct *work)
 }
 
 static struct kpmu_tap *make_on_cpus(const struct perf_event_attr *attr,
-				     char *filter, const struct kpmu_tap *as)
+				     const struct kpmu_tap *as)
 {
 	struct fill f = { };
 
@@ -176,13 +166,6 @@ static struct kpmu_tap *make_on_cpus(const struct perf_event_attr *attr,
 	if (!f.tap)
 		return ERR_PTR(-ENOMEM);
 	f.tap->as = as;
-	if (filter) {
-		f.tap->filter = kstrdup(filter, GFP_KERNEL);
-		if (!f.tap->filter) {
-			free_tap(f.tap);
-			return ERR_PTR(-ENOMEM);
-		}
-	}
 	INIT_WORK_ONSTACK(&f.work, fill_all);
 	queue_work(KPMU_UNBOUND_WQ, &f.work);
 	flush_work(&f.work);
@@ -225,7 +208,7 @@ struct kpmu_tap *kpmu_tap_share(u32 type, u64 config)
 	if (tap) {
 		tap->users++;
 	} else {
-		tap = make_on_cpus(&attr, NULL, NULL);
+		tap = make_on_cpus(&attr, NULL);
 		if (!IS_ERR(tap))
 			tap->shared = true;
 	}
@@ -234,26 +217,37 @@ struct kpmu_tap *kpmu_tap_share(u32 type, u64 config)
 }
 
 /**
- * kpmu_tap_filtered() - be told of the same, if a filter says so
- * @like: another tap, from kpmu_tap_share()
- * @filter: the filter
+ * kpmu_tap_full() - be told of a tracepoint's hits with their records
+ * @like: a tap of the same tracepoint, which may only count
  *
  * Context: task, may sleep.
- * Return: as for kpmu_tap_share(); -EINVAL for a bad filter.
+ * Return: as for kpmu_tap_share(); it may be @like itself, once more.
  */
-struct kpmu_tap *kpmu_tap_filtered(const struct kpmu_tap *like, char *filter)
+struct kpmu_tap *kpmu_tap_full(const struct kpmu_tap *like)
 {
-	struct kpmu_tap *tap;
-
-	mutex_lock(&lock);
-	tap = make_on_cpus(&like->attr, filter, NULL);
-	mutex_unlock(&lock);
-	return tap;
+	return kpmu_tap_share(like->attr.type, like->attr.config);
 }
 
-bool kpmu_tap_has_filter(const struct kpmu_tap *tap)
+/**
+ * kpmu_tap_filter() - a filter for the records of a tap
+ * @tap: of a tracepoint
+ * @filter: in ftrace's grammar
+ *
+ * Context: task, may sleep.
+ * Return: see kpmu_native_filter_new(); -ENODEV if the tap has no event left.
+ */
+struct event_filter *kpmu_tap_filter(struct kpmu_tap *tap, char *filter)
 {
-	return tap->filter;
+	struct event_filter *made = ERR_PTR(-ENODEV);
+	struct perf_event *event;
+
+	/* The events of a tap may change while CPUs come and go */
+	mutex_lock(&lock);
+	event = kpmu_tap_event(tap);
+	if (event)
+		made = kpmu_native_filter_new(event, filter);
+	mutex_unlock(&lock);
+	return made;
 }
 
 /**
@@ -387,7 +381,7 @@ int kpmu_tap_heed(struct kpmu_tap *tap)
 
 	mutex_lock(&lock);
 	if (tap->counts && !tap->instead) {
-		full = make_on_cpus(&tap->attr, NULL, tap);
+		full = make_on_cpus(&tap->attr, tap);
 		if (IS_ERR(full)) {
 			err = PTR_ERR(full);
 		} else {

@@ -10,6 +10,7 @@
 
 #include "source.h"
 
+struct event_filter;
 struct perf_event;
 struct perf_event_attr;
 
@@ -18,8 +19,8 @@ struct kpmu_tap *kpmu_tap_count(u64 config);
 int kpmu_tap_heed(struct kpmu_tap *tap);
 struct kpmu_tap *kpmu_tap_own(const struct perf_event_attr *attr,
 			      struct task_struct *task, int cpu);
-struct kpmu_tap *kpmu_tap_filtered(const struct kpmu_tap *like, char *filter);
-bool kpmu_tap_has_filter(const struct kpmu_tap *tap);
+struct kpmu_tap *kpmu_tap_full(const struct kpmu_tap *like);
+struct event_filter *kpmu_tap_filter(struct kpmu_tap *tap, char *filter);
 struct perf_event *kpmu_tap_event(struct kpmu_tap *tap);
 struct kpmu_tap *kpmu_tap_silent(const struct kpmu_tap *like);
 void kpmu_tap_put(struct kpmu_tap *tap);

@@ -3,11 +3,15 @@
  * Tracepoints by id.  perf_event_open(2), PERF_TYPE_TRACEPOINT.
  *
  * The kernel's own perf listens on every CPU, once for all events of an id that sample;
- * a probe of ours for all that only count.  An event with a filter has a listener of its
- * own, which the kernel filters.
+ * a probe of ours for all that only count.  A filter is the event's own: it is asked when
+ * the event is about to count a hit, so it costs only the tasks that are watched.
  */
 #include <linux/err.h>
+#include <linux/kprobes.h>
 #include <linux/perf_event.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/trace_events.h>
 
 #include "../abi/attr.h"
 #include "../compat/ksym.h"
@@ -59,8 +63,37 @@ static int tracepoint_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 	return 0;
 }
 
+/**
+ * struct kpmu_match - which hits of a tracepoint an event counts
+ * @filter: the kernel's filter for its records
+ * @rcu: hits may be looking at it when the event goes
+ */
+struct kpmu_match {
+	struct event_filter *filter;
+	struct rcu_head rcu;
+};
+
+static void free_match(struct rcu_head *rcu)
+{
+	struct kpmu_match *m = container_of(rcu, struct kpmu_match, rcu);
+
+	kpmu_native_filter_free(m->filter);
+	kfree(m);
+}
+
+/* See source.h */
+bool kpmu_match_hit(const struct kpmu_match *match, const struct kpmu_hit *hit)
+{
+	return hit->raw && filter_match_preds(match->filter, (void *)hit->raw);
+}
+NOKPROBE_SYMBOL(kpmu_match_hit);
+
 static void tracepoint_put(struct kpmu_hw *hw)
 {
+	struct kpmu_match *match = (struct kpmu_match *)hw->match;
+
+	if (match)
+		call_rcu(&match->rcu, free_match);
 	if (hw->own)
 		kpmu_tap_put(hw->own);
 	kpmu_tap_put(kpmu_tap_of(hw));
@@ -79,18 +112,36 @@ static u32 tracepoint_needs(const struct kpmu_hw *hw,
 		0 : KPMU_NEED_RAW;
 }
 
-/* A listener of its own, which lets by what the filter accepts */
-static int tracepoint_filter(struct kpmu_hw *hw, char *filter, const void **tap)
+/* It is asked at the event's own hits; it takes their records */
+static int tracepoint_filter(struct kpmu_hw *hw, char *filter, const void **tap,
+			     const struct kpmu_match **match)
 {
-	struct kpmu_tap *old = kpmu_tap_of(hw), *new;
+	struct kpmu_match *m;
+	struct kpmu_tap *full;
+	int err;
 
-	if (kpmu_tap_has_filter(old))
+	if (hw->match)
 		return -EEXIST;
-	new = kpmu_tap_filtered(old, filter);
-	if (IS_ERR(new))
-		return PTR_ERR(new);
-	*tap = new;
+	m = kmalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+	if (!m)
+		return -ENOMEM;
+	m->filter = kpmu_tap_filter(kpmu_tap_of(hw), filter);
+	if (IS_ERR(m->filter)) {
+		err = PTR_ERR(m->filter);
+		goto free;
+	}
+	full = kpmu_tap_full(kpmu_tap_of(hw));
+	if (IS_ERR(full)) {
+		err = PTR_ERR(full);
+		kpmu_native_filter_free(m->filter);
+		goto free;
+	}
+	*tap = full;
+	*match = m;
 	return 0;
+free:
+	kfree(m);
+	return err;
 }
 
 static void tracepoint_unfilter(const void *tap)
@@ -123,6 +174,7 @@ static int tracepoint_set_bpf(struct kpmu_hw *hw, int fd)
 	return err;
 }
 
+/* The copy to the user may take its time: a shared tap's events could go meanwhile */
 static int tracepoint_query_bpf(struct kpmu_hw *hw, void __user *query)
 {
 	struct kpmu_tap *tap = kpmu_tap_silent(kpmu_tap_of(hw));
