@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 
+#include "attr.h"
 #include "event.h"
 #include "harness.h"
 #include "task.h"
@@ -111,6 +112,49 @@ TEST(perfmon_sees_all)
 	EXPECT_EQ(errno_of(other.pid), 0);
 	EXPECT_EQ(errno_of(closed.pid), 0);
 	EXPECT_EQ(errno_of(1), 0);
+}
+
+static int sigtrap_errno(pid_t pid)
+{
+	union any_attr x;
+
+	any_init(&x);
+	x.a.sample_period = 100000;
+	any_flag(&x, F_SIGTRAP);
+	any_flag(&x, F_REMOVE_ON_EXEC);
+	return ev_errno(&x.a, pid, -1, -1, 0);
+}
+
+/* To trap a task is more than to look at it: CAP_KILL, or ptrace's rules for changes */
+TEST(sigtrap_on_another_users_task)
+{
+	ROWS("C-07");
+	struct worker root, other, own;
+
+	set_paranoid(2);
+	worker_start(&root);
+	worker_start_as(&other, OTHER);
+	worker_start_as(&own, NOBODY);
+	EXPECT_EQ(sigtrap_errno(root.pid), 0);
+	EXPECT_EQ(sigtrap_errno(other.pid), 0);
+	if (!fork()) {
+		drop_to(CAP_PERFMON);
+		EXPECT_EQ(errno_of(root.pid), 0);
+		EXPECT_EQ(errno_of(other.pid), 0);
+		EXPECT_EQ(sigtrap_errno(root.pid), EACCES);
+		EXPECT_EQ(sigtrap_errno(other.pid), EACCES);
+		EXPECT_EQ(sigtrap_errno(0), 0);
+		_exit(_metadata->failed);
+	}
+	int status;
+
+	wait(&status);
+	EXPECT_EQ(status, 0);
+	/* Each of the two capabilities by itself is not enough */
+	drop_to(CAP_KILL);
+	EXPECT_EQ(sigtrap_errno(other.pid), EACCES);
+	EXPECT_EQ(sigtrap_errno(own.pid), 0);
+	worker_stop(&own);
 }
 
 TEST(ptrace_sees_user_mode)

@@ -186,11 +186,30 @@ TEST(query)
 	EXPECT_EQ(q.prog_cnt, 2);
 	EXPECT_EQ(q.ids[0], id_of(prog[0]));
 	EXPECT_EQ(q.ids[1], id_of(prog[1]));
+	/* Too short: what there is room for, how many there are, and nothing behind it */
 	q.ids_len = 1;
 	q.prog_cnt = 0;
+	memset(q.ids, 0x55, sizeof(q.ids));
+	EXPECT_EQ(ioctl(fd[1], PERF_EVENT_IOC_QUERY_BPF, &q), -1);
+	EXPECT_EQ(errno, ENOSPC);
+	EXPECT_EQ(q.ids_len, 1);
+	EXPECT_EQ(q.prog_cnt, 2);
+	EXPECT_EQ(q.ids[0], id_of(prog[0]));
+	for (i = 1; i < 4; i++)
+		EXPECT_EQ(q.ids[i], 0x55555555);
+	/* Only how many there are */
+	q.ids_len = 0;
+	q.prog_cnt = 0;
+	q.ids[0] = 0x55555555;
 	EXPECT_EQ(ioctl(fd[1], PERF_EVENT_IOC_QUERY_BPF, &q), -1);
 	EXPECT_EQ(errno, ENOSPC);
 	EXPECT_EQ(q.prog_cnt, 2);
+	EXPECT_EQ(q.ids[0], 0x55555555);
+	EXPECT_EQ(ioctl(fd[1], PERF_EVENT_IOC_QUERY_BPF, NULL), -1);
+	EXPECT_EQ(errno, EFAULT);
+	q.ids_len = 65;
+	EXPECT_EQ(ioctl(fd[1], PERF_EVENT_IOC_QUERY_BPF, &q), -1);
+	EXPECT_EQ(errno, E2BIG);
 }
 
 TEST(query_needs_permission)

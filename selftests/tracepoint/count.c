@@ -354,14 +354,21 @@ TEST(raw_records_need_permission)
 TEST(raw_records_at_level_0)
 {
 	ROWS("C-05 E-41");
-	struct perf_event_attr a = tp("sched/sched_switch");
+	struct perf_event_attr a = tp("sched/sched_switch"), call = tp(GETPPID);
 
 	set_paranoid(0);
 	a.sample_type = PERF_SAMPLE_RAW;
+	call.sample_type = PERF_SAMPLE_RAW;
 	if (!fork()) {
 		drop_privilege();
 		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EPERM);
 		EXPECT_EQ(ev_errno(&a, -1, 0, -1, 0), EPERM);
+		/* Of a CPU they are those of all users, whatever the tracepoint */
+		EXPECT_EQ(ev_errno(&call, 0, -1, -1, 0), 0);
+		EXPECT_EQ(ev_errno(&call, 0, 0, -1, 0), 0);
+		EXPECT_EQ(ev_errno(&call, -1, 0, -1, 0), EPERM);
+		call.sample_period = 1;
+		EXPECT_EQ(ev_errno(&call, -1, 0, -1, 0), EPERM);
 		a.sample_type = 0;
 		EXPECT_EQ(ev_errno(&a, -1, 0, -1, 0), 0);
 		_exit(_metadata->failed);
