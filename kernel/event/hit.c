@@ -5,12 +5,15 @@
  * it.  So such an event costs nothing when tasks are switched.
  */
 #include <linux/kprobes.h>
+#include <linux/math64.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/ptrace.h>
 #include <linux/rculist.h>
+#include <asm/tsc.h>
 
 #include "../sched/sched.h"
+#include "rate.h"
 #include "sampling.h"
 #include "timer.h"
 
@@ -86,13 +89,52 @@ static bool overflow(struct kpmu_event *e, struct kpmu_hit *hit)
 NOKPROBE_SYMBOL(overflow);
 
 /*
+ * How many overflows are due at @count.  A hit may count for millions (the nanoseconds of
+ * sched_stat_*), so they are taken by arithmetic, all at once.
+ */
+static u64 overflows_due(struct kpmu_event *e, u64 count)
+{
+	u64 next, nr;
+
+	do {
+		next = READ_ONCE(e->hw.next);
+		if ((s64)(count - next) < 0)
+			return 0;
+		nr = 1;
+		if (count - next >= e->hw.period)
+			nr += div64_u64(count - next, e->hw.period);
+		/* A hit may have come in between, in an NMI */
+	} while (cmpxchg_local(&e->hw.next, next, next + nr * e->hw.period) != next);
+	return nr;
+}
+NOKPROBE_SYMBOL(overflows_due);
+
+/* From the second on they are throttled: it takes at most a tick's share of them */
+static noinline void overflow_again(struct kpmu_event *e, u64 nr, struct kpmu_hit *hit)
+{
+	u64 most = kpmu_rate_burst(e), began = get_cycles();
+
+	if (!most)
+		return;
+	hit->more = true;
+	while (nr-- && !overflow(e, hit)) {
+		if (unlikely(get_cycles() - began > most)) {
+			kpmu_rate_exceeded(e);
+			break;
+		}
+	}
+	hit->more = false;
+	kpmu_rate_burst_took(e, get_cycles() - began);
+}
+NOKPROBE_SYMBOL(overflow_again);
+
+/*
  * With SAMPLE_PERIOD each hit is a sample, of as many as it was: so upstream
  * does, for all that has no frequency.
  */
 static void sample(struct kpmu_event *e, u64 nr, u64 count, struct kpmu_hit *hit)
 {
 	struct kpmu_sampling *s = e->sampling;
-	u64 next;
 
 	if (!hit->regs)
 		return;
@@ -107,17 +149,10 @@ static void sample(struct kpmu_event *e, u64 nr, u64 count, struct kpmu_hit *hit
 	}
 	if (s->freq)
 		hurry(e, count);
-	for (;;) {
-		next = READ_ONCE(e->hw.next);
-		if ((s64)(count - next) < 0)
-			return;
-		hit->period = e->hw.period;
-		/* A hit may have come in between, in an NMI */
-		if (cmpxchg_local(&e->hw.next, next, next + hit->period) != next)
-			continue;
-		if (overflow(e, hit))
-			return;
-	}
+	hit->period = e->hw.period;
+	nr = overflows_due(e, count);
+	if (nr && !overflow(e, hit) && unlikely(nr > 1))
+		overflow_again(e, nr - 1, hit);
 }
 NOKPROBE_SYMBOL(sample);
 
@@ -140,9 +175,14 @@ static void hit_ctx(struct kpmu_ctx *ctx, const void *tap, u64 nr,
 		if (READ_ONCE(e->hw.tap) != tap || !e->clock.is_running ||
 		    kpmu_hit_excluded(e, hit->regs) || filtered_out(e, hit))
 			continue;
+		if (!e->hw.period) {
+			local64_add(nr, &e->hw.count);
+			continue;
+		}
+		if (unlikely(e->sampling->throttled) && kpmu_rate_waits(e))
+			continue;
 		count = local64_add_return(nr, &e->hw.count);
-		if (e->hw.period)
-			sample(e, nr, count, hit);
+		sample(e, nr, count, hit);
 	}
 }
 NOKPROBE_SYMBOL(hit_ctx);

@@ -175,8 +175,8 @@ bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 		return true;
 	if (unlikely(s->aux_action))
 		act_on_trace(e);
-	/* What is hit is not to blame, so upstream never throttles it */
-	halt = !kpmu_counts_hits(e) && kpmu_rate_account(e);
+	halt = unlikely(kpmu_counts_hits(e)) ? kpmu_rate_account_hit(e, hit->more) :
+					       kpmu_rate_account(e);
 	if (s->freq)
 		kpmu_rate_adjust(e, hit->period);
 	if (unlikely(last_one(s))) {

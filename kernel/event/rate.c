@@ -47,6 +47,9 @@ static u64 share = U64_MAX;
  * @spent: what overflows took in it, in cycles
  * @typical: what one takes
  * @began: when the last one began that was timed
+ * @bursts: what overflows took that hits led to beyond their first, in cycles
+ * @burst_window: in which tick, in jiffies
+ * @burst_after: no more of them before this tick
  * @regs: of whom it interrupted
  * @cpu: whose it is
  */
@@ -58,6 +61,9 @@ struct rate_cpu {
 	u64 spent;
 	u64 typical;
 	u64 began;
+	u64 bursts;
+	unsigned long burst_window;
+	unsigned long burst_after;
 	struct pt_regs regs;
 	int cpu;
 };
@@ -129,7 +135,8 @@ NOKPROBE_SYMBOL(kpmu_rate_window);
  */
 void kpmu_rate_exceeded(struct kpmu_event *e)
 {
-	throttle_group(e->leader);
+	if (!e->sampling->throttled)
+		throttle_group(e->leader);
 }
 NOKPROBE_SYMBOL(kpmu_rate_exceeded);
 
@@ -208,6 +215,103 @@ bool kpmu_rate_took(struct kpmu_event *e, const struct kpmu_hit *hit)
 			   fair(r, now - hit->began));
 }
 NOKPROBE_SYMBOL(kpmu_rate_took);
+
+static u64 tick_cycles(void)
+{
+	return max_t(u64, div_u64((u64)tsc_khz * MSEC_PER_SEC, HZ), 1);
+}
+
+/* In ticks: what one hit may take, whatever perf_event_max_sample_rate allows */
+#define LONGEST_BURST	64
+
+/**
+ * kpmu_rate_burst() - a hit makes an event overflow more than once
+ * @e: the event
+ *
+ * The limit of a tick is for each event, and events there may be many: together they
+ * may take no more time than overflows by interrupts.
+ *
+ * Context: IRQs off on the CPU where the event is, or NMI.
+ * Return: how long that may take, in cycles; 0: it is throttled at once.
+ */
+u64 kpmu_rate_burst(struct kpmu_event *e)
+{
+	struct rate_cpu *r = this_cpu_ptr(&rate_cpu);
+
+	if (likely(time_after_eq(READ_ONCE(jiffies), r->burst_after)))
+		return LONGEST_BURST * tick_cycles();
+	kpmu_rate_exceeded(e);
+	e->sampling->window = r->burst_after - 1;
+	kpmu_counters_settle();
+	return 0;
+}
+NOKPROBE_SYMBOL(kpmu_rate_burst);
+
+/**
+ * kpmu_rate_burst_took() - a hit has made an event overflow more than once
+ * @e: the event
+ * @cycles: how long that took
+ *
+ * What takes longer than its share of a tick is followed by as many ticks without.
+ *
+ * Context: as kpmu_rate_burst().
+ */
+void kpmu_rate_burst_took(struct kpmu_event *e, u64 cycles)
+{
+	struct rate_cpu *r = this_cpu_ptr(&rate_cpu);
+	unsigned long now = READ_ONCE(jiffies);
+	u64 limit = clamp_t(u64, READ_ONCE(share), 1, tick_cycles());
+
+	if (r->burst_window != now) {
+		r->burst_window = now;
+		r->bursts = 0;
+	}
+	r->bursts += cycles;
+	if (r->bursts > limit)
+		r->burst_after = now + 1 + div64_u64(r->bursts, limit);
+	if (!e->sampling->throttled)
+		return;
+	e->sampling->window = now;
+	if (time_before(now, r->burst_after))
+		e->sampling->window = r->burst_after - 1;
+	kpmu_counters_settle();
+}
+NOKPROBE_SYMBOL(kpmu_rate_burst_took);
+
+static bool pauses(const struct kpmu_event *e)
+{
+	return e->sampling && e->sampling->throttled &&
+	       time_before_eq(READ_ONCE(jiffies), e->sampling->window);
+}
+
+/**
+ * kpmu_rate_waits() - an event is hit that is throttled
+ * @e: the event
+ *
+ * A group without counters is in no plan, where the timer looks for the others.
+ *
+ * Context: IRQs off on the CPU where the event is, or NMI.
+ * Return: true if it is so still, and does not count; else its group goes on.
+ */
+bool kpmu_rate_waits(struct kpmu_event *e)
+{
+	struct kpmu_event *leader = READ_ONCE(e->leader), *member;
+
+	if (!leader->group.free) {
+		kpmu_rate_arm();
+		return true;
+	}
+	if (pauses(leader))
+		return true;
+	kpmu_for_each_member(member, leader)
+		if (pauses(member))
+			return true;
+	unthrottle(leader);
+	kpmu_for_each_member(member, leader)
+		unthrottle(member);
+	return false;
+}
+NOKPROBE_SYMBOL(kpmu_rate_waits);
 
 /**
  * kpmu_rate_took_timer() - the same for an overflow by a timer, each of them

@@ -35,6 +35,40 @@ static __always_inline bool kpmu_rate_account(struct kpmu_event *e)
 	return true;
 }
 
+/**
+ * kpmu_rate_account_hit() - count an overflow of an event that counts hits
+ * @e: the event
+ * @more: one hit makes it overflow several times, and this is not the first
+ *
+ * What hits once is not to blame: only those that follow in the same hit are throttled.
+ *
+ * Context: IRQs off on the CPU where the event is, or NMI.
+ * Return: true if it is throttled.
+ */
+static __always_inline bool kpmu_rate_account_hit(struct kpmu_event *e, bool more)
+{
+	struct kpmu_sampling *s = e->sampling;
+
+	if (likely(!more)) {
+		unsigned long now = READ_ONCE(jiffies);
+
+		if (s->window != now) {
+			s->window = now;
+			s->hits = 0;
+		}
+		s->hits++;
+		return false;
+	}
+	/* The window stays: a tick in the middle of a hit gives nothing new */
+	if (likely(++s->hits < READ_ONCE(kpmu_rate_per_tick)))
+		return false;
+	kpmu_rate_exceeded(e);
+	return true;
+}
+
+u64 kpmu_rate_burst(struct kpmu_event *e);
+void kpmu_rate_burst_took(struct kpmu_event *e, u64 cycles);
+bool kpmu_rate_waits(struct kpmu_event *e);
 bool kpmu_rate_took(struct kpmu_event *e, const struct kpmu_hit *hit);
 bool kpmu_rate_took_timer(struct kpmu_event *e, u64 began);
 void kpmu_rate_limits(void);

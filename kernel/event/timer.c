@@ -65,6 +65,8 @@ static enum hrtimer_restart expired(struct hrtimer *timer)
 
 	/* Also of what is excluded: it takes the time of others all the same */
 	halted |= kpmu_rate_took_timer(e, began);
+	if (halted)
+		kpmu_counters_settle();
 	/* REFRESH has run out: it starts again when there is more of it */
 	if (e->sampling->stopped) {
 		t->on = false;

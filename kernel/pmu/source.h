@@ -40,6 +40,7 @@ struct task_struct;
  * @began: get_cycles() when its NMI began, of two in KPMU_TIMED; 0 of the others, and
  *	for what takes nobody's time but that of who is hit
  * @next: it is the one after one that was timed
+ * @more: one hit makes the event overflow several times, and this is not the first
  */
 #define KPMU_TIMED	8
 
@@ -52,6 +53,7 @@ struct kpmu_hit {
 	u32 raw_size;
 	u64 began;
 	bool next;
+	bool more;
 };
 
 /**
@@ -253,11 +255,14 @@ void kpmu_on_overflow(kpmu_overflow_fn fn);
  * @hw: the event
  * kpmu_counters_resume() - let it go on, if it has one
  *
+ * kpmu_counters_settle() - where no PMI is: let kpmu_counters_halt() take effect
+ *
  * Context: IRQs off, on the CPU where the event is; kpmu_counters_halt() takes effect
  * at the end of the overflow that calls it.
  */
 void kpmu_counters_halt(const struct kpmu_hw *hw);
 void kpmu_counters_resume(const struct kpmu_hw *hw);
+void kpmu_counters_settle(void);
 
 /**
  * kpmu_counters_yield() - if no event needs the counters, let others have them

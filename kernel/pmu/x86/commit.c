@@ -204,6 +204,16 @@ void kpmu_counters_resume(const struct kpmu_hw *hw)
 	enable(c, c->slots.mask);
 }
 
+/* See source.h */
+void kpmu_counters_settle(void)
+{
+	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+
+	/* Not c->slots.mask: this may have interrupted a commit */
+	if (c->on & READ_ONCE(c->halted))
+		enable(c, c->on);
+}
+
 /* The selector with the event code that goes with the other extra register */
 static noinline u64 alt_selector(const struct kpmu_hw *hw)
 {
