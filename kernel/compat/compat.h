@@ -26,6 +26,29 @@
 #endif
 
 /*
+ * local_irq_save() without its tracepoint, for code that a tracepoint calls; lockdep is
+ * told all the same.
+ */
+static __always_inline unsigned long kpmu_irq_save_notrace(void)
+{
+	unsigned long flags;
+
+	raw_local_irq_save(flags);
+	if (IS_ENABLED(CONFIG_PROVE_LOCKING) && !raw_irqs_disabled_flags(flags))
+		lockdep_hardirqs_off(_THIS_IP_);
+	return flags;
+}
+
+static __always_inline void kpmu_irq_restore_notrace(unsigned long flags)
+{
+	if (IS_ENABLED(CONFIG_PROVE_LOCKING) && !raw_irqs_disabled_flags(flags)) {
+		lockdep_hardirqs_on_prepare();
+		lockdep_hardirqs_on(_THIS_IP_);
+	}
+	raw_local_irq_restore(flags);
+}
+
+/*
  * The instructions themselves: the usual accessors go through what a guest of Xen's may
  * have put there, and such a guest has no counters for us.
  */

@@ -7,11 +7,11 @@
 #include <linux/kprobes.h>
 #include <linux/math64.h>
 #include <linux/percpu.h>
-#include <linux/preempt.h>
 #include <linux/ptrace.h>
 #include <linux/rculist.h>
 #include <asm/tsc.h>
 
+#include "../compat/compat.h"
 #include "../sched/sched.h"
 #include "rate.h"
 #include "sampling.h"
@@ -193,20 +193,24 @@ NOKPROBE_SYMBOL(hit_ctx);
  * @nr: how many times at once
  * @hit: what is known of it
  *
+ * Not every source tells with IRQs off, but an IPI must not change contexts, groups
+ * and counters while they are looked at.
+ *
  * Context: any, also NMI.
  */
 void kpmu_hit(const void *tap, u64 nr, struct kpmu_hit *hit)
 {
 	struct kpmu_ctx *ctx, *task;
+	unsigned long flags;
 	struct kpmu_cpu *kc;
 
-	preempt_disable_notrace();
+	flags = kpmu_irq_save_notrace();
 	kc = this_cpu_ptr(&kpmu_cpu);
 	kpmu_for_each_cpu_ctx(ctx, kc)
 		hit_ctx(ctx, tap, nr, hit);
 	task = READ_ONCE(kc->task);
 	if (task)
 		hit_ctx(task, tap, nr, hit);
-	preempt_enable_notrace();
+	kpmu_irq_restore_notrace(flags);
 }
 NOKPROBE_SYMBOL(kpmu_hit);

@@ -43,7 +43,7 @@
  * @instead: then, once BPF programs have a say in what counts: who tells
  * @as: the other way round, the tap whose hits it tells
  * @nr: places in @event
- * @dead: it goes when the last hits of @point are over
+ * @dead: it goes when its last hits are over
  * @event: the kernel's events: one for each CPU, or just one
  */
 struct kpmu_tap {
@@ -109,7 +109,9 @@ static void bury_dead(struct work_struct *work)
 	struct llist_node *all = llist_del_all(&dead);
 	struct kpmu_tap *tap, *next;
 
+	/* Hits of the kernel's events are told under RCU, like those of probes */
 	tracepoint_synchronize_unregister();
+	synchronize_rcu();
 	llist_for_each_entry_safe(tap, next, all, dead)
 		kfree(tap);
 }
@@ -124,10 +126,6 @@ static void free_tap(struct kpmu_tap *tap)
 	for (i = 0; i < tap->nr; i++)
 		if (tap->event[i])
 			perf_event_release_kernel(tap->event[i]);
-	if (!tap->counts) {
-		kfree(tap);
-		return;
-	}
 	llist_add(&tap->dead, &dead);
 	queue_work(KPMU_SYSTEM_WQ, &bury);
 }
