@@ -45,7 +45,9 @@ static u64 share = U64_MAX;
  * @arm: starts it, for whoever is in an NMI
  * @window: a tick, in jiffies
  * @spent: what overflows took in it, in cycles
- * @typical: what one takes
+ * @took: what the last ones took that were timed
+ * @timer_took: the same of those by timers
+ * @handler: what one takes and its interrupt around it, in ns
  * @began: when the last one began that was timed
  * @bursts: what overflows took that hits led to beyond their first, in cycles
  * @burst_window: in which tick, in jiffies
@@ -59,7 +61,9 @@ struct rate_cpu {
 	struct irq_work arm;
 	unsigned long window;
 	u64 spent;
-	u64 typical;
+	u64 took[3];
+	u64 timer_took[3];
+	u64 handler;
 	u64 began;
 	u64 bursts;
 	unsigned long burst_window;
@@ -70,6 +74,15 @@ struct rate_cpu {
 
 static DEFINE_PER_CPU(struct rate_cpu, rate_cpu);
 
+/* A group's records are its leader's, unless that has no ring to write them to */
+static bool tells(const struct kpmu_event *e)
+{
+	const struct kpmu_event *leader = READ_ONCE(e->leader);
+
+	return e == leader || !leader->sampling ||
+	       !rcu_access_pointer((leader->root ?: leader)->ring);
+}
+
 /* The event or its group has been standing still, and goes on */
 static void unthrottle(struct kpmu_event *e)
 {
@@ -79,7 +92,7 @@ static void unthrottle(struct kpmu_event *e)
 		return;
 	s->throttled = false;
 	s->hits = 0;
-	if (kpmu_is_leader(e))
+	if (tells(e))
 		kpmu_recorder()->throttle(e, false);
 }
 
@@ -89,7 +102,7 @@ static void throttle(struct kpmu_event *e)
 	if (!e->sampling)
 		return;
 	e->sampling->throttled = true;
-	if (kpmu_is_leader(e))
+	if (tells(e))
 		kpmu_recorder()->throttle(e, true);
 }
 
@@ -140,14 +153,19 @@ void kpmu_rate_exceeded(struct kpmu_event *e)
 }
 NOKPROBE_SYMBOL(kpmu_rate_exceeded);
 
-/* One that something held up, a hypervisor say, must not count for its whole time */
-static u64 fair(struct rate_cpu *r, u64 took)
+/*
+ * The clock goes on while a hypervisor has stopped this CPU.  What a handler executes is
+ * about the same each time, so one is taken to be as long as two of the three before
+ * were, at most.
+ */
+static u64 fair(u64 before[3], u64 took)
 {
-	if (!r->typical)
-		r->typical = took;
-	took = min(took, 8 * r->typical);
-	r->typical += (s64)(took - r->typical) / 16;
-	return took;
+	u64 a = before[0], b = before[1], c = before[2];
+
+	before[0] = b;
+	before[1] = c;
+	before[2] = took;
+	return min(took, max(min(a, b), min(max(a, b), c)));
 }
 
 /* Return: that is more than overflows may take of this tick; its group stands still */
@@ -168,14 +186,27 @@ static bool spend(struct rate_cpu *r, struct kpmu_event *e, u64 cycles)
 }
 NOKPROBE_SYMBOL(spend);
 
+/* At most so many events from one overflow to the next */
+#define LONGEST_PERIOD	(S64_MAX / 16)
+
 /*
  * Nothing has changed for whom the NMI before interrupted: its period is shorter than the
- * way out of an NMI, and without us nothing would ever get done here again.
+ * way out of an NMI, and without us nothing would ever get done here again.  That is no
+ * matter of limits.
  */
 static bool is_stuck(const struct rate_cpu *r, const struct pt_regs *regs)
 {
-	return READ_ONCE(share) != U64_MAX && !memcmp(regs, &r->regs, sizeof(*regs));
+	return !memcmp(regs, &r->regs, sizeof(*regs));
 }
+
+static noinline bool get_unstuck(struct kpmu_event *e)
+{
+	if (e->sampling->freq)
+		e->hw.period = min_t(u64, e->hw.period * 8, LONGEST_PERIOD);
+	kpmu_rate_exceeded(e);
+	return true;
+}
+NOKPROBE_SYMBOL(get_unstuck);
 
 /* An interrupt takes about as long again as what we see of it */
 #define AROUND	2
@@ -202,17 +233,17 @@ static u64 stands_for(struct rate_cpu *r, u64 began)
 bool kpmu_rate_took(struct kpmu_event *e, const struct kpmu_hit *hit)
 {
 	struct rate_cpu *r = this_cpu_ptr(&rate_cpu);
-	u64 now;
+	u64 took;
 
 	if (hit->next) {
 		if (likely(!is_stuck(r, hit->regs)))
 			return false;
-		return spend(r, e, READ_ONCE(share) + 1);
+		return get_unstuck(e);
 	}
 	r->regs = *hit->regs;
-	now = get_cycles();
-	return spend(r, e, stands_for(r, hit->began) * AROUND *
-			   fair(r, now - hit->began));
+	took = AROUND * fair(r->took, get_cycles() - hit->began);
+	r->handler = div_u64(took * USEC_PER_SEC, max(tsc_khz, 1U));
+	return spend(r, e, stands_for(r, hit->began) * took);
 }
 NOKPROBE_SYMBOL(kpmu_rate_took);
 
@@ -322,8 +353,9 @@ NOKPROBE_SYMBOL(kpmu_rate_waits);
  */
 bool kpmu_rate_took_timer(struct kpmu_event *e, u64 began)
 {
-	return spend(this_cpu_ptr(&rate_cpu), e,
-		     AROUND * (get_cycles() - began));
+	struct rate_cpu *r = this_cpu_ptr(&rate_cpu);
+
+	return spend(r, e, AROUND * fair(r->timer_took, get_cycles() - began));
 }
 
 /**
@@ -363,10 +395,19 @@ static void retune(struct kpmu_event *e, u64 events, u64 ns)
 
 	new = clamp(new, old / 2, old * 8);
 	e->hw.period = clamp_t(u64, old + ((s64)(new - old) / 2), 1,
-			       S64_MAX / 16);
+			       LONGEST_PERIOD);
 	/* From 1 it has to get away somehow */
 	if (e->hw.period == old && new > old)
 		e->hw.period++;
+}
+
+/*
+ * Most of the time since the overflow before went into dealing with it.  A shorter period
+ * would give no more overflows, just less of anything else.
+ */
+static bool is_crowded(const struct kpmu_event *e, u64 ns)
+{
+	return e->hw.source->nmi && ns < 2 * this_cpu_ptr(&rate_cpu)->handler;
 }
 
 /**
@@ -381,12 +422,14 @@ static void retune(struct kpmu_event *e, u64 events, u64 ns)
 void kpmu_rate_adjust(struct kpmu_event *e, u64 events)
 {
 	struct kpmu_sampling *s = e->sampling;
-	u64 now = kpmu_ctx_now(e->ctx), ns = now - s->seen;
+	u64 now = kpmu_ctx_now(e->ctx), ns = now - s->seen, old = e->hw.period;
 
 	s->seen = now;
 	/* After a pause it says nothing about the rate: the timer sees to those */
 	if (ns && ns < 2 * TICK_NSEC)
 		retune(e, events, ns);
+	if (unlikely(is_crowded(e, ns)))
+		e->hw.period = clamp_t(u64, 2 * old, e->hw.period, LONGEST_PERIOD);
 }
 NOKPROBE_SYMBOL(kpmu_rate_adjust);
 

@@ -20,7 +20,7 @@ void kpmu_rate_exceeded(struct kpmu_event *e);
  * @e: the event
  *
  * Context: NMI, or IRQs off on the CPU where the event is.
- * Return: true if that was one more than a tick may have: it is throttled.
+ * Return: true if that was the last one that a tick may have: it is throttled.
  */
 static __always_inline bool kpmu_rate_account(struct kpmu_event *e)
 {
@@ -29,7 +29,7 @@ static __always_inline bool kpmu_rate_account(struct kpmu_event *e)
 
 	if (s->window != now || unlikely(s->throttled))
 		kpmu_rate_window(e, now);
-	if (likely(++s->hits <= READ_ONCE(kpmu_rate_per_tick)))
+	if (likely(++s->hits < READ_ONCE(kpmu_rate_per_tick)))
 		return false;
 	kpmu_rate_exceeded(e);
 	return true;

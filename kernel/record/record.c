@@ -148,26 +148,24 @@ void kpmu_record_end(struct kpmu_record *r)
 }
 
 /**
- * kpmu_record_throttle() - say that a group is throttled, or is not any more
- * @e: an event of the group; the record is the leader's
+ * kpmu_record_throttle() - say that an event is throttled, or is not any more
+ * @e: the event; it has a sampling part
  * @on: it is throttled
  *
  * Context: any, NMI too; on the CPU where the event counts.
  */
 void kpmu_record_throttle(struct kpmu_event *e, bool on)
 {
-	struct kpmu_event *leader = READ_ONCE(e->leader);
 	struct kpmu_record r;
 	u64 body[3];
 
-	if (!leader->sampling ||
-	    !kpmu_record_begin_of(&r, leader, on ? PERF_RECORD_THROTTLE :
-						   PERF_RECORD_UNTHROTTLE,
-				  0, sizeof(body), kpmu_task_of(leader)))
+	if (!kpmu_record_begin_of(&r, e, on ? PERF_RECORD_THROTTLE :
+					      PERF_RECORD_UNTHROTTLE,
+				  0, sizeof(body), kpmu_task_of(e)))
 		return;
-	body[0] = kpmu_record_clock(leader);
-	body[1] = leader->id;
-	body[2] = leader->sampling->stream_id;
+	body[0] = kpmu_record_clock(e);
+	body[1] = e->id;
+	body[2] = e->sampling->stream_id;
 	kpmu_record_put(&r, body, sizeof(body));
 	kpmu_record_end(&r);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Overflows that come too often, or take too long: throttled until the next tick. */
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "event.h"
@@ -96,6 +97,47 @@ TEST(by_rate)
 	no_throttle();
 }
 
+/* Overflows that a tick may have, of so many a second */
+static int per_tick(int rate)
+{
+	struct timespec tick;
+	int hz;
+
+	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+	hz = 1000000000 / tick.tv_nsec;
+	return (rate + hz - 1) / hz;
+}
+
+/*
+ * Throttled with the last overflow that a tick may have, whose sample follows.  A tick that
+ * ends before gives as many again, so there may be more between two throttles, never fewer.
+ */
+TEST(exactly)
+{
+	ROWS("V-19 Y-04");
+	struct perf_event_attr a = insns(1000);
+	int fd, n = -1, fewest = 1 << 30, found = 0;
+	struct ring r;
+
+	throttle_at(2000, 99);
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 64);
+	work_counted(fd, 10000000, 0);
+	while (ring_next(&r, &rec)) {
+		if (rec.head.type == PERF_RECORD_SAMPLE) {
+			n += n >= 0;
+		} else if (rec.head.type == PERF_RECORD_UNTHROTTLE) {
+			if (n >= 0 && n < fewest)
+				fewest = n;
+			found += n >= 0;
+			n = 0;
+		}
+	}
+	EXPECT_GE(found, 2);
+	EXPECT_EQ(fewest, per_tick(2000));
+	no_throttle();
+}
+
 /* However often they may come */
 TEST(by_time)
 {
@@ -144,6 +186,65 @@ TEST(without_end)
 	ev_disable(fd);
 	EXPECT_GE(n, 10);
 	EXPECT_GE(look(&r, ev_id(fd)).throttled, 1);
+	no_throttle();
+}
+
+/*
+ * The same with a frequency that cannot be had, for it takes longer to deal with an overflow:
+ * then it must be had less often, or each CPU would do nothing else.
+ */
+TEST(frequency_without_end)
+{
+	ROWS("U-23 V-19");
+	struct perf_event_attr a = insns(20000);
+	int fd[64], cpu, i, n = nr_cpus() < 64 ? nr_cpus() : 64;
+	uint64_t end;
+
+	if (route_is_native())
+		SKIP(return, "upstream has no means against it");
+	no_throttle();
+	a.freq = 1;
+	a.exclude_kernel = 0;
+	a.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN;
+	for (cpu = 0; cpu < n; cpu++) {
+		static struct ring r[64];
+
+		fd[cpu] = ev_must(&a, -1, cpu, -1, 0);
+		ring_map(&r[cpu], fd[cpu], &a, 64);
+	}
+	for (cpu = 0; cpu < n; cpu++)
+		ev_enable(fd[cpu]);
+	for (cpu = 0; cpu < n; cpu++) {
+		pin_to(cpu);
+		i = 0;
+		for (end = now_ns() + 100 * MS; now_ns() < end; i++)
+			getppid();
+		EXPECT_GE(i, 10);
+	}
+	for (cpu = 0; cpu < n; cpu++)
+		close(fd[cpu]);
+}
+
+/* Where the leader writes no records, the member says that it was throttled */
+TEST(a_silent_leader)
+{
+	ROWS("D-22 V-19");
+	struct perf_event_attr a = insns(0), b = insns(1000);
+	struct seen s;
+	struct ring r;
+	int fd, other;
+
+	throttle_at(1000, 99);
+	a.sample_type = 0;
+	a.sample_id_all = 0;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	b.disabled = 0;
+	other = ev_must(&b, 0, -1, fd, 0);
+	ring_map(&r, other, &b, 64);
+	work_counted(fd, 10000000, 0);
+	s = look(&r, ev_id(other));
+	EXPECT_GE(s.throttled, 2);
+	EXPECT_EQ(s.wrong, 0);
 	no_throttle();
 }
 
