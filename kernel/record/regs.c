@@ -19,6 +19,57 @@ static const u8 offsets[] = {
 	REG(R15, r15),
 };
 
+/* Is an NMI in the entry code, which puts the user's registers there? */
+static bool being_saved(const struct pt_regs *saved, const struct pt_regs *regs)
+{
+	return in_nmi() && regs->sp > (unsigned long)&saved->r11 &&
+	       regs->sp <= (unsigned long)(saved + 1);
+}
+
+/*
+ * Only around SYSCALL and SYSRET does the kernel run on the stack pointer of the user.
+ * There are all registers of the user, but for two that these instructions use.
+ */
+static bool around_syscall(struct pt_regs *to, const struct pt_regs *regs)
+{
+	if (regs->sp >= TASK_SIZE_MAX || regs->cx >= TASK_SIZE_MAX)
+		return false;
+	*to = *regs;
+	to->ip = regs->cx;
+	to->flags = regs->r11;
+	to->cs = __USER_CS;
+	to->ss = __USER_DS;
+	return true;
+}
+
+/**
+ * kpmu_regs_of_user() - where an event's task was in user mode before it came here
+ * @to: filled in; what is not known is 0
+ * @e: the event
+ * @regs: registers at the overflow, of the kernel
+ *
+ * Context: any, NMI too.
+ */
+void kpmu_regs_of_user(struct pt_regs *to, const struct kpmu_event *e,
+		       const struct pt_regs *regs)
+{
+	struct task_struct *task = kpmu_task_of(e);
+	struct pt_regs *saved = task_pt_regs(task);
+	bool user = kpmu_is_user_task(task) && user_mode(saved) &&
+		    saved->ip < TASK_SIZE_MAX;
+
+	if (task == current && around_syscall(to, regs))
+		return;
+	if (user && (task != current || !being_saved(saved, regs))) {
+		*to = *saved;
+		return;
+	}
+	memset(to, 0, sizeof(*to));
+	to->cs = __USER_CS;
+	if (user)
+		to->ip = saved->ip;
+}
+
 /* Those that the kernel's entry code may not have saved yet */
 #define CALLEE_SAVED	(BIT_ULL(PERF_REG_X86_BX) |			\
 			 GENMASK_ULL(PERF_REG_X86_R15, PERF_REG_X86_R12))
@@ -61,8 +112,7 @@ void kpmu_user_regs_find(struct kpmu_user_regs *u, const struct kpmu_event *e,
 	} else if (!kpmu_is_user_task(current)) {
 		return;
 	} else if (in_nmi()) {
-		if (regs->sp > (unsigned long)&saved->r11 &&
-		    regs->sp <= (unsigned long)(saved + 1))
+		if (being_saved(saved, regs))
 			return;
 		u->partial = true;
 	}

@@ -328,6 +328,7 @@ static noinline bool write_variable(struct kpmu_event *e, const struct kpmu_hit 
 {
 	u32 size = e->sampling->fixed;
 	struct kpmu_filling f;
+	bool written = false;
 
 	f.e = e;
 	f.s = s;
@@ -336,25 +337,16 @@ static noinline bool write_variable(struct kpmu_event *e, const struct kpmu_hit 
 	f.chain = NULL;
 	f.room = KPMU_RECORD_MAX - size;
 	size += measure(&f);
-	if (size > KPMU_RECORD_MAX || !kpmu_record_room(&f.r, e, size))
-		return false;
-	put_front(&f.r, e, s, size);
-	put_variable(&f);
-	finish(&f.r, e);
-	return true;
+	if (size <= KPMU_RECORD_MAX && kpmu_record_room(&f.r, e, size)) {
+		put_front(&f.r, e, s, size);
+		put_variable(&f);
+		finish(&f.r, e);
+		written = true;
+	}
+	return written;
 }
 
-/**
- * kpmu_sample_write() - write a PERF_RECORD_SAMPLE
- * @e: the event; it has a sampling part
- * @s: what its source knows
- *
- * A sample that finds no room is counted as lost.
- *
- * Context: any, NMI too, preemption off; on the CPU where the event counts.
- * Return: whether it was written.
- */
-bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s)
+static __always_inline bool write(struct kpmu_event *e, const struct kpmu_hit *s)
 {
 	const struct kpmu_sampling *sampling = e->sampling;
 	struct kpmu_record r;
@@ -366,6 +358,36 @@ bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s)
 	put_front(&r, e, s, sampling->fixed);
 	finish(&r, e);
 	return true;
+}
+
+/* An event that does not count the kernel was noticed there, a little late */
+static noinline bool write_late(struct kpmu_event *e, const struct kpmu_hit *s)
+{
+	struct kpmu_hit hit = *s;
+	struct pt_regs regs;
+
+	kpmu_regs_of_user(&regs, e, s->regs);
+	hit.regs = &regs;
+	hit.addr = 0;
+	return write(e, &hit);
+}
+
+/**
+ * kpmu_sample_write() - write a PERF_RECORD_SAMPLE
+ * @e: the event; it has a sampling part
+ * @s: what its source knows
+ *
+ * A sample that finds no room is counted as lost.  One of an event without the kernel
+ * tells nothing of the kernel.
+ *
+ * Context: any, NMI too, preemption off; on the CPU where the event counts.
+ * Return: whether it was written.
+ */
+bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s)
+{
+	if (!user_mode(s->regs) && unlikely(e->flags & KPMU_ATTR_EXCLUDE_KERNEL))
+		return write_late(e, s);
+	return write(e, s);
 }
 
 static const struct kpmu_recorder recorder = {

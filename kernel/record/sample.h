@@ -76,6 +76,8 @@ const struct kpmu_frames *kpmu_chain_take(const struct kpmu_event *e,
 					  struct pt_regs *regs);
 
 /* regs.c */
+void kpmu_regs_of_user(struct pt_regs *to, const struct kpmu_event *e,
+		       const struct pt_regs *regs);
 void kpmu_user_regs_find(struct kpmu_user_regs *u, const struct kpmu_event *e,
 			 const struct pt_regs *regs);
 u64 kpmu_regs_abi(void);

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Overflows of events for user mode that are noticed in the kernel already: what the task did
+ * last was a system call, or a fault.  Their samples tell nothing of the kernel.
+ */
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "harness.h"
+#include "sampled.h"
+
+#define CALLS	3000
+#define PAGES	1000
+#define REG_SP	7	/* enum perf_event_x86_regs */
+#define REG_IP	8
+#define REGS	((1ULL << REG_SP) | (1ULL << REG_IP))
+#define USER_END	(1ULL << 47)
+
+extern const char calls_[] __asm__("calls"), calls_end[];
+void calls(long n);
+
+/* Four instructions a round, of which one is the system call */
+__asm__(".text\n"
+	"calls:	mov %rdi, %r10\n"
+	"1:	mov $39, %eax\n"	/* getpid */
+	"	syscall\n"
+	"	dec %r10\n"
+	"	jnz 1b\n"
+	"	ret\n"
+	"calls_end:\n");
+
+static struct record rec;
+
+static struct perf_event_attr skid_attr(uint64_t period)
+{
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_IP | PERF_SAMPLE_ADDR |
+						PERF_SAMPLE_CALLCHAIN |
+						PERF_SAMPLE_REGS_INTR |
+						PERF_SAMPLE_REGS_USER);
+
+	a.sample_period = period;
+	a.sample_regs_intr = REGS;
+	a.sample_regs_user = REGS;
+	return a;
+}
+
+/* Nothing in it is the kernel's */
+static int is_clean(const struct parts *p)
+{
+	uint64_t i;
+
+	if (rec.head.misc % 8 != PERF_RECORD_MISC_USER || p->ip >= USER_END ||
+	    p->addr >= USER_END)
+		return 0;
+	if (p->nr < 1 || p->chain[0] != PERF_CONTEXT_USER)
+		return 0;
+	for (i = 1; i < p->nr; i++)
+		if (p->chain[i] == PERF_CONTEXT_KERNEL)
+			return 0;
+	if (p->nr > 1 && p->chain[1] != p->ip)
+		return 0;
+	if (p->intr_abi && (p->intr_regs[0] >= USER_END || p->intr_regs[1] != p->ip))
+		return 0;
+	return !p->user_abi || p->user_regs[1] < USER_END;
+}
+
+struct found {
+	int samples, bad, elsewhere;
+};
+
+static struct found look(struct ring *r)
+{
+	struct found f = {};
+
+	while (ring_next(r, &rec)) {
+		struct parts p;
+
+		if (rec.head.type != PERF_RECORD_SAMPLE)
+			continue;
+		p = record_sample(r, &rec);
+		f.samples++;
+		f.bad += !is_clean(&p);
+		f.elsewhere += p.ip < (uintptr_t)calls_ || p.ip >= (uintptr_t)calls_end;
+	}
+	printf("# %d samples, %d with something of the kernel, %d from elsewhere\n",
+	       f.samples, f.bad, f.elsewhere);
+	return f;
+}
+
+/* Of three instructions, in rounds of four: each of the four overflows in turn */
+TEST(syscalls)
+{
+	ROWS("C-18");
+	struct perf_event_attr a = skid_attr(3);
+	struct found f;
+	struct ring r;
+	int fd;
+
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 256);
+	ev_enable(fd);
+	calls(CALLS);
+	ev_disable(fd);
+	f = look(&r);
+	EXPECT_EQ(f.bad, 0);
+	EXPECT_GE(f.samples, CALLS);
+	/* The way there and back */
+	EXPECT_LE(f.elsewhere, 100);
+	if (exact())
+		EXPECT_EQ(f.samples, ev_count(fd) / 3);
+}
+
+TEST(faults)
+{
+	ROWS("C-18");
+	struct perf_event_attr a = skid_attr(3);
+	volatile char *mem;
+	struct found f;
+	struct ring r;
+	int fd, i;
+
+	mem = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE((void *)mem, MAP_FAILED);
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 256);
+	ev_enable(fd);
+	for (i = 0; i < PAGES; i++)
+		mem[i * 4096] = 1;
+	ev_disable(fd);
+	f = look(&r);
+	EXPECT_EQ(f.bad, 0);
+	EXPECT_GE(f.samples, PAGES);
+}
+
+TEST_HARNESS_MAIN
