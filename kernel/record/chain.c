@@ -21,6 +21,7 @@
 #define CONTEXTS	4
 
 static DEFINE_PER_CPU(u64 *, buffer);	/* CONTEXTS times @words */
+static DEFINE_PER_CPU(unsigned int, busy); /* contexts whose part is in use, a bit each */
 static u32 words;			/* of one chain: nr, frames, marks */
 static unsigned int users;		/* events with chains */
 static DEFINE_MUTEX(lock);		/* of these, and of the limits */
@@ -213,9 +214,10 @@ static void add_user(struct collector *c, const struct pt_regs *regs)
  * @e: the event
  * @regs: registers at its overflow
  *
- * Context: any, NMI too; preemption off while the result is in use, in
- * which time nobody of the same context calls this.
- * Return: the chain, NULL if there is to be none.
+ * To collect it may hit another event, by a page fault say.  That one has no chain then.
+ *
+ * Context: any, NMI too; preemption off until kpmu_chain_done().
+ * Return: the chain, to be given back by kpmu_chain_done(); NULL if there is to be none.
  */
 const struct kpmu_frames *kpmu_chain_take(const struct kpmu_event *e,
 					  struct pt_regs *regs)
@@ -229,11 +231,15 @@ const struct kpmu_frames *kpmu_chain_take(const struct kpmu_event *e,
 			      READ_ONCE(kpmu_sysctl_max_stack)),
 		.marks = READ_ONCE(kpmu_sysctl_max_contexts),
 	};
+	int level = interrupt_context_level();
 
 	if (!user && !kernel)
 		return NULL;
-	c.frames = (void *)(__this_cpu_read(buffer) +
-			    interrupt_context_level() * words);
+	if (__this_cpu_read(busy) & BIT(level))
+		return NULL;
+	this_cpu_or(busy, BIT(level));
+	barrier();
+	c.frames = (void *)(__this_cpu_read(buffer) + level * words);
 	c.frames->nr = 0;
 	if (kernel && !user_mode(regs)) {
 		mark(&c, PERF_CONTEXT_KERNEL);
@@ -244,4 +250,15 @@ const struct kpmu_frames *kpmu_chain_take(const struct kpmu_event *e,
 		add_user(&c, user_mode(regs) ? regs : task_pt_regs(current));
 	}
 	return c.frames;
+}
+
+/**
+ * kpmu_chain_done() - a chain is not looked at any more
+ *
+ * Context: that of kpmu_chain_take(), which did not return NULL.
+ */
+void kpmu_chain_done(void)
+{
+	barrier();
+	this_cpu_and(busy, ~BIT(interrupt_context_level()));
 }

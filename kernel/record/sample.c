@@ -343,6 +343,8 @@ static noinline bool write_variable(struct kpmu_event *e, const struct kpmu_hit 
 		finish(&f.r, e);
 		written = true;
 	}
+	if (f.chain)
+		kpmu_chain_done();
 	return written;
 }
 

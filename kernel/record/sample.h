@@ -74,6 +74,7 @@ int kpmu_chains_limit(int *limit, int value);
 void kpmu_chains_exit(void);
 const struct kpmu_frames *kpmu_chain_take(const struct kpmu_event *e,
 					  struct pt_regs *regs);
+void kpmu_chain_done(void);
 
 /* regs.c */
 void kpmu_regs_of_user(struct pt_regs *to, const struct kpmu_event *e,

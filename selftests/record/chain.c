@@ -242,4 +242,52 @@ TEST(limits_of_all)
 	EXPECT_EQ(errno, EINVAL);
 }
 
+/* Frame pointers that lead nowhere: each chain takes a page fault in the kernel */
+static void lost_frames(int fd)
+{
+	__asm__ volatile("push %%rbp\n\tmov $0x1000, %%ebp\n\tmov %0, %%rcx\n"
+			 "1:\tdec %%rcx\n\tjnz 1b\n\tpop %%rbp"
+			 : : "r"(20000L) : "rcx", "memory", "cc");
+}
+
+/* An event that is hit while another's chain is collected leaves that alone */
+TEST(hit_while_collected)
+{
+	struct perf_event_attr a = chain_attr(), b = ev_attr(PERF_TYPE_TRACEPOINT, 0);
+	struct ring ra, rb;
+	int fd, hit, n = 0;
+	long id = read_long("/sys/kernel/tracing/events/exceptions/page_fault_kernel/id");
+
+	if (id < 0)
+		id = read_long("/sys/kernel/debug/tracing/events/exceptions/page_fault_kernel/id");
+	if (id < 0)
+		SKIP(return, "no tracepoint of page faults");
+	b.config = id;
+	b.exclude_kernel = 0;
+	b.exclude_hv = 0;
+	b.sample_period = 1;
+	b.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&ra, fd, &a, 64);
+	hit = ev_must(&b, 0, -1, -1, 0);
+	ring_map(&rb, hit, &b, 64);
+	ev_enable(hit);
+	ev_enable(fd);
+	lost_frames(fd);
+	ev_disable(fd);
+	ev_disable(hit);
+	while (ring_find(&ra, &rec, PERF_RECORD_SAMPLE)) {
+		struct parts p = record_sample(&ra, &rec);
+
+		if (p.ip - (uintptr_t)lost_frames >= 128)
+			continue;
+		n++;
+		ASSERT_EQ(p.nr, 2);
+		EXPECT_EQ(p.chain[0], PERF_CONTEXT_USER);
+		EXPECT_EQ(p.chain[1], p.ip);
+	}
+	EXPECT_GE(n, 20);
+	EXPECT_GE(ring_count(&rb, PERF_RECORD_SAMPLE), n);
+}
+
 TEST_HARNESS_MAIN
