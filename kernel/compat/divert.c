@@ -4,6 +4,10 @@
  * cannot say no and does not see its end; a function in its place does both.
  * Ftrace knows the way, for live patches: the callback changes where the call
  * goes on.  It lets one such user have a function at a time.
+ *
+ * The replacement gets to the function itself behind ftrace's place in it, so the call
+ * is not diverted again, whatever other tracers have made of the return address.
+ * They see one call for one.
  */
 #include <linux/delay.h>
 #include <linux/ftrace.h>
@@ -16,6 +20,7 @@
 
 #include "compat.h"
 #include "hook.h"
+#include "ksym.h"
 
 static DEFINE_MUTEX(lock);
 static LIST_HEAD(sets);
@@ -45,15 +50,28 @@ static void notrace divert_entry(unsigned long ip, unsigned long parent_ip,
 {
 	struct kpmu_divert *d;
 
-	/* The replacement calls the function itself */
-	if (within_module(parent_ip, THIS_MODULE))
-		return;
 	d = divert_of(container_of(ops, struct kpmu_diverts, ops), ip);
 	if (!d)
 		return;
-	atomic_inc(&d->running);
+	if (!d->pins)
+		atomic_inc(&d->running);
+	else if (!try_module_get(THIS_MODULE))
+		return;
 	atomic_long_inc(&d->hits);
 	kpmu_ftrace_set_ip(fregs, (unsigned long)d->instead);
+}
+
+/**
+ * kpmu_divert_call() - call the function itself
+ * @d: the function, which has been diverted to the caller
+ * @arg: its argument
+ *
+ * Context: that of the function.
+ * Return: its return register; narrow it to the function's own type.
+ */
+unsigned long kpmu_divert_call(const struct kpmu_divert *d, unsigned long arg)
+{
+	return kpmu_thunk(READ_ONCE(d->ip) + MCOUNT_INSN_SIZE, arg, 0, 0, 0, 0);
 }
 
 /**

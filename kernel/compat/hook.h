@@ -4,10 +4,9 @@
 #define KPMU_HOOK_H
 
 #include <linux/ftrace.h>
-#include <linux/types.h>
-
-#include <linux/ftrace.h>
 #include <linux/list.h>
+#include <linux/module.h>
+#include <linux/types.h>
 
 struct seq_file;
 struct tracepoint;
@@ -66,9 +65,11 @@ void kpmu_fhooks_unregister(void);
  * @func: its name
  * @instead: what is called in its place, with the same arguments; must call
  *	kpmu_divert_done() last, and may call the function itself by
- *	kpmu_ksym_call()
+ *	kpmu_divert_call()
  * @feature: what does not work without it
- * @running: calls of @instead under way
+ * @pins: a call may take as long as a user likes: it holds the module, so that unloading
+ *	is refused and does not wait
+ * @running: calls of @instead under way, if it does not pin
  * @hits: how often it was called
  * @ok: it is in place
  * @ip: where the function is, learnt at its first call
@@ -77,6 +78,7 @@ struct kpmu_divert {
 	const char *func;
 	void *instead;
 	const char *feature;
+	bool pins;
 	atomic_t running;
 	atomic_long_t hits;
 	bool ok;
@@ -100,6 +102,7 @@ struct kpmu_diverts {
 int kpmu_diverts_register(struct kpmu_diverts *set);
 void kpmu_diverts_unregister(struct kpmu_diverts *set);
 void kpmu_diverts_show(struct seq_file *m);
+unsigned long kpmu_divert_call(const struct kpmu_divert *d, unsigned long arg);
 
 /**
  * kpmu_divert_done() - the replacement is about to return
@@ -107,7 +110,10 @@ void kpmu_diverts_show(struct seq_file *m);
  */
 static inline void kpmu_divert_done(struct kpmu_divert *d)
 {
-	atomic_dec(&d->running);
+	if (d->pins)
+		module_put(THIS_MODULE);
+	else
+		atomic_dec(&d->running);
 }
 
 /**

@@ -19,9 +19,6 @@
 #include "compat.h"
 #include "ksym.h"
 
-unsigned long kpmu_thunk(unsigned long fn, unsigned long a0, unsigned long a1,
-			 unsigned long a2, unsigned long a3, unsigned long a4);
-
 static unsigned long addr[KSYM_NR] __ro_after_init;
 
 #define KPMU_KSYM_NAME(name) #name,
@@ -236,43 +233,6 @@ u32 kpmu_build_id(struct vm_area_struct *vma, u8 *id)
 				(unsigned long)&size, 0))
 		return 0;
 	return size;
-}
-
-/**
- * kpmu_native_reserve() - the kernel's perf takes the counters for an event
- *
- * Context: task, may sleep; only in the place of that function.
- * Return: 0, or its error.
- */
-int kpmu_native_reserve(void)
-{
-	return kpmu_ksym_call(KSYM_x86_reserve_hardware, 0, 0, 0, 0);
-}
-
-/**
- * kpmu_native_create_vpmu() - a guest gets the counters while it runs
- *
- * Context: task, may sleep; only in the place of that function.
- * Return: 0, or its error.
- */
-int kpmu_native_create_vpmu(void)
-{
-	return kpmu_ksym_call(KSYM_perf_create_mediated_pmu, 0, 0, 0, 0);
-}
-
-/**
- * kpmu_native_open() - the kernel's own perf_event_open(2)
- * @regs: what the system call was made with
- * @compat: by a program of 32 bits
- *
- * Context: task, may sleep; only in the place of that function.
- * Return: what the system call returns.
- */
-long kpmu_native_open(const struct pt_regs *regs, bool compat)
-{
-	return kpmu_ksym_call(compat ? KSYM___ia32_sys_perf_event_open :
-				       KSYM___x64_sys_perf_event_open,
-			      (unsigned long)regs, 0, 0, 0);
 }
 
 /**

@@ -56,6 +56,10 @@ struct vm_area_struct;
 enum kpmu_ksym { KPMU_KSYMS(KPMU_KSYM_ENUM) KSYM_NR };
 #undef KPMU_KSYM_ENUM
 
+/* thunk.S: fn(a0 .. a4), for an address that no indirect call may reach */
+unsigned long kpmu_thunk(unsigned long fn, unsigned long a0, unsigned long a1,
+			 unsigned long a2, unsigned long a3, unsigned long a4);
+
 int kpmu_ksym_init(void);
 const char *kpmu_ksym_name(enum kpmu_ksym sym);
 bool kpmu_ksym_has(enum kpmu_ksym sym);
@@ -74,9 +78,6 @@ bool kpmu_cr4_update_pce(void);
 void kpmu_native_forget(void);
 struct cgroup_subsys_state *kpmu_css_of_fd(int fd);
 u32 kpmu_build_id(struct vm_area_struct *vma, u8 *id);
-int kpmu_native_reserve(void);
-int kpmu_native_create_vpmu(void);
-long kpmu_native_open(const struct pt_regs *regs, bool compat);
 
 /**
  * struct kpmu_tracepoint - where the hits of a tracepoint's id come from

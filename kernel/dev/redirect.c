@@ -110,21 +110,18 @@ static bool is_foreign(const struct kpmu_open *args)
 	return !get_user(type, &attr->type) && type >= PERF_TYPE_MAX;
 }
 
-static long serve(const struct pt_regs *regs, const struct kpmu_open *args,
-		  bool compat)
+static long serve(struct kpmu_divert *d, const struct pt_regs *regs,
+		  const struct kpmu_open *args)
 {
+	bool ours = is_ours(args);
 	const char *why;
 	long ret = -ENOENT;
-	bool ours = try_module_get(THIS_MODULE);
 
-	if (ours) {
-		ours = is_ours(args);
-		if (ours)
-			ret = kpmu_dev_open_event(args, current, &why);
-		module_put(THIS_MODULE);
-	}
+	if (ours)
+		ret = kpmu_dev_open_event(args, current, &why);
 	if (!ours || (ret == -ENOENT && is_foreign(args)))
-		ret = kpmu_native_open(regs, compat);
+		ret = kpmu_divert_call(d, (unsigned long)regs);
+	kpmu_divert_done(d);
 	return ret;
 }
 
@@ -133,9 +130,9 @@ static long open_32(const struct pt_regs *regs);
 
 static struct kpmu_divert calls[] = {
 	{ .func = "__x64_sys_perf_event_open", .instead = open_64,
-	  .feature = "redirect" },
+	  .feature = "redirect", .pins = true },
 	{ .func = "__ia32_sys_perf_event_open", .instead = open_32,
-	  .feature = "redirect for programs of 32 bits" },
+	  .feature = "redirect for programs of 32 bits", .pins = true },
 };
 
 static struct kpmu_diverts call_set = {
@@ -149,10 +146,8 @@ static long open_64(const struct pt_regs *regs)
 		.attr = regs->di, .pid = regs->si, .cpu = regs->dx,
 		.group_fd = regs->r10, .flags = regs->r8,
 	};
-	long ret = serve(regs, &args, false);
 
-	kpmu_divert_done(&calls[0]);
-	return ret;
+	return serve(&calls[0], regs, &args);
 }
 
 static long open_32(const struct pt_regs *regs)
@@ -161,10 +156,8 @@ static long open_32(const struct pt_regs *regs)
 		.attr = (u32)regs->bx, .pid = regs->cx, .cpu = regs->dx,
 		.group_fd = regs->si, .flags = (u32)regs->di,
 	};
-	long ret = serve(regs, &args, true);
 
-	kpmu_divert_done(&calls[1]);
-	return ret;
+	return serve(&calls[1], regs, &args);
 }
 
 /* Is the whole machine, or one cgroup, served? */

@@ -36,7 +36,7 @@ static int reserve_hardware(void)
 	int err = -EBUSY;
 
 	if (x86_ask()) {
-		err = kpmu_native_reserve();
+		err = kpmu_divert_call(&rivals[0], 0);
 		x86_asked();
 	} else {
 		pr_notice_ratelimited("the kernel's perf asked for the counters, an event of /dev/kpmu has them\n");
@@ -51,7 +51,7 @@ static int create_vpmu(void)
 	int err = -EBUSY;
 
 	if (x86_ask()) {
-		err = kpmu_native_create_vpmu();
+		err = kpmu_divert_call(&rivals[1], 0);
 		x86_asked();
 	} else {
 		pr_notice_ratelimited("a virtual machine asked for the counters, an event of /dev/kpmu has them\n");
