@@ -211,6 +211,18 @@ static inline void kpmu_vm_flags_set(struct vm_area_struct *vma,
 #endif
 }
 
+/* Take all pages out of a mapping that remap_pfn_range() has begun to fill */
+static inline void kpmu_zap_vma(struct vm_area_struct *vma)
+{
+	unsigned long size = vma->vm_end - vma->vm_start;
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
+	zap_special_vma_range(vma, vma->vm_start, size);
+#else
+	zap_vma_ptes(vma, vma->vm_start, size);
+#endif
+}
+
 /* Where the call that an ftrace callback was entered for goes on */
 static __always_inline void
 kpmu_ftrace_set_ip(struct ftrace_regs *fregs, unsigned long ip)

@@ -133,7 +133,13 @@ static int map_ring(struct kpmu_event *e, struct vm_area_struct *vma,
 	ring = make_ring(e, vma, nr_pages);
 	if (IS_ERR(ring))
 		return PTR_ERR(ring);
-	err = kpmu_ring_map(ring, vma) ?: kpmu_output_set(e, ring);
+	/* What is mapped cannot be freed, so it comes last */
+	err = kpmu_output_set(e, ring);
+	if (!err) {
+		err = kpmu_ring_map(ring, vma);
+		if (err)
+			kpmu_output_set(e, NULL);
+	}
 	if (err)
 		kpmu_ring_uncharge(&ring->charge);
 	kpmu_ring_put_ref(ring);	/* the event has its own */

@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "../compat/compat.h"
 #include "aux.h"
 
 /* See aux.h */
@@ -51,6 +52,8 @@ int kpmu_aux_map(struct kpmu_aux *aux, struct vm_area_struct *vma)
 		err = remap_pfn_range(vma, vma->vm_start + at,
 				      vmalloc_to_pfn(aux->data + at), PAGE_SIZE,
 				      prot);
+	if (err)
+		kpmu_zap_vma(vma);
 	return err;
 }
 

@@ -3,6 +3,7 @@
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
 
+#include "../compat/compat.h"
 #include "ring.h"
 
 static unsigned long pfn_of(const struct kpmu_ring *ring, unsigned long i)
@@ -23,6 +24,9 @@ int kpmu_ring_map(struct kpmu_ring *ring, struct vm_area_struct *vma)
 	for (i = 0; i <= ring->nr_pages && !err; i++)
 		err = remap_pfn_range(vma, vma->vm_start + (i << PAGE_SHIFT),
 				      pfn_of(ring, i), PAGE_SIZE, prot);
+	/* The ring may be freed before the kernel takes back what is mapped */
+	if (err)
+		kpmu_zap_vma(vma);
 	return err;
 }
 
