@@ -9,6 +9,7 @@
  */
 #include <linux/irq_work.h>
 #include <linux/kprobes.h>
+#include <linux/module.h>
 #include <linux/ptrace.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -87,15 +88,23 @@ static void run(struct callback_head *work)
 	if (!READ_ONCE(t->dead) && !(current->flags & PF_EXITING))
 		send(t);
 	done(t);
+	module_put(THIS_MODULE);
 }
 
 static void give_work(struct irq_work *irq)
 {
 	struct kpmu_trap *t = container_of(irq, struct kpmu_trap, irq);
 
+	/* The task may sleep for long: unloading is refused then, and does not wait */
+	if (!try_module_get(THIS_MODULE)) {
+		done(t);
+		return;
+	}
 	init_task_work(&t->work, run);
-	if (task_work_add(t->task, &t->work, TWA_RESUME))
-		done(t);		/* it exits */
+	if (!task_work_add(t->task, &t->work, TWA_RESUME))
+		return;
+	done(t);		/* it exits */
+	module_put(THIS_MODULE);
 }
 
 static struct kpmu_trap *make(gfp_t gfp)
