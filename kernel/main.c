@@ -51,6 +51,7 @@ static int __init kpmu_init(void)
 	err = kpmu_redirect_init();
 	if (err)
 		goto err_chardev;
+	kpmu_hooks_on_busy(kpmu_busy);
 	return 0;
 
 err_chardev:
@@ -79,6 +80,7 @@ static void __exit kpmu_exit(void)
 	kpmu_sysfs_exit();
 	kpmu_sysctl_exit();
 	kpmu_hooks_exit();
+	kpmu_busy_exit();
 	kpmu_rates_exit();
 	kpmu_traps_exit();
 	kpmu_sampling_drain();

@@ -87,7 +87,7 @@ static long dev_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	}
 }
 
-static const struct file_operations dev_fops = {
+const struct file_operations kpmu_dev_fops = {
 	.owner = THIS_MODULE,
 	.open = nonseekable_open,
 	.unlocked_ioctl = dev_ioctl,
@@ -148,7 +148,7 @@ int __init kpmu_chardev_init(void)
 		err = PTR_ERR(class);
 		goto err_class;
 	}
-	cdev_init(&cdev, &dev_fops);
+	cdev_init(&cdev, &kpmu_dev_fops);
 	cdev.owner = THIS_MODULE;
 	err = cdev_add(&cdev, number, 1);
 	if (err)

@@ -17,6 +17,7 @@ struct kpmu_open_for;
 struct task_struct;
 
 extern const struct file_operations kpmu_event_fops;
+extern const struct file_operations kpmu_dev_fops;
 
 long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *who,
 			 const char **why);
@@ -41,6 +42,8 @@ int kpmu_sysfs_init(void);
 void kpmu_sysfs_exit(void);
 int kpmu_chardev_init(void);
 void kpmu_chardev_exit(void);
+void kpmu_busy(void);
+void kpmu_busy_exit(void);
 bool kpmu_redirects(void);
 int kpmu_redirect_init(void);
 void kpmu_redirect_exit(void);

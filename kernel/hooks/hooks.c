@@ -8,11 +8,15 @@
  */
 #define pr_fmt(fmt) "kpmu: " fmt
 
+#include <linux/capability.h>
 #include <linux/cpuhotplug.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
+#include <linux/string.h>
 #include <linux/tracepoint.h>
+#include <linux/uaccess.h>
 #include <linux/workqueue.h>
 
 #include "../compat/compat.h"
@@ -77,6 +81,33 @@ static void on_prctl_disable(struct ftrace_regs *fregs)
 	kpmu_prctl(KPMU_OP_DISABLE);
 }
 
+static void (*tell_busy)(void);
+
+/**
+ * kpmu_hooks_on_busy() - be told when the module is to be unloaded and is in use
+ * @fn: called in atomic context
+ *
+ * Context: module init.
+ */
+void __init kpmu_hooks_on_busy(void (*fn)(void))
+{
+	WRITE_ONCE(tell_busy, fn);
+}
+
+/* delete_module(2), with the registers of the system call */
+static void on_unload(struct ftrace_regs *fregs)
+{
+	const struct pt_regs *regs = (void *)kpmu_ftrace_arg(fregs, 0);
+	char name[sizeof("kpmu")];
+
+	if (!READ_ONCE(tell_busy) || module_refcount(THIS_MODULE) < 1 ||
+	    !ns_capable_noaudit(&init_user_ns, CAP_SYS_MODULE))
+		return;
+	if (!copy_from_user_nofault(name, (void __user *)regs->di, sizeof(name)) &&
+	    !memcmp(name, "kpmu", sizeof(name)))
+		tell_busy();
+}
+
 /* Tracepoints, in place only while somebody needs them */
 static struct kpmu_thook thooks[KPMU_NR_LAZY_POINTS] = {
 	[KPMU_LAZY_SWITCH] = { "sched_switch", on_switch,
@@ -89,7 +120,10 @@ static void on_rdpmc_mm(struct ftrace_regs *fregs)
 	kpmu_counters_hide();
 }
 
-enum { HOOK_EXIT, HOOK_EXEC, HOOK_CGROUP, HOOK_ENABLE, HOOK_DISABLE, HOOK_RDPMC };
+enum {
+	HOOK_EXIT, HOOK_EXEC, HOOK_CGROUP, HOOK_ENABLE, HOOK_DISABLE, HOOK_RDPMC,
+	HOOK_UNLOAD,
+};
 
 static struct kpmu_fhook fhooks[] = {
 	[HOOK_EXIT] = { "perf_event_exit_task", on_exit,
@@ -102,6 +136,8 @@ static struct kpmu_fhook fhooks[] = {
 	[HOOK_DISABLE] = { "perf_event_task_disable", on_prctl_disable, "prctl" },
 	[HOOK_RDPMC] = { "perf_clear_dirty_counters", on_rdpmc_mm,
 			 "counters read by user space" },
+	[HOOK_UNLOAD] = { "__x64_sys_delete_module", on_unload,
+			  "the log names processes that keep the module" },
 };
 
 /**

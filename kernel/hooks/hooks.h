@@ -33,6 +33,7 @@ int kpmu_hooks_get(u32 which);
 void kpmu_hooks_put(u32 which);
 void kpmu_hooks_linger(void);
 bool kpmu_hooks_see_tasks(void);
+void kpmu_hooks_on_busy(void (*fn)(void));
 void kpmu_hooks_show(struct seq_file *m);
 
 /* Side-band records by what calls for them */

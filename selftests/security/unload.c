@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Unloading while a task sits in the middle of something: refused at once, never a wait
+ * that cannot be interrupted; and the log names the processes that have files of ours.
+ */
+#define _GNU_SOURCE
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/klog.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "event.h"
+#include "harness.h"
+#include "module.h"
+
+/* This program must not hold the device */
+const bool ev_device_late = true;
+
+#define REDIRECT	"/proc/sys/kernel/kpmu/redirect"
+#define PAGE		4096ul
+
+/*
+ * delete_module(2) in a process of its own, for it may not come back: 0, its errno, or
+ * -1 if it is under way after two seconds (eight where all is slow)
+ */
+static int try_unload(pid_t *pid)
+{
+	int p[2], err = -1;
+	struct pollfd pfd;
+
+	if (pipe(p))
+		exit(1);
+	*pid = fork();
+	if (!*pid) {
+		err = module_unload();
+		_exit(write(p[1], &err, sizeof(err)) != sizeof(err));
+	}
+	pfd = (struct pollfd){ .fd = p[0], .events = POLLIN };
+	if (poll(&pfd, 1, 2000 * slow()) == 1 &&
+	    read(p[0], &err, sizeof(err)) != sizeof(err))
+		err = -1;
+	close(p[0]);
+	close(p[1]);
+	return err;
+}
+
+/* Again until it goes: what holds it may need a moment to end */
+static int unload_at_last(void)
+{
+	uint64_t end = now_ns() + patience();
+	int err;
+
+	while ((err = module_unload()) == EAGAIN && now_ns() < end)
+		usleep(10000);
+	return err;
+}
+
+static int open_for(struct perf_event_attr *a, pid_t pid)
+{
+	int dev = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC), fd;
+	struct kpmu_open args = {
+		.attr = (uintptr_t)a, .pid = pid, .cpu = -1, .group_fd = -1,
+	};
+
+	fd = ioctl(dev, KPMU_IOC_OPEN, &args);
+	close(dev);
+	return fd;
+}
+
+/* A page that nobody fills; -1 if the kernel has no userfaultfd */
+static int empty_page(void **page)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	int uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (uffd < 0)
+		return -1;
+	*page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	reg.range.start = (uintptr_t)*page;
+	reg.range.len = PAGE;
+	if (ioctl(uffd, UFFDIO_API, &api) || ioctl(uffd, UFFDIO_REGISTER, &reg))
+		return -1;
+	return uffd;
+}
+
+/* With the kernel's perf in the place of the call, as the redirection was off at birth */
+static void *opens_natively(void *page)
+{
+	syscall(SYS_perf_event_open, page, 0, -1, -1, 0);
+	return NULL;
+}
+
+TEST(a_call_waits_for_its_page)
+{
+	struct uffdio_zeropage zero = { .range.len = PAGE };
+	struct uffd_msg msg;
+	pthread_t t;
+	void *page;
+	pid_t pid;
+	int uffd;
+
+	uffd = empty_page(&page);
+	if (uffd < 0)
+		SKIP(return, "no userfaultfd");
+	if (write_long(REDIRECT, 1))
+		SKIP(return, "no redirection");
+	write_long(REDIRECT, 0);
+	pthread_create(&t, NULL, opens_natively, page);
+	ASSERT_EQ(read(uffd, &msg, sizeof(msg)), sizeof(msg));
+	EXPECT_EQ(try_unload(&pid), EAGAIN);
+	zero.range.start = (uintptr_t)page;
+	EXPECT_EQ(ioctl(uffd, UFFDIO_ZEROPAGE, &zero), 0);
+	pthread_join(t, NULL);
+	waitpid(pid, NULL, 0);
+	if (read_long(REDIRECT) >= 0)
+		EXPECT_EQ(unload_at_last(), 0);
+	EXPECT_EQ(module_load(""), 0);
+}
+
+/* Leaves its CPU in read(2), which is a hit, and stays there */
+static pid_t sleeper(int from)
+{
+	pid_t pid = fork();
+	char c;
+
+	if (pid)
+		return pid;
+	signal(SIGTRAP, SIG_IGN);
+	_exit(read(from, &c, 1) != 1);
+}
+
+static bool sleeps(pid_t pid)
+{
+	char path[64], buf[512], *at = NULL;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	if (f && fgets(buf, sizeof(buf), f))
+		at = strrchr(buf, ')');
+	if (f)
+		fclose(f);
+	return at && at[2] == 'S';
+}
+
+TEST(a_signal_waits_for_its_task)
+{
+	struct perf_event_attr a = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(a),
+		.config = PERF_COUNT_SW_CONTEXT_SWITCHES, .sample_period = 1,
+		.sigtrap = 1, .remove_on_exec = 1, .inherit = 0,
+	};
+	pid_t pid, rmmod;
+	uint64_t end;
+	int p[2], fd;
+
+	ASSERT_EQ(pipe(p), 0);
+	pid = sleeper(p[0]);
+	end = now_ns() + patience();
+	while (!sleeps(pid) && now_ns() < end)
+		usleep(1000);
+	fd = open_for(&a, pid);
+	ASSERT_GE(fd, 0);
+	/* It leaves its CPU to stop, and once more for read(2) */
+	kill(pid, SIGSTOP);
+	waitpid(pid, NULL, WUNTRACED);
+	kill(pid, SIGCONT);
+	while ((!sleeps(pid) || ev_count(fd) < 2) && now_ns() < end)
+		usleep(1000);
+	EXPECT_GE(ev_count(fd), 2);
+	/* The interrupt that gives the task its work comes right after */
+	usleep(10000);
+	close(fd);
+	EXPECT_EQ(try_unload(&rmmod), EAGAIN);
+	ASSERT_EQ(write(p[1], "x", 1), 1);
+	waitpid(pid, NULL, 0);
+	waitpid(rmmod, NULL, 0);
+	EXPECT_EQ(unload_at_last(), 0);
+	EXPECT_EQ(module_load(""), 0);
+}
+
+/* Lines of the kernel's log with this in them */
+static int in_log(const char *text)
+{
+	static char buf[1 << 20];
+	int len = klogctl(3, buf, sizeof(buf) - 1), n = 0;
+	char *at = buf;
+
+	buf[len < 0 ? 0 : len] = 0;
+	while ((at = strstr(at, text))) {
+		n++;
+		at++;
+	}
+	return n;
+}
+
+static void hold(int n, int ready)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE,
+					   PERF_COUNT_SW_TASK_CLOCK);
+
+	prctl(PR_SET_NAME, "kpmu-holder");
+	while (n--)
+		if (open_for(&a, 0) < 0)
+			_exit(1);
+	if (write(ready, "x", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+TEST(holders_are_named)
+{
+	uint64_t end;
+	char line[100], c;
+	pid_t pid;
+	int p[2];
+
+	ASSERT_EQ(pipe(p), 0);
+	pid = fork();
+	if (!pid)
+		hold(3, p[1]);
+	ASSERT_EQ(read(p[0], &c, 1), 1);
+	snprintf(line, sizeof(line),
+		 "busy: kpmu-holder (pid %d) has 3 of its files open", pid);
+	EXPECT_EQ(in_log(line), 0);
+	EXPECT_EQ(module_unload(), EAGAIN);
+	end = now_ns() + patience();
+	while (!in_log(line) && now_ns() < end)
+		usleep(10000);
+	EXPECT_EQ(in_log(line), 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	EXPECT_EQ(unload_at_last(), 0);
+	EXPECT_EQ(module_load(""), 0);
+	/* Nothing is said when it goes, nor of other modules */
+	EXPECT_EQ(in_log(line), 1);
+}
+
+TEST_HARNESS_MAIN
