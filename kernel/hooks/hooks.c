@@ -419,12 +419,13 @@ void kpmu_hooks_exit(void)
 	int i;
 
 	cancel_delayed_work_sync(&linger);
-	kpmu_ctxs_reap(0);
 	for (i = 0; i < KPMU_NR_LAZY; i++)
 		disarm(i);
 	kpmu_fhooks_unregister();
 	kpmu_lhooks_forget(kpmu_side_hooks, KPMU_NR_LAZY_FUNCS);
 	kpmu_prctl_drain();
 	cpuhp_remove_state(hp_state);
+	/* A probe may still make a context: only then can all be reaped */
 	tracepoint_synchronize_unregister();
+	kpmu_ctxs_reap(0);
 }
