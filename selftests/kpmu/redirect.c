@@ -2,6 +2,7 @@
 /* kernel.kpmu.redirect: perf_event_open(2) itself is kpmu's. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -182,6 +183,41 @@ TEST(a_process_keeps_its_route)
 		EXPECT_EQ(ask(&a[i]), i & 1);
 		asker_stop(&a[i]);
 	}
+}
+
+static void *asks(void *unused)
+{
+	return (void *)(long)served_by_kpmu();
+}
+
+static int ask_thread(void)
+{
+	void *ret = (void *)-1l;
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, asks, NULL) || pthread_join(t, &ret))
+		return -1;
+	return (long)ret;
+}
+
+/* A thread has the route of its process, whenever it was made */
+TEST(a_new_thread)
+{
+	int status;
+	pid_t pid;
+
+	turn(1);
+	EXPECT_EQ(ask_thread(), 0);
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		turn(0);
+		_exit(ask_thread());
+	}
+	waitpid(pid, &status, 0);
+	turn(0);
+	ASSERT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(WEXITSTATUS(status), 1);
 }
 
 /* A thousand switches are remembered; who is older is the kernel's */

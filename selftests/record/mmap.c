@@ -218,6 +218,29 @@ TEST(mmap2)
 	EXPECT_EQ(record_u64(&rec, 40), 0);
 }
 
+/* What is open for reading only can be mapped as shared all the same */
+TEST(shared_read_only)
+{
+	struct perf_event_attr a = mmap_attr();
+	struct pair p;
+	int file;
+
+	close(a_file(FILE_));
+	file = open(FILE_, O_RDONLY);
+	ASSERT_GE(file, 0);
+	a.mmap2 = 1;
+	pair_open(&p, &a, 0, -1, 8);
+	pair_enable(&p);
+	map(file, PROT_READ | PROT_EXEC, MAP_SHARED, 1, 0);
+	pair_disable(&p);
+	EXPECT_EQ(pair_compare(&p, -1), 1);
+	pair_rewind(&p);
+	ASSERT_TRUE(ring_next(&p.ours, &rec));
+	EXPECT_EQ(record_u32(&rec, 56), PROT_READ | PROT_EXEC);
+	EXPECT_EQ(record_u32(&rec, 60), MAP_SHARED);
+	EXPECT_FALSE(strcmp(record_str(&rec, 64), FILE_));
+}
+
 /* mmap2 says how, not that */
 TEST(mmap2_alone)
 {
