@@ -17,6 +17,10 @@ struct vm_area_struct;
 #define KPMU_KSYMS(X)				\
 	X(ptrace_may_access)			\
 	X(security_perf_event_open)		\
+	X(security_perf_event_alloc)		\
+	X(security_perf_event_free)		\
+	X(security_perf_event_read)		\
+	X(security_perf_event_write)		\
 	X(sysctl_perf_event_paranoid)	\
 	X(ftrace_enabled)			\
 	X(pmc_refcount)			\
@@ -90,6 +94,12 @@ struct kpmu_tracepoint {
 	int syscall;
 	bool exit;
 };
+
+/* lsm.c */
+int kpmu_lsm_alloc(struct perf_event **label, u32 type, u64 config);
+void kpmu_lsm_free(struct perf_event *label);
+int kpmu_lsm_read(struct perf_event *label);
+int kpmu_lsm_write(struct perf_event *label);
 
 /* native.c */
 u32 kpmu_native_type(enum kpmu_ksym pmu);

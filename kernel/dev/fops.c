@@ -4,6 +4,7 @@
 #include <linux/module.h>
 #include <linux/poll.h>
 
+#include "../compat/ksym.h"
 #include "../event/event.h"
 #include "../event/family.h"
 #include "../hooks/hooks.h"
@@ -24,7 +25,10 @@ struct kpmu_event *kpmu_event_of_file(struct file *file)
 static ssize_t event_read(struct file *file, char __user *buf, size_t len,
 			  loff_t *pos)
 {
-	return kpmu_event_read(file->private_data, buf, len);
+	struct kpmu_event *e = file->private_data;
+	int err = unlikely(e->label) ? kpmu_lsm_read(e->label) : 0;
+
+	return err ?: kpmu_event_read(e, buf, len);
 }
 
 /**

@@ -13,6 +13,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "../compat/ksym.h"
 #include "../event/event.h"
 #include "../event/rate.h"
 #include "../event/sampling.h"
@@ -142,11 +143,18 @@ static const struct ioctl_row {
  */
 long kpmu_event_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
+	struct kpmu_event *e = file->private_data;
 	unsigned int nr = _IOC_NR(cmd);
+	int err;
 
+	if (unlikely(e->label)) {
+		err = kpmu_lsm_write(e->label);
+		if (err)
+			return err;
+	}
 	if (nr >= ARRAY_SIZE(rows) || rows[nr].cmd != cmd)
 		return -ENOTTY;
-	return rows[nr].fn(file->private_data, arg);
+	return rows[nr].fn(e, arg);
 }
 
 /**

@@ -10,6 +10,7 @@
 #include <linux/topology.h>
 
 #include "../compat/compat.h"
+#include "../compat/ksym.h"
 #include "../event/event.h"
 #include "../ring/ring.h"
 #include "../sched/sched.h"
@@ -193,6 +194,11 @@ int kpmu_event_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EINVAL;
 	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
+	if (unlikely(e->label)) {
+		err = kpmu_lsm_read(e->label);
+		if (err)
+			return err;
+	}
 	if (pages > INT_MAX)
 		return -ENOMEM;
 	kpmu_output_lock(e);

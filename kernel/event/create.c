@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 #include <linux/time.h>
 
+#include "../compat/ksym.h"
 #include "../sched/sched.h"
 #include "../trace/stats.h"
 #include "event.h"
@@ -132,7 +133,8 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 	if (!err)
 		err = permit(e, target, why);
 	if (!err)
-		err = set_clock(e, attr, why);
+		err = set_clock(e, attr, why) ?:
+		      kpmu_lsm_alloc(&e->label, attr->type, attr->config);
 	if (err) {
 		kpmu_sampling_free(e->sampling);
 		kmem_cache_free(event_cache, e);
@@ -300,6 +302,8 @@ void kpmu_event_put(struct kpmu_event *e)
 		return;
 	if (!e->root) {
 		put_hardware(e);
+		if (e->label)
+			kpmu_lsm_free(e->label);
 		kpmu_stat_inc(closes);
 	}
 	if (e->family)

@@ -150,6 +150,7 @@ struct kpmu_group {
  * @hit_node: in the context's list of events that count hits
  * @owner: who opened it, see owner.c
  * @owned: among the events of its owner, see owner.c
+ * @label: what security modules keep for it; mostly NULL
  * @family: with inherit set: the root's family; NULL without
  * @root: a child (inherited) event's root, good while attached; NULL for a root
  * @sibling: a child's place in its family
@@ -188,6 +189,7 @@ struct kpmu_event {
 	struct hlist_node hit_node;
 	u64 owner;
 	struct list_head owned;
+	struct perf_event *label;
 	struct kpmu_family *family;
 	struct kpmu_event *root;
 	struct list_head sibling;

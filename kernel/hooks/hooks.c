@@ -424,8 +424,8 @@ void kpmu_hooks_exit(void)
 	kpmu_fhooks_unregister();
 	kpmu_lhooks_forget(kpmu_side_hooks, KPMU_NR_LAZY_FUNCS);
 	kpmu_prctl_drain();
-	cpuhp_remove_state(hp_state);
 	/* A probe may still make a context: only then can all be reaped */
 	tracepoint_synchronize_unregister();
 	kpmu_ctxs_reap(0);
+	cpuhp_remove_state(hp_state);
 }

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What security modules say of an event after it was opened.  A module may put a label
+ * on it (SELinux does), which is asked for at each read and change.  They know the
+ * kernel's struct perf_event only, so a labelled event has one, of which just the attr and
+ * the label mean anything.  Where no module labels, events are not asked for again.
+ */
+#include <linux/errno.h>
+#include <linux/perf_event.h>
+#include <linux/security.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "ksym.h"
+
+#ifdef CONFIG_SECURITY
+
+static bool known(void)
+{
+	return kpmu_ksym_has(KSYM_security_perf_event_alloc) &&
+	       kpmu_ksym_has(KSYM_security_perf_event_free) &&
+	       kpmu_ksym_has(KSYM_security_perf_event_read) &&
+	       kpmu_ksym_has(KSYM_security_perf_event_write);
+}
+
+static int ask(enum kpmu_ksym hook, struct perf_event *label)
+{
+	return kpmu_ksym_call(hook, (unsigned long)label, 0, 0, 0);
+}
+
+/**
+ * kpmu_lsm_alloc() - may there be such an event?
+ * @label: set to its label, NULL if no module has one for it
+ * @type: attr.type of the event
+ * @config: attr.config of the event
+ *
+ * Context: task, may sleep.
+ * Return: 0, a module's error, -ENOMEM; -EACCES if modules cannot be asked.
+ */
+int kpmu_lsm_alloc(struct perf_event **label, u32 type, u64 config)
+{
+	struct perf_event *event;
+	int err;
+
+	*label = NULL;
+	if (!known())
+		return -EACCES;
+	event = kzalloc(sizeof(*event), GFP_KERNEL);
+	if (!event)
+		return -ENOMEM;
+	event->attr.type = type;
+	event->attr.size = sizeof(event->attr);
+	event->attr.config = config;
+	err = ask(KSYM_security_perf_event_alloc, event);
+	if (!err && event->security)
+		*label = event;
+	else
+		kfree(event);
+	return err;
+}
+
+/**
+ * kpmu_lsm_free() - a labelled event goes
+ * @label: from kpmu_lsm_alloc(), not NULL
+ *
+ * Context: task.
+ */
+void kpmu_lsm_free(struct perf_event *label)
+{
+	ask(KSYM_security_perf_event_free, label);
+	kfree(label);
+}
+
+/**
+ * kpmu_lsm_read() - may current read or map a labelled event?
+ * @label: from kpmu_lsm_alloc(), not NULL
+ *
+ * Context: task, may sleep.
+ * Return: 0, or a module's error.
+ */
+int kpmu_lsm_read(struct perf_event *label)
+{
+	return ask(KSYM_security_perf_event_read, label);
+}
+
+/**
+ * kpmu_lsm_write() - may current change a labelled event?
+ * @label: from kpmu_lsm_alloc(), not NULL
+ *
+ * Context: task, may sleep.
+ * Return: 0, or a module's error.
+ */
+int kpmu_lsm_write(struct perf_event *label)
+{
+	return ask(KSYM_security_perf_event_write, label);
+}
+
+#else
+
+int kpmu_lsm_alloc(struct perf_event **label, u32 type, u64 config)
+{
+	*label = NULL;
+	return 0;
+}
+
+void kpmu_lsm_free(struct perf_event *label) { }
+int kpmu_lsm_read(struct perf_event *label) { return 0; }
+int kpmu_lsm_write(struct perf_event *label) { return 0; }
+
+#endif
