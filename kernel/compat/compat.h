@@ -16,6 +16,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/perf_event.h>
+#include <linux/syscore_ops.h>
 #include <linux/sysctl.h>
 #include <asm/msr.h>
 #include <asm/unwind.h>
@@ -245,6 +246,23 @@ kpmu_ftrace_set_ip(struct ftrace_regs *fregs, unsigned long ip)
 #define KPMU_SYSCTL_CONST const
 #else
 #define KPMU_SYSCTL_CONST
+#endif
+
+/* 6.19 gave the callbacks of system suspend an argument and their own node */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+#define KPMU_SYSCORE_ARG void *unused
+#define KPMU_SYSCORE(name, down, up)					\
+	static const struct syscore_ops name##_ops = {			\
+		.suspend = down, .resume = up };			\
+	static struct syscore name = { .ops = &name##_ops }
+#define kpmu_syscore_register(s)	register_syscore(s)
+#define kpmu_syscore_unregister(s)	unregister_syscore(s)
+#else
+#define KPMU_SYSCORE_ARG void
+#define KPMU_SYSCORE(name, down, up)					\
+	static struct syscore_ops name = { .suspend = down, .resume = up }
+#define kpmu_syscore_register(s)	register_syscore_ops(s)
+#define kpmu_syscore_unregister(s)	unregister_syscore_ops(s)
 #endif
 
 /* 6.4 took the owner out of class_create() */

@@ -346,6 +346,25 @@ static int cpu_down(unsigned int cpu)
 
 static int hp_state;
 
+/*
+ * The last CPU of a system that goes to sleep is not taken offline, but its registers are
+ * lost all the same.
+ */
+static int system_sleeps(KPMU_SYSCORE_ARG)
+{
+	kpmu_cpu_offline();
+	return 0;
+}
+
+static void system_wakes(KPMU_SYSCORE_ARG)
+{
+	kpmu_cpu_online();
+	/* The task that sent it to sleep goes on without a switch */
+	kpmu_switch(current);
+}
+
+KPMU_SYSCORE(sleeper, system_sleeps, system_wakes);
+
 static void show_point(struct seq_file *m, const struct kpmu_thook *t)
 {
 	seq_printf(m, "%-26s %-8s %s%s\n", t->name, t->tp ? "ok" : "missing",
@@ -406,8 +425,10 @@ int __init kpmu_hooks_init(void)
 	kpmu_rdpmc_guarded(fhooks[HOOK_RDPMC].ok);
 	hp_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "kpmu:online",
 				     cpu_up, cpu_down);
-	if (hp_state >= 0)
+	if (hp_state >= 0) {
+		kpmu_syscore_register(&sleeper);
 		return 0;
+	}
 	kpmu_fhooks_unregister();
 	kpmu_lhooks_forget(kpmu_side_hooks, KPMU_NR_LAZY_FUNCS);
 	return hp_state;
@@ -418,6 +439,7 @@ void kpmu_hooks_exit(void)
 {
 	int i;
 
+	kpmu_syscore_unregister(&sleeper);
 	cancel_delayed_work_sync(&linger);
 	for (i = 0; i < KPMU_NR_LAZY; i++)
 		disarm(i);
