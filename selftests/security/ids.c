@@ -85,7 +85,7 @@ TEST(low)
 }
 
 /* To close the last event of a tracepoint takes RCU's time, so not each of them */
-TEST(all)
+TEST(up_to_4096)
 {
 	struct perf_event_attr a;
 	int id, n = 0;
