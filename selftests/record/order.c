@@ -39,7 +39,7 @@ static uint64_t lost(const struct source *s, uint64_t *count)
 	uint64_t v[2] = { 0, -1 };
 
 	if (read(s->fd, v, sizeof(v)) != sizeof(v))
-		return -1;
+		v[1] = -1;
 	*count = v[0];
 	return v[1];
 }
@@ -47,8 +47,8 @@ static uint64_t lost(const struct source *s, uint64_t *count)
 /* Is the sample as that source wrote it, after its last one? */
 static bool is_whole(struct source *s, const struct parts *p)
 {
-	bool ok = p->tid == s->tid && p->period == s->period &&
-		  p->time >= s->last && p->ip != -1ULL;
+	bool ok = p->tid == s->tid && p->time >= s->last && p->ip != -1ULL &&
+		  p->period == s->period;
 
 	if (!ok)
 		printf("# tid %u period %lu time %lu after %lu ip %lx\n", p->tid,
@@ -150,6 +150,8 @@ static int software(uint64_t config, uint64_t period, int output)
 	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, config);
 	int fd;
 
+	/* So that the clock may interrupt a writer */
+	a.exclude_kernel = 0;
 	a.sample_period = period;
 	a.sample_type = WHOLE;
 	a.read_format = PERF_FORMAT_LOST;
