@@ -27,8 +27,9 @@ static bool being_saved(const struct pt_regs *saved, const struct pt_regs *regs)
 }
 
 /*
- * Only around SYSCALL and SYSRET does the kernel run on the stack pointer of the user.
- * There are all registers of the user, but for two that these instructions use.
+ * Only around SYSCALL and SYSRET does the kernel run without a stack pointer of its own.
+ * There are all registers of the user, but for two that these instructions use, and SP,
+ * which the entry may use to switch page tables.
  */
 static bool around_syscall(struct pt_regs *to, const struct pt_regs *regs)
 {
@@ -36,6 +37,7 @@ static bool around_syscall(struct pt_regs *to, const struct pt_regs *regs)
 		return false;
 	*to = *regs;
 	to->ip = regs->cx;
+	to->sp = 0;
 	to->flags = regs->r11;
 	to->cs = __USER_CS;
 	to->ss = __USER_DS;

@@ -243,11 +243,11 @@ TEST(limits_of_all)
 }
 
 /* Frame pointers that lead nowhere: each chain takes a page fault in the kernel */
-static void lost_frames(int fd)
+static __attribute__((noinline, noclone)) void lost_frames(void)
 {
-	__asm__ volatile("push %%rbp\n\tmov $0x1000, %%ebp\n\tmov %0, %%rcx\n"
+	__asm__ volatile("push %%rbp\n\tmov $0x1000, %%ebp\n\tmov $20000, %%ecx\n"
 			 "1:\tdec %%rcx\n\tjnz 1b\n\tpop %%rbp"
-			 : : "r"(20000L) : "rcx", "memory", "cc");
+			 : : : "rcx", "memory", "cc");
 }
 
 /* An event that is hit while another's chain is collected leaves that alone */
@@ -273,7 +273,7 @@ TEST(hit_while_collected)
 	ring_map(&rb, hit, &b, 64);
 	ev_enable(hit);
 	ev_enable(fd);
-	lost_frames(fd);
+	lost_frames();
 	ev_disable(fd);
 	ev_disable(hit);
 	while (ring_find(&ra, &rec, PERF_RECORD_SAMPLE)) {

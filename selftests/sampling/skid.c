@@ -44,6 +44,12 @@ static struct perf_event_attr skid_attr(uint64_t period)
 	return a;
 }
 
+/* Not known, or ours */
+static int is_stack(uint64_t sp)
+{
+	return !sp || sp - (uintptr_t)&sp + (1 << 20) < 1 << 21;
+}
+
 /* Nothing in it is the kernel's */
 static int is_clean(const struct parts *p)
 {
@@ -59,9 +65,10 @@ static int is_clean(const struct parts *p)
 			return 0;
 	if (p->nr > 1 && p->chain[1] != p->ip)
 		return 0;
-	if (p->intr_abi && (p->intr_regs[0] >= USER_END || p->intr_regs[1] != p->ip))
+	if (p->intr_abi && (!is_stack(p->intr_regs[0]) || p->intr_regs[1] != p->ip))
 		return 0;
-	return !p->user_abi || p->user_regs[1] < USER_END;
+	return !p->user_abi || (is_stack(p->user_regs[0]) &&
+				p->user_regs[1] < USER_END);
 }
 
 struct found {
