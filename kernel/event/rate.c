@@ -401,13 +401,17 @@ static void retune(struct kpmu_event *e, u64 events, u64 ns)
 		e->hw.period++;
 }
 
+/* Events from one overflow to the next that are fewer than an interrupt executes */
+#define TINY	1024
+
 /*
  * Most of the time since the overflow before went into dealing with it.  A shorter period
  * would give no more overflows, just less of anything else.
  */
-static bool is_crowded(const struct kpmu_event *e, u64 ns)
+static bool is_crowded(const struct kpmu_event *e, u64 period, u64 ns)
 {
-	return e->hw.source->nmi && ns < 2 * this_cpu_ptr(&rate_cpu)->handler;
+	return e->hw.source->nmi && period < TINY &&
+	       ns < 2 * this_cpu_ptr(&rate_cpu)->handler;
 }
 
 /**
@@ -428,7 +432,7 @@ void kpmu_rate_adjust(struct kpmu_event *e, u64 events)
 	/* After a pause it says nothing about the rate: the timer sees to those */
 	if (ns && ns < 2 * TICK_NSEC)
 		retune(e, events, ns);
-	if (unlikely(is_crowded(e, ns)))
+	if (unlikely(is_crowded(e, old, ns)))
 		e->hw.period = clamp_t(u64, 2 * old, e->hw.period, LONGEST_PERIOD);
 }
 NOKPROBE_SYMBOL(kpmu_rate_adjust);
