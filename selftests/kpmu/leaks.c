@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Nothing is left of an event that has gone: each kind is made and closed many times,
+ * and no slab of the kernel, and no page, may have grown by one object a cycle.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include "event.h"
+#include "harness.h"
+#include "ring.h"
+
+#define CYCLES	600
+#define SLABS	1024
+#define LIMIT	600	/* seconds; about 5 on an idle machine */
+
+struct slab {
+	char name[40];
+	long objects;
+};
+
+static struct slab before[SLABS];
+
+/* Objects of all slabs by name; returns how many there are */
+static int slabs(struct slab *s)
+{
+	FILE *f = fopen("/proc/slabinfo", "r");
+	char line[300];
+	int n = 0;
+
+	if (!f)
+		SKIP(return 0, "no /proc/slabinfo");
+	while (n < SLABS && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%39s %ld", s[n].name, &s[n].objects) == 2)
+			n++;
+	fclose(f);
+	return n;
+}
+
+/* KiB that the kernel itself has, outside slabs */
+static long unaccounted(void)
+{
+	static const char *const of[] = { "MemFree:", "Active:", "Inactive:", "Slab:" };
+	FILE *f = fopen("/proc/meminfo", "r");
+	char line[200], name[64];
+	long kib, sum = 0;
+	int i;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%63s %ld", name, &kib) != 2)
+			continue;
+		if (!strcmp(name, "MemTotal:"))
+			sum += kib;
+		for (i = 0; i < ARRAY_SIZE(of); i++)
+			if (!strcmp(name, of[i]))
+				sum -= kib;
+	}
+	if (f)
+		fclose(f);
+	return sum;
+}
+
+/* The slab that grew most, and by how much */
+static long grown(int n, const char **name)
+{
+	static struct slab now[SLABS];
+	int m = slabs(now), i, j;
+	long most = 0;
+
+	for (i = 0; i < m; i++) {
+		/* Address ranges of vmalloc() are given back in bulk, far later */
+		if (!strcmp(now[i].name, "vmap_area"))
+			continue;
+		for (j = 0; j < n && strcmp(now[i].name, before[j].name); j++)
+			;
+		if (j < n && now[i].objects - before[j].objects > most) {
+			most = now[i].objects - before[j].objects;
+			*name = now[i].name;
+		}
+	}
+	return most;
+}
+
+static void count_and_sample(void)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	struct ring r;
+	int fd, member;
+
+	a.sample_period = 1000;
+	a.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	a.type = PERF_TYPE_SOFTWARE;
+	a.config = PERF_COUNT_SW_PAGE_FAULTS;
+	a.disabled = 0;
+	member = ev_must(&a, 0, -1, fd, 0);
+	ring_map(&r, fd, &a, 1);
+	ioctl(member, PERF_EVENT_IOC_SET_OUTPUT, fd);
+	work_counted(fd, 1000, PERF_IOC_FLAG_GROUP);
+	ring_unmap(&r);
+	close(member);
+	close(fd);
+}
+
+static void inherited(void)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	int fd;
+
+	a.inherit = 1;
+	a.disabled = 0;
+	a.comm = 1;
+	a.task = 1;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	fflush(NULL);
+	if (!fork())
+		_exit(0);
+	wait(NULL);
+	close(fd);
+}
+
+static void clocks(void)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE,
+					   PERF_COUNT_SW_CPU_CLOCK);
+
+	a.sample_period = 1000000;
+	a.disabled = 0;
+	close(ev_must(&a, -1, 0, -1, 0));
+}
+
+/* Events behind ours make these dear, so fewer of them */
+static void tapped(void)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_BREAKPOINT, 0);
+	static volatile long data;
+	int fd;
+
+	a.bp_type = 2;
+	a.bp_addr = (uintptr_t)&data;
+	a.bp_len = 8;
+	a.disabled = 0;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	data = 1;
+	close(fd);
+	a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS);
+	close(ev_must(&a, 0, -1, -1, 0));
+	a = ev_attr(PERF_TYPE_TRACEPOINT,
+		    read_long("/sys/kernel/tracing/events/sched/sched_switch/id"));
+	a.exclude_kernel = 0;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "prev_pid == 1");
+	close(fd);
+}
+
+static void refused(void)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	int fd = ev_must(&a, 0, -1, -1, 0);
+
+	a.pinned = 1;
+	ev_errno(&a, 0, -1, fd, 0);		/* a pinned member */
+	ev_errno(&a, 0, 12345, -1, 0);
+	ev_errno(&a, 4000000, -1, -1, 0);
+	a.pinned = 0;
+	a.clockid = 1;
+	a.use_clockid = 1;
+	ev_errno(&a, 0, -1, fd, 0);		/* another clock than its leader's */
+	a = ev_attr(PERF_TYPE_BREAKPOINT, 0);
+	a.bp_type = 2;
+	a.bp_len = 3;
+	ev_errno(&a, 0, -1, -1, 0);
+	close(fd);
+}
+
+/* What is freed by RCU or by work items takes a moment, so look until it has gone */
+static void leaves_nothing(struct __test *_metadata, void (*cycle)(void), int n)
+{
+	uint64_t until = now_ns() + patience();
+	const char *name = "";
+	long pages, slab;
+	int i, known;
+
+	if (slow() > 1)
+		SKIP(return, "kmemleak looks for the same on the debug kernel");
+	for (i = 0; i < n / 4; i++)
+		cycle();			/* caches fill */
+	known = slabs(before);
+	pages = unaccounted();
+	for (i = 0; i < n; i++)
+		cycle();
+	do {
+		usleep(100000);
+		slab = grown(known, &name);
+	} while ((slab >= n / 2 || (unaccounted() - pages) / 4 >= n / 2) &&
+		 now_ns() < until);
+	if (slab >= n / 2)
+		printf("# %s: %ld objects more after %d cycles\n", name, slab, n);
+	EXPECT_LT(slab, n / 2);
+	EXPECT_LT((unaccounted() - pages) / 4, n / 2);
+}
+
+TEST_TIMEOUT(of_counting_and_sampling, LIMIT)
+{
+	leaves_nothing(_metadata, count_and_sample, CYCLES);
+}
+
+TEST_TIMEOUT(of_inheriting, LIMIT)
+{
+	leaves_nothing(_metadata, inherited, CYCLES);
+}
+
+TEST_TIMEOUT(of_clocks, LIMIT)
+{
+	leaves_nothing(_metadata, clocks, CYCLES);
+}
+
+TEST_TIMEOUT(of_what_the_kernels_perf_tells, LIMIT)
+{
+	leaves_nothing(_metadata, tapped, CYCLES / 2);
+}
+
+TEST_TIMEOUT(of_refused_ones, LIMIT)
+{
+	leaves_nothing(_metadata, refused, CYCLES);
+}
+
+TEST_HARNESS_MAIN
