@@ -1,22 +1,28 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# cost.sh [RUNS] - what the PMU model costs: medians of RUNS (default 9) runs,
-# interleaved, against QEMU without our patches.
+# cost.sh [-p] [RUNS] - what the PMU model costs: CPU time of the host in user mode,
+# minima of RUNS (default 5) runs, interleaved.
 #
-# Three loops in user mode of the test guest, each in 24 places, in ticks of the
-# host's clock (TSC) a round, and the host's CPU time for booting Linux 6.12.
+#	-p	against pmu=off of the same build, not against QEMU without our patches
+#
+# Three loops in user mode of the test guest, each in 24 places, in nanoseconds a
+# round, without what a run costs that does no loop; a PMI every 10,000 instructions;
+# and booting Linux 6.12, in seconds.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
-runs=${1:-9}
+plain=0
+[ "${1:-}" != -p ] || { plain=1; shift; }
+runs=${1:-5}
 tests=$KPMU_TOP/qemu/tests
-millions=1
+millions=4
+period=10000
 # shellcheck disable=SC2034 # by their names, see configs
 {
-	base=${QEMU_BASE:-$("$KPMU_TOP/qemu/build.sh" --unpatched)}
 	new=${QEMU:-$("$KPMU_TOP/qemu/build.sh")}
+	[ $plain = 1 ] || base=${QEMU_BASE:-$("$KPMU_TOP/qemu/build.sh" --unpatched)}
 }
 kdir=$("$KPMU_TOP/qemu/kernel.sh" 6.12)
 work=$(mktemp -d "${TMPDIR:-/tmp}/kpmu-cost.XXXXXX")
@@ -24,31 +30,38 @@ trap 'rm -rf "$work"' EXIT
 make -s -C "$tests/guest" O="$work" >"$work/log" 2>&1 || { cat "$work/log" >&2; die "no test guest"; }
 
 # name | build | CPU properties | events: 1 instructions 2 branches 4 loads
-# 8 stores 16 branch misses 32 cache misses
-configs='unpatched|base||0
-patched, pmu=off|new||0
-pmu=on, idle|new|,pmu=on|0
-instructions:u|new|,pmu=on|1
-instructions, branches:u|new|,pmu=on|3
-loads, stores:u|new|,pmu=on|12
-all four:u|new|,pmu=on|15
-branch misses:u|new|,pmu=on|16
-cache misses:u|new|,pmu=on|32
-always (statistics)|new|,pmu=on,x-pmu-always=on|0'
+# 8 stores 16 branch misses 32 cache misses | period
+configs='patched, pmu=off|new||0|0
+pmu=on, idle|new|,pmu=on|0|0
+instructions:u|new|,pmu=on|1|0
+instructions, branches:u|new|,pmu=on|3|0
+loads, stores:u|new|,pmu=on|12|0
+all four:u|new|,pmu=on|15|0
+branch misses:u|new|,pmu=on|16|0
+cache misses:u|new|,pmu=on|32|0
+PMI every 10,000|new|,pmu=on|0|'$period'
+always (statistics)|new|,pmu=on,x-pmu-always=on|0|0'
+[ $plain = 1 ] || configs="unpatched|base||0|0
+$configs"
 
-loops()
+# loop BUILD PROPS EVENTS PERIOD LOOP - CPU seconds of the host in user mode
+loop()
 {
-	local q=${!1}
-	"$q/qemu-system-x86_64" -L "$q" -M pc -m 64 -display none -nodefaults \
+	local q=${!1} TIMEFORMAT=%U
+
+	{ time "$q/qemu-system-x86_64" -L "$q" -M pc -m 64 -display none -nodefaults \
 		-no-user-config -bios "$work/pmu.rom" -cpu "Skylake-Client$2" \
-		-debugcon stdio -device isa-debug-exit,iobase=0xf4,iosize=1 \
+		-debugcon file:"$work/said" -device isa-debug-exit,iobase=0xf4,iosize=1 \
 		-fw_cfg name=opt/kpmu/tests,string=bench \
 		-fw_cfg "name=opt/kpmu/count,string=$3" \
+		-fw_cfg "name=opt/kpmu/period,string=$4" \
+		-fw_cfg "name=opt/kpmu/loop,string=$5" \
 		-fw_cfg "name=opt/kpmu/millions,string=$millions" \
-		</dev/null 2>/dev/null | head -n1 || true
+		</dev/null >/dev/null 2>&1; } 2>&1 || true
+	grep -q '^done' "$work/said" || die "the test guest did not end: $(cat "$work/said")"
 }
 
-# boot BUILD PROPS - CPU seconds of the host, user mode
+# boot BUILD PROPS - the same for a boot of Linux
 boot()
 {
 	local q=${!1} TIMEFORMAT=%U
@@ -59,36 +72,41 @@ boot()
 		-serial null </dev/null >/dev/null 2>&1; } 2>&1
 }
 
-median() { sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
+least() { sort -n "$1" | head -n1; }
 
 for ((r = 0; r < runs; r++)); do
 	i=0
-	while IFS='|' read -r _ build props events; do
+	while IFS='|' read -r _ build props events per; do
 		i=$((i + 1))
-		loops "$build" "$props" "$events" >>"$work/$i.loops"
-		[ $r -ge 3 ] || [ "$events" != 0 ] || boot "$build" "$props" >>"$work/$i.boot"
+		for c in 0 1 2 3; do
+			loop "$build" "$props" "$events" "$per" $c >>"$work/$i.$c"
+		done
+		[ $r -ge 3 ] || [ "$events$per" != 00 ] || boot "$build" "$props" >>"$work/$i.boot"
 	done <<<"$configs"
 done
 
-echo "ticks a round (and against unpatched), median of $runs; boot: CPU seconds, median of 3"
-printf '%-26s %16s %16s %16s %14s\n' "" "registers (10)" "ld+st (4)" "syscall" "boot"
+echo "ns a round (against the first line); boot: seconds.  User time, minimum of $runs runs"
+printf '%-26s %17s %17s %17s %14s\n' "" "registers (10)" "ld+st (4)" "syscall" "boot"
+rounds=$((millions * 24))	# millions
 i=0
-while IFS='|' read -r name _ _ events; do
+while IFS='|' read -r name _ _ events per; do
 	i=$((i + 1))
 	row=$(printf '%-26s' "$name")
 	for c in 1 2 3; do
-		v=$(awk -v c=$c '{print $c}' "$work/$i.loops" | median)
-		div=$((millions * 1000000 * 24))
-		[ $c != 3 ] || div=$((div / 64))
-		[ $i != 1 ] || eval "base$c=$v"
-		b=base$c
-		row+=$(awk -v v="$v" -v d=$div -v b="${!b}" \
-			'BEGIN {printf " %9.2f %+5.1f%%", v / d, (v / b - 1) * 100}')
+		v=$(awk -v a="$(least "$work/$i.$c")" -v b="$(least "$work/$i.0")" \
+			-v n=$rounds -v div=$((c == 3 ? 64 : 1)) \
+			'BEGIN {print (a - b) * 1000 / n * div}')
+		[ $i != 1 ] || eval "first$c=$v"
+		b=first$c
+		row+=$(awk -v v="$v" -v b="${!b}" 'BEGIN {printf " %9.2f %+6.0f%%", v, (v / b - 1) * 100}')
+		[ "$c$per" != 1$period ] || pmi=$(awk -v v="$v" -v b="${!b}" -v n=$period \
+			'BEGIN {printf "%.1f", (v - b) * n / 10 / 1000}')
 	done
-	if [ "$events" = 0 ]; then
-		v=$(median <"$work/$i.boot")
-		[ $i != 1 ] || bootbase=$v
-		row+=$(awk -v v="$v" -v b="$bootbase" 'BEGIN {printf " %7.2f %+5.1f%%", v, (v / b - 1) * 100}')
+	if [ -e "$work/$i.boot" ]; then
+		v=$(least "$work/$i.boot")
+		[ $i != 1 ] || boot=$v
+		row+=$(awk -v v="$v" -v b="$boot" 'BEGIN {printf " %7.2f %+4.0f%%", v, (v / b - 1) * 100}')
 	fi
 	echo "$row"
 done <<<"$configs"
+echo "one PMI: $pmi us, the guest's handler of some 60 instructions included"

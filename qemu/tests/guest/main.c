@@ -59,30 +59,48 @@ static u64 words(const char *s)
 	return n;
 }
 
-/* For cost.sh: clock ticks of three loops while the events "count" run */
+/* Goes on with the counter that "period" has started */
+static u64 bench_period;
+
+static void bench_pmi(struct cpu *cpu, struct frame *f)
+{
+	ctr_write(0, -bench_period);
+	wrmsr(MSR_GLOBAL_OVF, 1);
+}
+
+/*
+ * For cost.sh: one of three loops, "loop" from 1 on, while the events "count" run,
+ * with a PMI every "period" instructions.  Loop 0 is what else a run costs.
+ */
 static void bench(void)
 {
 	static const u32 events[] = { EV_INSN, EV_BR, EV_LD, EV_ST, 0x00c5, 0x412e };
 	extern const struct ucase bench_cases[];
 	struct cpu *cpu = this_cpu();
-	u32 mask = param("count", 0);
-	u64 rounds = (u64)param("millions", 20) * 1000000;
+	u32 mask = param("count", 0), loop = param("loop", 0);
 
+	pmu.version = 4;			/* for pmi() */
+	bench_period = param("period", 0);
 	for (int i = 0, n = 0; i < 6; i++)
 		if (mask >> i & 1)
 			wrmsr(MSR_PERFEVTSEL(n++), events[i] | SEL_USR | SEL_EN);
-	for (int i = 0; i < 3; i++) {
+	if (bench_period) {
+		cpu->rearm = LVT_NMI;
+		cpu->on_pmi = bench_pmi;
+		apic_write(APIC_LVTPC, LVT_NMI);
+		gp_start(0, EV_INSN | SEL_USR | SEL_INT, -bench_period);
+	}
+	if (loop) {
 		struct frame f = {
-			.rip = bench_cases[i].entry, .cs = SEL_UCODE, .ss = SEL_UDATA,
-			.rflags = 0x3002, .rcx = rounds, .rdi = (u64)cpu->data,
+			.rip = bench_cases[loop - 1].entry, .cs = SEL_UCODE, .ss = SEL_UDATA,
+			.rflags = 0x3002, .rcx = (u64)param("millions", 20) * 1000000,
+			.rdi = (u64)cpu->data,
 			.rsp = (u64)cpu->user_stack + sizeof(cpu->user_stack) - 64,
 		};
-		u64 t = __builtin_ia32_rdtsc();
 
 		enter_user(&f);
-		print("%d ", __builtin_ia32_rdtsc() - t);
 	}
-	print("\n");
+	print("done, %d PMIs\n", cpu->pmis);
 }
 
 void test_main(void)
