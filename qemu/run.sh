@@ -59,12 +59,14 @@ qemu=${QEMU:-$("$here/build.sh")}
 
 cpu_line()
 {
+	local ref=x-pmu-ref=3,x-pmu-ref-div=1	# as the tests expect
+
 	if [ "$accel" = kvm ]; then echo "host,pmu=on"; return; fi
 	case $1 in
-	skylake) echo "Skylake-Client,pmu=on,x-pmu-version=4,x-pmu-always=on$props" ;;
-	icelake) echo "Icelake-Server,model=106,pmu=on,x-pmu-version=5,x-pmu-gp=8,x-pmu-fixed=4,x-pmu-always=on$props" ;;
-	spr) echo "SapphireRapids,pmu=on,x-pmu-version=5,x-pmu-gp=8,x-pmu-fixed=4,x-pmu-always=on$props" ;;
-	generic) echo "max,vendor=GenuineIntel,pmu=on,x-pmu-always=on$props" ;;
+	skylake) echo "Skylake-Client,pmu=on,x-pmu-version=4,$ref,x-pmu-always=on$props" ;;
+	icelake) echo "Icelake-Server,model=106,pmu=on,x-pmu-version=5,x-pmu-gp=8,x-pmu-fixed=4,$ref,x-pmu-always=on$props" ;;
+	spr) echo "SapphireRapids,pmu=on,x-pmu-version=5,x-pmu-gp=8,x-pmu-fixed=4,$ref,x-pmu-always=on$props" ;;
+	generic) echo "max,vendor=GenuineIntel,pmu=on,$ref,x-pmu-always=on$props" ;;
 	none) echo "Skylake-Client$props" ;;
 	*) echo "$1$props" ;;
 	esac

@@ -122,7 +122,7 @@ static inline void write_cr4(u64 v) { asm volatile("mov %0, %%cr4" :: "r"(v) : "
 #define STAT_RD(m)		(0x51510000 + (m))
 
 #define CPI	2		/* x-pmu-cpi and x-pmu-ref, the defaults */
-#define REF	3
+#define REF(insn)	((u64)(insn) * 5 / 2)
 
 /* What CPUID says of the PMU */
 struct pmu {
@@ -160,6 +160,7 @@ void leave_user(void) __attribute__((noreturn));
 #define APIC_ICR2	0x310
 #define APIC_LVTT	0x320
 #define APIC_LVTPC	0x340
+#define APIC_LVT0	0x350
 #define APIC_TMICT	0x380
 #define APIC_TDCR	0x3e0
 #define LVT_SMI		0x200
@@ -183,6 +184,9 @@ struct ucase {
 #define CASE_PORT	64	/* with a breakpoint on port 80H */
 
 extern struct ucase cases_start[], cases_end[];
+
+/* More user code, model.S */
+extern const struct ucase long_case[], shadow_cases[];
 
 /* test_msr.c */
 void check_reset_state(const char *what);

@@ -6,7 +6,8 @@
 	T(cpuid) T(registers) T(rdpmc) T(unavail) T(listing) T(step) T(overflow) \
 	T(cycles) T(width) T(lvtpc) T(status) T(together) T(reload) T(freeze) T(smm) \
 	T(skid) T(kernel) T(always) T(stats) T(model) T(model_overflow) T(cmask) \
-	T(interrupts) T(halt) T(init) T(reset) T(smp) T(contention) T(long) T(icount)
+	T(interrupts) T(late) T(shadow) T(halt) T(init) T(reset) T(smp) T(contention) \
+	T(long) T(icount)
 
 #define T(name) void test_##name(void);
 TESTS(T)

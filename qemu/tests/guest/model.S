@@ -73,6 +73,40 @@ CASE "long"
 	decq	%rcx
 	jnz	1b
 	int	$VEC_EXIT
+/* What holds an NMI off, and for how long */
+	.section .cases2, "a"
+	.globl	shadow_cases, mov_ss_at, mov_ss_twice_at, sti_at
+shadow_cases:
+	.text
+CASE "MOV SS"
+	nop
+	movl	%ss, %eax
+mov_ss_at:
+	movl	%eax, %ss
+	nop
+	nop
+	int	$VEC_EXIT
+CASE "MOV SS and a fault"
+	nop
+	movl	%ss, %eax
+	movl	%eax, %ss
+	ud2
+	int	$VEC_EXIT
+CASE "MOV SS twice"
+	nop
+	movl	%ss, %eax
+mov_ss_twice_at:
+	movl	%eax, %ss
+	movl	%eax, %ss
+	nop
+	int	$VEC_EXIT
+CASE "STI"
+	nop
+sti_at:
+	sti
+	nop
+	int	$VEC_EXIT
+
 /*
  * For the cost: loops of %rcx rounds, each %rdx times.  How fast a loop runs
  * depends on where its generated code happens to lie, so there are 24 copies of

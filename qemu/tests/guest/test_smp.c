@@ -140,6 +140,139 @@ void test_interrupts(void)
 	check(!cpu->failed, "interrupts: all cases, %d wrong", (u64)cpu->failed);
 }
 
+/*
+ * An NMI that is due while another request waits, too: QEMU serves one at a time,
+ * and polls the APIC first.  The PIT makes those requests; the other CPU is busy,
+ * so that with one thread for both they come at any place.
+ */
+#define LATE_PERIOD	31ul
+
+static volatile int busy;
+static u64 late, late_most;
+
+/* The PIC masks its interrupt, but QEMU tells the APIC of each edge all the same */
+static void pit_start(u32 hz)
+{
+	u32 divisor = 1193182 / hz;
+
+	outb(0x21, 0xff);
+	apic_write(APIC_LVT0, 0x700);		/* ExtINT */
+	outb(0x43, 0x34);			/* counter 0, rate generator */
+	outb(0x40, divisor & 0xff);
+	outb(0x40, divisor >> 8);
+}
+
+static u32 pit_count(void)
+{
+	outb(0x43, 0);				/* latch */
+	u32 v = inb(0x40);
+
+	return v | inb(0x40) << 8;
+}
+
+static void pit_stop(void)
+{
+	outb(0x43, 0x30);
+	apic_write(APIC_LVT0, LVT_MASKED);
+}
+
+static void stay_busy(struct cpu *cpu)
+{
+	while (busy)
+		run_case(cpu, cases_start + 1, 0);
+}
+
+static void late_pmi(struct cpu *cpu, struct frame *f)
+{
+	u64 after = ctr_read(0);		/* since the overflow */
+
+	late += after != 0;
+	if (after > late_most)
+		late_most = after;
+	ctr_write(0, -LATE_PERIOD);
+	if (pmu.version >= 2)
+		wrmsr(MSR_GLOBAL_OVF, 1);
+}
+
+void test_late(void)
+{
+	struct cpu *cpu = this_cpu();
+	u64 rounds = 25000, pmis = 0;
+	struct frame f = {
+		.rip = long_case->entry, .cs = SEL_UCODE, .ss = SEL_UDATA, .rflags = 0x3202,
+		.rsp = (u64)cpu->user_stack + sizeof(cpu->user_stack) - 64,
+	};
+	int n = param("cpus", 1), runs = 0;
+
+	late = late_most = 0;
+	start_cpus(n);
+	busy = 1;
+	for (int i = 1; i < n; i++)
+		run_on(i, stay_busy);
+	cpu->rearm = LVT_NMI;
+	cpu->on_pmi = late_pmi;
+	pit_start(5000);
+	u32 first = pit_count();
+	while (pmis < 30000) {
+		struct frame run = f;
+
+		run.rcx = rounds;
+		cpu->pmis = 0;
+		apic_write(APIC_LVTPC, LVT_NMI);
+		gp_start(0, EV_INSN | SEL_USR | SEL_INT, -LATE_PERIOD);
+		enter_user(&run);
+		pmu_stop();
+		pmis += cpu->pmis;
+		runs |= pit_count() != first;
+	}
+	cpu->on_pmi = 0;
+	pit_stop();
+	busy = 0;
+	for (int i = 1; i < n; i++)
+		wait_cpu(i);
+	check(runs, "late: the PIT runs");
+	check(!late, "late: %d PMIs of %d CPUs under the PIT, %d late, by up to %d instructions",
+	      pmis, (u64)n, late, late_most);
+}
+
+/*
+ * MOV SS holds an NMI off until after the next instruction, or until that has
+ * raised an exception; STI does not.
+ */
+static void shadow(u64 nr, u64 period, u64 ip, u64 after, const char *what)
+{
+	struct cpu *cpu = this_cpu();
+	u64 got;
+
+	cpu->pmis = 0;
+	cpu->rearm = 0;
+	apic_write(APIC_LVTPC, LVT_NMI);
+	gp_start(0, EV_INSN | SEL_USR | SEL_INT, -period);
+	late = 0;
+	cpu->on_pmi = late_pmi;
+	late_most = 0;
+	run_case(cpu, &shadow_cases[nr], 0);
+	cpu->on_pmi = 0;
+	got = cpu->pmi_ip;
+	check(cpu->pmis == 1 && got == ip && late_most == after,
+	      "shadow: %s (%d PMIs, at %x, not %x, %d instructions late)", what, cpu->pmis,
+	      got, ip, late_most);
+	pmu_stop();
+}
+
+void test_shadow(void)
+{
+	extern const u8 mov_ss_at[], mov_ss_twice_at[], sti_at[], vectors[];
+
+	shadow(0, 2, (u64)mov_ss_at, 0, "before MOV SS");
+	shadow(0, 3, (u64)mov_ss_at + 3, 1, "MOV SS");
+	shadow(0, 4, (u64)mov_ss_at + 3, 0, "the instruction after MOV SS");
+	shadow(0, 5, (u64)mov_ss_at + 4, 0, "the next one");
+	shadow(1, 3, (u64)vectors + 6 * 16, 0, "MOV SS, then an exception");
+	shadow(2, 3, (u64)mov_ss_twice_at + 4, 1, "MOV SS twice");
+	shadow(3, 2, (u64)sti_at + 1, 0, "STI");
+}
+
 /* HLT: an overflow of the HLT itself wakes it; nothing counts while halted */
 void test_halt(void)
 {
@@ -238,7 +371,6 @@ void test_reset(void)
 
 /* ---- a long run, to be interrupted by a migration ------------------------------- */
 
-extern const struct ucase long_case[];
 static u64 hash;
 
 static void hash_pmi(struct cpu *cpu, struct frame *f)

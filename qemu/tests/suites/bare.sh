@@ -6,7 +6,7 @@ suite_bare()
 {
 	local v gp fixed width
 
-	bare "bare: pmu=on alone, Skylake" "$skl" "cpuid $every model model_overflow cmask interrupts"
+	bare "bare: pmu=on alone, Skylake" "$skl" "cpuid $every model model_overflow cmask interrupts shadow"
 	bare "bare: pmu=on alone, Icelake" "$icx" "cpuid $every model cmask" \
 		$(p version 5) $(p gp 8) $(p fixed 4)
 	bare "bare: pmu=on alone, Sapphire Rapids" "$spr" "cpuid $every" \

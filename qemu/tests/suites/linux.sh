@@ -24,7 +24,7 @@ suite_linux()
 	guest "linux: 6.1, Skylake, 2 CPUs" -k 6.1 -c skylake --
 	guest "linux: 6.12, Sapphire Rapids, 4 CPUs" -k 6.12 -c spr -s 4 --
 	guest "linux: 6.12, Icelake, 1 CPU" -k 6.12 -c icelake -s 1 --
-	guest "linux: 6.12, version 2" -k 6.12 -c skylake -p x-pmu-version=2 --
+	guest "linux: 6.12, version 2, no statistics" -k 6.12 -c skylake -p x-pmu-version=2,x-pmu-always=off --
 	guest "linux: 6.12, -icount" -k 6.12 -c skylake -i -- hash
 	cp "$work/out" "$work/first"
 	guest "linux: 6.12, -icount, again" -k 6.12 -c skylake -i -- hash

@@ -50,7 +50,7 @@ save_state()
 # that ends too early, a longer one is tried.
 moved()
 {
-	local name=$1 list=$2 length=$3 value=$4 rc try
+	local name=$1 list=$2 length=$3 value=$4 rc try LIMIT=240
 	shift 4
 	for try in 1 2 3 4; do
 		rc=0
@@ -66,6 +66,70 @@ moved()
 		>"$work/two" || rc=$?
 	cat "$work/one" "$work/two" >"$work/out"
 	judge "$name" $((rc == 1 ? 0 : 1)) "$work/out"
+}
+
+# hmp CPU [QEMU args] - a machine that does not run, its monitor on stdin and stdout
+hmp()
+{
+	local cpu=$1
+	shift
+	timeout 60 "$qemu/qemu-system-x86_64" -L "$qemu" -M pc -m 64 -display none -nodefaults \
+		-no-user-config -bios "$rom/pmu.rom" -cpu "$cpu" -S -monitor stdio "$@" 2>"$work/err"
+}
+
+# What a PMU adds to the state of a CPU that has not counted anything
+state_size()
+{
+	local on off
+
+	for f in on off; do
+		printf 'migrate file:%s\nquit\n' "$work/state.$f" |
+			hmp "Skylake-Client,pmu=$f" >/dev/null || true
+	done
+	on=$(stat -c %s "$work/state.on") off=$(stat -c %s "$work/state.off")
+	single $((on > off && on - off < 16384 ? 0 : 1)) \
+		"modes: $((on - off)) bytes of state for a PMU, at most 16384"
+}
+
+# rss PIDFILE - KiB
+rss() { sed -n 's/^VmRSS: *\([0-9]*\).*/\1/p' "/proc/$(cat "$1")/status"; }
+
+# Plug a CPU and take it away 60 times, as the guest's firmware would; the memory of
+# QEMU must not grow by a PMU each time.  (One thread: MTTCG runs out of threads.)
+unplug()
+{
+	local pid first last i k
+
+	rm -f "$work"/hp.*
+	mkfifo "$work/hp.in"
+	hmp "$skl" -smp 1,maxcpus=2 -accel tcg,thread=single -pidfile "$work/hp.pid" \
+		<"$work/hp.in" >"$work/hp.out" &
+	pid=$!
+	exec 7>"$work/hp.in"
+	for k in 1 2; do
+		for i in $(seq 30); do
+			(trap '' PIPE; printf '%s\n' >&7 \
+				"device_add Skylake-Client-x86_64-cpu,pmu=on,id=c$k-$i,socket-id=1,core-id=0,thread-id=0" \
+				"o /b 0xaf00 0" "o /w 0xaf00 1" "device_del c$k-$i" "o /b 0xaf04 8") || true
+		done
+		echo "info status" >&7
+		for _ in $(seq 200); do
+			[ "$(grep -c '^VM status' "$work/hp.out")" != $k ] || break
+			sleep 0.1
+		done
+		i=$(rss "$work/hp.pid")
+		[ $k = 1 ] && first=$i || last=$i
+	done
+	echo quit >&7
+	exec 7>&-
+	wait $pid || true
+	if grep -qi 'error' "$work/hp.out"; then
+		grep -i error "$work/hp.out" | head -n 3 | sed 's/^/# /'
+		single 1 "modes: a CPU is unplugged"
+		return
+	fi
+	single $((last - first < 30 * 200 ? 0 : 1)) \
+		"modes: 30 CPUs were unplugged, $((last - first)) KiB were kept"
 }
 
 monitor()
@@ -95,9 +159,9 @@ suite_modes()
 	bare "modes: reset" "$skl" reset
 	bare "modes: one thread for 2 CPUs" "$skl" "$every smp" -smp 2 $(p cpus 2) \
 		-accel tcg,thread=single
-	bare "modes: one instruction per block" "$skl" "$every model interrupts" \
+	bare "modes: one instruction per block" "$skl" "$every model interrupts shadow" \
 		-accel tcg,one-insn-per-tb=on
-	bare "modes: -icount" "$skl" "$every model cmask interrupts" "${icount[@]}"
+	bare "modes: -icount" "$skl" "$every model cmask interrupts shadow" "${icount[@]}"
 	bare "modes: -icount, 2 CPUs" "$skl" "smp contention" -smp 2 $(p cpus 2) "${icount[@]}"
 	twice "modes: -icount, twice the same" "$skl,x-pmu-always=on" "icount interrupts" "${icount[@]}"
 	rm -f "$work/rr"
@@ -110,5 +174,10 @@ suite_modes()
 	moved "modes: migration in the middle of it" long millions 1500
 	moved "modes: migration, -icount" long millions 1500 "${icount[@]}"
 	moved "modes: migration of 2 CPUs" smp rounds 200 $(p cpus 2) -smp 2
+	bare "modes: 2 CPUs, PMIs and other requests" "$skl" late -smp 2 $(p cpus 2)
+	bare "modes: one thread for 2 CPUs, PMIs and other requests" "$skl" late -smp 2 \
+		$(p cpus 2) -accel tcg,thread=single
 	monitor
+	state_size
+	unplug
 }

@@ -14,6 +14,45 @@ refused()
 	esac
 }
 
+# paused CPU [QEMU args] - start a machine that does not run; what it says of its PMU
+paused()
+{
+	local cpu=$1
+	shift
+	printf 'info pmu\nquit\n' | timeout 30 "$qemu/qemu-system-x86_64" -L "$qemu" -M pc \
+		-display none -nodefaults -cpu "$cpu" -S -monitor stdio "$@" 2>&1
+}
+
+# starts CPU TEXT [QEMU args] - QEMU must start, and say TEXT
+starts()
+{
+	local out rc=0 cpu=$1 text=$2
+	shift 2
+	out=$(paused "$cpu" "$@") || rc=1
+	case $out in
+	*"$text"*) ;;
+	*) rc=1 ;;
+	esac
+	[ $rc = 0 ] || printf '# %s\n' "$out" | head -n 5
+	single $rc "props: $cpu: $text"
+}
+
+# pmu=on gives every model a PMU, or says why not
+every_model()
+{
+	local cpu out nr=0 bad=''
+
+	for cpu in $("$qemu/qemu-system-x86_64" -cpu help |
+		sed -n 's/^ *x86 *\([^ ]*\).*/\1/p; s/^  \([A-Za-z0-9-]*\)  .*/\1/p' |
+		grep -v -e '-v[0-9]*$' -e '^host$' | sort -u); do
+		nr=$((nr + 1))
+		out=$(paused "$cpu,pmu=on") || bad+=" $cpu"
+		grep -q -e 'pmu=on: no PMU' -e 'Intel PMU version' <<<"$out" || bad+=" $cpu"
+	done
+	[ -z "$bad" ] || echo "# neither a PMU nor a warning:$bad"
+	single $([ -z "$bad" ] && [ $nr -gt 30 ] && echo 0 || echo 1) "props: pmu=on with $nr models"
+}
+
 suite_props()
 {
 	refused "$skl,x-pmu-version=6" "x-pmu-version must be 1 to 5, not 6"
@@ -25,7 +64,23 @@ suite_props()
 	refused "$skl,x-pmu-unavail=0x80" "version 4 has 7 architectural events, bit 7 is too high"
 	refused "$skl,x-pmu-cpi=0" "x-pmu-cpi / x-pmu-cpi-div must be at least 1, not 0/1"
 	refused "$skl,x-pmu-cpi=2,x-pmu-cpi-div=3" "must be at least 1, not 2/3"
-	refused "$skl,x-pmu-ref=0" "x-pmu-ref / x-pmu-ref-div must be positive, not 0/1"
-	refused "EPYC,pmu=on" "only a model of Intel's PMU"
-	refused "$skl,level=9" "needs CPUID leaf 0xa"
+	refused "$skl,x-pmu-ref=0" "x-pmu-ref / x-pmu-ref-div must be positive, not 0/2"
+	refused "Skylake-Client,x-pmu-gp=9" "x-pmu-gp must be 1 to 8, not 9"
+	refused "EPYC,x-pmu-width=49" "x-pmu-width must be 32 to 48, not 49"
+	starts "EPYC,pmu=on" "only a model of Intel's"
+	starts "max,pmu=on" "only a model of Intel's"
+	starts "$skl,level=9" "no leaf 0xa"
+	starts "kvm64,pmu=on" "no architectural one"
+	starts "kvm64,pmu=on,x-pmu-version=2" "PMU version 2, 4 general and 3 fixed counters of 48 bits"
+	starts "max,vendor=GenuineIntel" "PMU version 4, 4 general and 3 fixed counters of 48 bits"
+	starts "Skylake-Client,x-pmu-gp=2" "x-pmu-*: ignored" -accel qtest
+	starts "coreduo,pmu=on" "PMU version 1, 2 general and 0 fixed counters of 40 bits"
+	starts "Conroe,pmu=on" "PMU version 2, 2 general and 3 fixed counters of 40 bits"
+	starts "n270,pmu=on" "PMU version 3, 2 general and 3 fixed counters of 40 bits"
+	starts "Nehalem,pmu=on" "PMU version 3, 4 general and 3 fixed counters of 48 bits"
+	starts "Haswell,pmu=on" "PMU version 3, 4 general and 3 fixed counters of 48 bits"
+	starts "$skl" "PMU version 4, 4 general and 3 fixed counters of 48 bits"
+	starts "Snowridge,pmu=on" "PMU version 5, 4 general and 3 fixed counters of 48 bits"
+	starts "$icx" "PMU version 5, 8 general and 4 fixed counters of 48 bits"
+	every_model
 }
