@@ -247,4 +247,40 @@ TEST(two_offcore_registers)
 	EXPECT_GE(offcore(0x01bb, 0x10001, lead), 0);
 }
 
+/* Two events that are no group, each with a value of its own, count each its own */
+TEST(two_offcore_values)
+{
+	ROWS("A-70 Q-13");
+	enum { LINE = 64, LINES = 10000, OURS = 64 };
+	static char buf[LINE * LINES];
+	uint64_t loads, stores;
+	int l, s;
+
+	if (cpu_model() != CPU_SKYLAKE)
+		SKIP(return, "not Skylake");
+	memset(buf, 1, sizeof(buf));
+	l = offcore(0x01b7, 0x10001, -1);
+	s = offcore(0x01b7, 0x10002, -1);
+	ASSERT_GE(l, 0);
+	ASSERT_GE(s, 0);
+	ev_enable(s);
+	load_counted(l, LINES, buf, LINE);
+	ev_disable(s);
+	loads = ev_count(l);
+	stores = ev_count(s);
+	printf("# loads: %llu beside %llu\n", (long long)loads, (long long)stores);
+	EXPECT_GE(loads, LINES);
+	EXPECT_LE(loads, LINES + OURS);
+	EXPECT_LE(stores, OURS);
+	ev_enable(l);
+	store_counted(s, LINES, buf, LINE);
+	ev_disable(l);
+	loads = ev_count(l) - loads;
+	stores = ev_count(s) - stores;
+	printf("# stores: %llu beside %llu\n", (long long)stores, (long long)loads);
+	EXPECT_GE(stores, LINES);
+	EXPECT_LE(stores, LINES + OURS);
+	EXPECT_LE(loads, OURS);
+}
+
 TEST_HARNESS_MAIN
