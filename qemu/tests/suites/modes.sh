@@ -91,47 +91,6 @@ state_size()
 		"modes: $((on - off)) bytes of state for a PMU, at most 16384"
 }
 
-# rss PIDFILE - KiB
-rss() { sed -n 's/^VmRSS: *\([0-9]*\).*/\1/p' "/proc/$(cat "$1")/status"; }
-
-# Plug a CPU and take it away 60 times, as the guest's firmware would; the memory of
-# QEMU must not grow by a PMU each time.  (One thread: MTTCG runs out of threads.)
-unplug()
-{
-	local pid first last i k
-
-	rm -f "$work"/hp.*
-	mkfifo "$work/hp.in"
-	hmp "$skl" -smp 1,maxcpus=2 -accel tcg,thread=single -pidfile "$work/hp.pid" \
-		<"$work/hp.in" >"$work/hp.out" &
-	pid=$!
-	exec 7>"$work/hp.in"
-	for k in 1 2; do
-		for i in $(seq 30); do
-			(trap '' PIPE; printf '%s\n' >&7 \
-				"device_add Skylake-Client-x86_64-cpu,pmu=on,id=c$k-$i,socket-id=1,core-id=0,thread-id=0" \
-				"o /b 0xaf00 0" "o /w 0xaf00 1" "device_del c$k-$i" "o /b 0xaf04 8") || true
-		done
-		echo "info status" >&7
-		for _ in $(seq 200); do
-			[ "$(grep -c '^VM status' "$work/hp.out")" != $k ] || break
-			sleep 0.1
-		done
-		i=$(rss "$work/hp.pid")
-		[ $k = 1 ] && first=$i || last=$i
-	done
-	echo quit >&7
-	exec 7>&-
-	wait $pid || true
-	if grep -qi 'error' "$work/hp.out"; then
-		grep -i error "$work/hp.out" | head -n 3 | sed 's/^/# /'
-		single 1 "modes: a CPU is unplugged"
-		return
-	fi
-	single $((last - first < 30 * 200 ? 0 : 1)) \
-		"modes: 30 CPUs were unplugged, $((last - first)) KiB were kept"
-}
-
 monitor()
 {
 	local out rc=0
@@ -179,5 +138,4 @@ suite_modes()
 		$(p cpus 2) -accel tcg,thread=single
 	monitor
 	state_size
-	unplug
 }
