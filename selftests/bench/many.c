@@ -58,11 +58,14 @@ static void disable_one(void)
 	ev_disable(op_fd);
 }
 
-/* The last one, which waits for a counter */
+/*
+ * The last one, which waits for a counter.  So often, as natively one rotation
+ * of so many costs hundreds of times as much.
+ */
 static void bench_disable(void)
 {
 	const struct trial one = {
-		.before = enable_one, .op = disable_one, .per = 1, .tries = 30,
+		.before = enable_one, .op = disable_one, .per = 1, .tries = 1000,
 	};
 	struct perf_event_attr attr = counting(PERF_TYPE_RAW, RAW_BRANCHES);
 
