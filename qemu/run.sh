@@ -102,6 +102,7 @@ overlay()
 		echo "export KPMU_EXACT=$([ "$accel" = kvm ] && echo 0 || echo 1)"
 		echo "export KPMU_SLOW=$([ "$kernel" = debug ] && echo 4 || echo 1)"
 		echo "export KPMU_CPUS=$cpus KPMU_ICOUNT=$icount KPMU_MODEL=$model"
+		echo "export KPMU_PROPS='$props'"
 	} >"$o/run/env"
 	# The same bytes every time, or runs under -icount differ by them
 	find "$o" -exec touch -hd @0 {} +

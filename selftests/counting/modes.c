@@ -66,7 +66,10 @@ TEST(user_only)
 	EXPECT_LT(two, 1000 * 30);
 }
 
-/* Started and stopped together, the two halves make the whole */
+/*
+ * Started and stopped together, the two halves make the whole.  In version 1 of the PMU
+ * each counter is started by a write of its own, which the others may count.
+ */
 static void halves(struct __test *_metadata, uint32_t type, uint64_t config)
 {
 	int both = open_mode(1, 1, -1, type, config);
@@ -86,7 +89,7 @@ static void halves(struct __test *_metadata, uint32_t type, uint64_t config)
 	printf("# both %lu user %lu kernel %lu\n", b, u, k);
 	EXPECT_GE(u, 200 * 100);
 	EXPECT_GT(k, 0);
-	if (exact()) {
+	if (exact() && pmu_version() > 1) {
 		EXPECT_EQ(b, u + k);
 	} else {
 		EXPECT_GT(b, u);
@@ -169,7 +172,8 @@ TEST(modes_in_turn)
 
 /*
  * Accepted; for hardware events it has no effect, not even in the idle task.  Members of
- * a group start and stop at one instruction, so the two counts are equal; a count
+ * a group start and stop at one instruction (but for version 1 of the PMU, where each
+ * counter has a switch of its own), so the two counts are equal; a count
  * that left the idle task out would be smaller by all that the CPU did there.
  */
 TEST(exclude_idle)
@@ -188,7 +192,7 @@ TEST(exclude_idle)
 	usleep(50000);
 	ev_disable(fd);
 	EXPECT_GT(ev_count(fd), 0);
-	if (exact())
+	if (exact() && pmu_version() > 1)
 		EXPECT_EQ(ev_count(idle), ev_count(fd));
 	else
 		EXPECT_GE(ev_count(idle), ev_count(fd) / 10 * 9);

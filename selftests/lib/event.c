@@ -240,6 +240,17 @@ int counters_fixed(void)
 	return pmu_version() > 1 ? leaf(0xa).d & 0x1f : 0;
 }
 
+unsigned int model_property(const char *name, unsigned int otherwise)
+{
+	const char *props = getenv("KPMU_PROPS"), *at;
+	size_t len = strlen(name);
+
+	for (at = props; at && (at = strstr(at, name)); at += len)
+		if (at[len] == '=')
+			return strtoul(at + len + 1, NULL, 0);
+	return otherwise;
+}
+
 unsigned int events_missing(void)
 {
 	return leaf(0xa).b;

@@ -92,6 +92,8 @@ int pmu_version(void);
 int counters_general(void);
 int counters_fixed(void);
 int counter_width(void);
+/* A property of the model that this boot has set, or what it is otherwise */
+unsigned int model_property(const char *name, unsigned int otherwise);
 /* Bits of CPUID.0AH:EBX: architectural events that this CPU lacks */
 unsigned int events_missing(void);
 /* The model number of a CPU of Intel's family 6, else 0 */
