@@ -66,7 +66,7 @@ static void name_holders(struct work_struct *work)
 static DECLARE_WORK(work, name_holders);
 
 /**
- * kpmu_busy() - somebody is about to unload the module, and may not
+ * kpmu_busy() - name the processes that keep the module from being unloaded
  *
  * Context: atomic.
  */

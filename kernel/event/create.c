@@ -94,7 +94,7 @@ static void put_memory(struct kpmu_event *e)
  *
  * Context: task, may sleep.
  * Return: the event, not attached to anything; -ENOMEM, -ENOENT for a type
- * that nobody serves, or what its source says of the attr.
+ * that no source serves, or what its source says of the attr.
  */
 struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 				    const char **why)

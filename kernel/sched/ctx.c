@@ -460,7 +460,7 @@ static bool retire(struct kpmu_ctx *ctx)
 
 struct end {
 	struct list_head gone;
-	bool ours;		/* it is us who retired the context */
+	bool ours;		/* this call has retired the context */
 };
 
 /* The first batch takes the context off its CPU, so the others count nothing more */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * How many samples a second there are, and how many are lost, while somebody reads them
- * as fast as he can: lines "sustain | CPUs | asked a second and CPU | samples a second | lost".
+ * as fast as it can: lines "sustain | CPUs | asked a second and CPU | samples a second | lost".
  * Timed, and so no more than an indication; on a host of two cores four CPUs
  * share them.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Nothing is taken for an event before its target may be watched: who is refused takes no
- * debug register, not even for a moment, and learns nothing of who has them.
+ * Nothing is taken for an event before its target may be watched: a refused open takes no
+ * debug register, not even for a moment, and does not tell whether one is free.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -81,7 +81,7 @@ TEST(breakpoints_of_a_cpu)
 	EXPECT_EQ(in_nobody(&a, -1, 0), EACCES);
 }
 
-/* The supervisor may do all, but it asks for somebody who may not */
+/* The supervisor may do all, but asks for a task that may not */
 TEST(on_behalf)
 {
 	struct perf_event_attr a = bp(SLOTS);
@@ -106,7 +106,7 @@ TEST(on_behalf)
 	worker_stop(&nobody);
 }
 
-/* The counters: somebody else has them, which is none of nobody's business */
+/* A refused open does not tell whether the counters are taken */
 TEST(counters)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -129,7 +129,7 @@ TEST(counters)
 	close(native);
 }
 
-/* Probes are made without the lock of the task held, and as little for who is refused */
+/* Probes are made without the lock of the task held, and not for a refused open */
 TEST(probes)
 {
 	struct perf_event_attr a = ev_attr(pmu_type("kprobe"), 0);

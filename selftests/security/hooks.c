@@ -18,7 +18,7 @@ const bool ev_device_late = true;
 #define FTRACE	"/proc/sys/kernel/ftrace_enabled"
 #define COPY	"/kpmu_setuid"
 
-/* As this program's own copy: executed by nobody, runs as root */
+/* A set-user-ID copy of this program, executed by the user nobody */
 static int be_privileged(int from, int to)
 {
 	uint64_t end = now_ns() + 50000000;
@@ -74,7 +74,7 @@ static char get_byte(int fd)
 	return read(fd, &c, 1) == 1 ? c : 0;
 }
 
-/* Of nobody: the counts of a child that becomes root, once it has and later */
+/* As the user nobody: a child's counts, just after it has become root and later */
 static void watch(uint64_t *first, uint64_t *second)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE,
@@ -103,7 +103,7 @@ static void watch(uint64_t *first, uint64_t *second)
 	waitpid(pid, NULL, 0);
 }
 
-/* As nobody, by a child, for the test goes on as root */
+/* As the user nobody, in a child: the test itself goes on as root */
 static int unwatched_after_exec(void)
 {
 	uint64_t first, second;

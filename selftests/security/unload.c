@@ -72,7 +72,7 @@ static int open_for(struct perf_event_attr *a, pid_t pid)
 	return fd;
 }
 
-/* A page that nobody fills; -1 if the kernel has no userfaultfd */
+/* A page that stays missing; -1 if the kernel has no userfaultfd */
 static int empty_page(void **page)
 {
 	struct uffdio_api api = { .api = UFFD_API };

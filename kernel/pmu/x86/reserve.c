@@ -245,7 +245,8 @@ void x86_cpu_setup(struct x86_cpu *c)
  * x86_cpu_clear() - leave this CPU's registers to the next owner
  * @c: this CPU's shadow
  *
- * What was counted is not for those who may execute RDPMC on the next owner's account.
+ * The counters are zeroed: a program that executes RDPMC under the next owner must not
+ * see counts of this one.
  *
  * Context: IRQs off, no event on any counter.
  */
