@@ -110,15 +110,6 @@ void ring_consume(struct ring *r)
 	__atomic_store_n(&r->page->data_tail, r->pos, __ATOMIC_RELEASE);
 }
 
-void ring_scrub(struct ring *r)
-{
-	uint64_t at = r->page->data_tail;
-
-	for (; at != r->pos; at++)
-		((uint8_t *)r->data)[at % r->size] = 0xff;
-	ring_consume(r);
-}
-
 void ring_skip(struct ring *r)
 {
 	r->pos = head(r);

