@@ -201,8 +201,7 @@ TEST(query)
 	q.ids_len = 0;
 	q.prog_cnt = 0;
 	q.ids[0] = 0x55555555;
-	EXPECT_EQ(ioctl(fd[1], PERF_EVENT_IOC_QUERY_BPF, &q), -1);
-	EXPECT_EQ(errno, ENOSPC);
+	EXPECT_EQ(ioctl(fd[1], PERF_EVENT_IOC_QUERY_BPF, &q), 0);
 	EXPECT_EQ(q.prog_cnt, 2);
 	EXPECT_EQ(q.ids[0], 0x55555555);
 	EXPECT_EQ(ioctl(fd[1], PERF_EVENT_IOC_QUERY_BPF, NULL), -1);
