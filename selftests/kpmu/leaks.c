@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Nothing is left of an event that has gone: each kind is made and closed many times,
- * and no slab of the kernel, and no page, may have grown by one object a cycle.
+ * and no slab of the kernel may have grown by one object a cycle.  (On the debug kernel
+ * kmemleak looks at all tests, but that kernel has no security modules.)
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -12,9 +13,9 @@
 #include "harness.h"
 #include "ring.h"
 
-#define CYCLES	600
+#define CYCLES	1500
 #define SLABS	1024
-#define LIMIT	600	/* seconds; about 5 on an idle machine */
+#define LIMIT	300	/* seconds; a few on an idle machine */
 
 struct slab {
 	char name[40];
@@ -37,29 +38,6 @@ static int slabs(struct slab *s)
 			n++;
 	fclose(f);
 	return n;
-}
-
-/* KiB that the kernel itself has, outside slabs */
-static long unaccounted(void)
-{
-	static const char *const of[] = { "MemFree:", "Active:", "Inactive:", "Slab:" };
-	FILE *f = fopen("/proc/meminfo", "r");
-	char line[200], name[64];
-	long kib, sum = 0;
-	int i;
-
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%63s %ld", name, &kib) != 2)
-			continue;
-		if (!strcmp(name, "MemTotal:"))
-			sum += kib;
-		for (i = 0; i < ARRAY_SIZE(of); i++)
-			if (!strcmp(name, of[i]))
-				sum -= kib;
-	}
-	if (f)
-		fclose(f);
-	return sum;
 }
 
 /* The slab that grew most, and by how much */
@@ -94,7 +72,8 @@ static void count_and_sample(void)
 	a.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN;
 	fd = ev_must(&a, 0, -1, -1, 0);
 	a.type = PERF_TYPE_SOFTWARE;
-	a.config = PERF_COUNT_SW_PAGE_FAULTS;
+	a.config = PERF_COUNT_SW_TASK_CLOCK;
+	a.sample_period = 0;
 	a.disabled = 0;
 	member = ev_must(&a, 0, -1, fd, 0);
 	ring_map(&r, fd, &a, 1);
@@ -133,30 +112,6 @@ static void clocks(void)
 	close(ev_must(&a, -1, 0, -1, 0));
 }
 
-/* Events behind ours make these dear, so fewer of them */
-static void tapped(void)
-{
-	struct perf_event_attr a = ev_attr(PERF_TYPE_BREAKPOINT, 0);
-	static volatile long data;
-	int fd;
-
-	a.bp_type = 2;
-	a.bp_addr = (uintptr_t)&data;
-	a.bp_len = 8;
-	a.disabled = 0;
-	fd = ev_must(&a, 0, -1, -1, 0);
-	data = 1;
-	close(fd);
-	a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS);
-	close(ev_must(&a, 0, -1, -1, 0));
-	a = ev_attr(PERF_TYPE_TRACEPOINT,
-		    read_long("/sys/kernel/tracing/events/sched/sched_switch/id"));
-	a.exclude_kernel = 0;
-	fd = ev_must(&a, 0, -1, -1, 0);
-	ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "prev_pid == 1");
-	close(fd);
-}
-
 static void refused(void)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -183,7 +138,7 @@ static void leaves_nothing(struct __test *_metadata, void (*cycle)(void), int n)
 {
 	uint64_t until = now_ns() + patience();
 	const char *name = "";
-	long pages, slab;
+	long slab;
 	int i, known;
 
 	if (slow() > 1)
@@ -191,18 +146,15 @@ static void leaves_nothing(struct __test *_metadata, void (*cycle)(void), int n)
 	for (i = 0; i < n / 4; i++)
 		cycle();			/* caches fill */
 	known = slabs(before);
-	pages = unaccounted();
 	for (i = 0; i < n; i++)
 		cycle();
 	do {
 		usleep(100000);
 		slab = grown(known, &name);
-	} while ((slab >= n / 2 || (unaccounted() - pages) / 4 >= n / 2) &&
-		 now_ns() < until);
+	} while (slab >= n / 2 && now_ns() < until);
 	if (slab >= n / 2)
 		printf("# %s: %ld objects more after %d cycles\n", name, slab, n);
 	EXPECT_LT(slab, n / 2);
-	EXPECT_LT((unaccounted() - pages) / 4, n / 2);
 }
 
 TEST_TIMEOUT(of_counting_and_sampling, LIMIT)
@@ -218,11 +170,6 @@ TEST_TIMEOUT(of_inheriting, LIMIT)
 TEST_TIMEOUT(of_clocks, LIMIT)
 {
 	leaves_nothing(_metadata, clocks, CYCLES);
-}
-
-TEST_TIMEOUT(of_what_the_kernels_perf_tells, LIMIT)
-{
-	leaves_nothing(_metadata, tapped, CYCLES / 2);
 }
 
 TEST_TIMEOUT(of_refused_ones, LIMIT)
