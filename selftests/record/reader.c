@@ -262,7 +262,10 @@ TEST(frequency)
 	}
 	printf("# %d samples in %lu ms, %d periods\n", n, second / 1000000,
 	       changes);
-	EXPECT_GE(n * 1000000000.0 / second, 1000 - off);
+	/* A host that stops this CPU takes samples away; -icount has none */
+	if (exact_time())
+		EXPECT_GE(n * 1000000000.0 / second, 1000 - off);
+	EXPECT_GT(n, 10);
 	EXPECT_LE(n * 1000000000.0 / second, 1000 + off);
 	EXPECT_GT(changes, 1);
 }
