@@ -94,6 +94,12 @@ static struct found look(struct ring *r)
 	return f;
 }
 
+/* With it an interrupt comes so late that the next overflow may have been meanwhile */
+static bool skids(void)
+{
+	return model_property("x-pmu-skid", 0);
+}
+
 /* Of three instructions, in rounds of four: each of the four overflows in turn */
 TEST(syscalls)
 {
@@ -113,7 +119,7 @@ TEST(syscalls)
 	EXPECT_GE(f.samples, CALLS);
 	/* The way there and back */
 	EXPECT_LE(f.elsewhere, 100);
-	if (exact())
+	if (exact() && !skids())
 		EXPECT_EQ(f.samples, ev_count(fd) / 3);
 }
 
@@ -137,7 +143,7 @@ TEST(faults)
 	ev_disable(fd);
 	f = look(&r);
 	EXPECT_EQ(f.bad, 0);
-	EXPECT_GE(f.samples, PAGES);
+	EXPECT_GE(f.samples, skids() ? PAGES / 2 : PAGES);
 }
 
 TEST_HARNESS_MAIN
