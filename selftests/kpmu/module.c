@@ -13,26 +13,11 @@
 
 #include "event.h"
 #include "harness.h"
+#include "module.h"
 #include "task.h"
 
 /* This program must not hold the device */
 const bool ev_device_late = true;
-
-static int load(const char *params)
-{
-	int fd = open("/kpmu.ko", O_RDONLY | O_CLOEXEC), err;
-
-	if (fd < 0)
-		return errno;
-	err = syscall(SYS_finit_module, fd, params, 0) ? errno : 0;
-	close(fd);
-	return err;
-}
-
-static int unload(void)
-{
-	return syscall(SYS_delete_module, "kpmu", O_NONBLOCK) ? errno : 0;
-}
 
 static int exists(const char *path)
 {
@@ -50,7 +35,7 @@ static const char *const traces[] = {
 
 static void must_be_loaded(void)
 {
-	int err = exists("/sys/module/kpmu") ? 0 : load("");
+	int err = exists("/sys/module/kpmu") ? 0 : module_load("");
 
 	if (err) {
 		printf("# cannot load: %s\n", strerror(err));
@@ -86,15 +71,15 @@ TEST(unload_leaves_no_trace)
 			printf("# no %s\n", traces[i]);
 		EXPECT_TRUE(exists(traces[i]));
 	}
-	ASSERT_EQ(unload(), 0);
+	ASSERT_EQ(module_unload(), 0);
 	for (int i = 0; i < NR_TRACES; i++) {
 		if (exists(traces[i]))
 			printf("# still %s\n", traces[i]);
 		EXPECT_FALSE(exists(traces[i]));
 	}
-	EXPECT_EQ(unload(), ENOENT);
-	ASSERT_EQ(load(""), 0);
-	EXPECT_EQ(load(""), EEXIST);
+	EXPECT_EQ(module_unload(), ENOENT);
+	ASSERT_EQ(module_load(""), 0);
+	EXPECT_EQ(module_load(""), EEXIST);
 	for (int i = 0; i < NR_TRACES; i++)
 		EXPECT_TRUE(exists(traces[i]));
 }
@@ -106,7 +91,7 @@ TEST(refused_while_in_use)
 	must_be_loaded();
 	dev = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
 	ASSERT_GE(dev, 0);
-	EXPECT_EQ(unload(), EAGAIN);
+	EXPECT_EQ(module_unload(), EAGAIN);
 	{
 		struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, 1);
 		struct kpmu_open args = {
@@ -118,12 +103,12 @@ TEST(refused_while_in_use)
 	ASSERT_GE(ev, 0);
 	close(dev);
 	/* The event alone is enough */
-	EXPECT_EQ(unload(), EAGAIN);
+	EXPECT_EQ(module_unload(), EAGAIN);
 	work_counted(ev, 1000, 0);
 	EXPECT_GE(ev_count(ev), WORK_INSNS(1000));
 	close(ev);
-	EXPECT_EQ(unload(), 0);
-	EXPECT_EQ(load(""), 0);
+	EXPECT_EQ(module_unload(), 0);
+	EXPECT_EQ(module_load(""), 0);
 }
 
 TEST(mode_and_group)
@@ -131,20 +116,20 @@ TEST(mode_and_group)
 	struct stat st;
 
 	if (exists("/sys/module/kpmu"))
-		ASSERT_EQ(unload(), 0);
-	ASSERT_EQ(load("mode=0660 gid=1234"), 0);
+		ASSERT_EQ(module_unload(), 0);
+	ASSERT_EQ(module_load("mode=0660 gid=1234"), 0);
 	ASSERT_EQ(stat(KPMU_DEVICE, &st), 0);
 	EXPECT_EQ(st.st_mode & 07777, 0660);
 	EXPECT_EQ(st.st_gid, 1234);
 	EXPECT_EQ(st.st_uid, 0);
-	ASSERT_EQ(unload(), 0);
-	ASSERT_EQ(load("mode=0666"), 0);
+	ASSERT_EQ(module_unload(), 0);
+	ASSERT_EQ(module_load("mode=0666"), 0);
 	ASSERT_EQ(stat(KPMU_DEVICE, &st), 0);
 	EXPECT_EQ(st.st_mode & 07777, 0666);
-	ASSERT_EQ(unload(), 0);
-	EXPECT_EQ(load("mode=nonsense"), EINVAL);
+	ASSERT_EQ(module_unload(), 0);
+	EXPECT_EQ(module_load("mode=nonsense"), EINVAL);
 	EXPECT_FALSE(exists("/sys/module/kpmu"));
-	ASSERT_EQ(load(""), 0);
+	ASSERT_EQ(module_load(""), 0);
 	ASSERT_EQ(stat(KPMU_DEVICE, &st), 0);
 	EXPECT_EQ(st.st_mode & 07777, 0600);
 }
@@ -173,9 +158,9 @@ TEST(unload_at_once_after_use)
 		for (i = 0; i < n; i++)
 			close(fd[i]);
 		close(dev);
-		ASSERT_EQ(unload(), 0);
+		ASSERT_EQ(module_unload(), 0);
 	}
-	ASSERT_EQ(load(""), 0);
+	ASSERT_EQ(module_load(""), 0);
 }
 
 /* Contexts without events are there a while longer, some of them found by one hash */
@@ -202,10 +187,10 @@ TEST(unload_with_many_contexts)
 		close(fd[i]);
 	close(dev);
 	/* What is left would be found by the slab allocator, and said on the log */
-	ASSERT_EQ(unload(), 0);
+	ASSERT_EQ(module_unload(), 0);
 	for (i = 0; i < ARRAY_SIZE(w); i++)
 		worker_stop(&w[i]);
-	ASSERT_EQ(load(""), 0);
+	ASSERT_EQ(module_load(""), 0);
 }
 
 /* The kernel's perf has the counters back, in order */
@@ -227,14 +212,14 @@ TEST(native_after_unload)
 	work_counted(fd, 1000, 0);
 	close(fd);
 	close(dev);
-	ASSERT_EQ(unload(), 0);
+	ASSERT_EQ(module_unload(), 0);
 	fd = syscall(SYS_perf_event_open, &a, 0, -1, -1, 0);
 	ASSERT_GE(fd, 0);
 	work_counted(fd, 1000, 0);
 	EXPECT_GE(ev_count(fd), WORK_INSNS(1000));
 	EXPECT_LE(ev_count(fd), WORK_INSNS(1000) + SLACK(WORK_INSNS(1000)));
 	close(fd);
-	ASSERT_EQ(load(""), 0);
+	ASSERT_EQ(module_load(""), 0);
 }
 
 static long meminfo(const char *what)
@@ -289,7 +274,7 @@ static void cycle(struct __test *_metadata, bool use)
 	int status;
 	pid_t pid;
 
-	ASSERT_EQ(load(""), 0);
+	ASSERT_EQ(module_load(""), 0);
 	if (use) {
 		pid = fork();
 		if (!pid)
@@ -297,7 +282,7 @@ static void cycle(struct __test *_metadata, bool use)
 		waitpid(pid, &status, 0);
 		ASSERT_EQ(status, 0);
 	}
-	ASSERT_EQ(unload(), 0);
+	ASSERT_EQ(module_unload(), 0);
 }
 
 /* A leak of one object a cycle, or of one page in ten cycles, shows */
@@ -324,7 +309,7 @@ TEST_TIMEOUT(many_cycles, 500)
 	/* The first ones still warm up caches of the kernel's */
 	for (i = 0; i < 5; i++) {
 		must_be_loaded();
-		ASSERT_EQ(unload(), 0);
+		ASSERT_EQ(module_unload(), 0);
 	}
 	/*
 	 * What grows for once is the kernel's own, stacks of new kworkers for
@@ -344,7 +329,7 @@ TEST_TIMEOUT(many_cycles, 500)
 		EXPECT_EQ(after.sysctls, before.sysctls);
 	} while (grown && ++tries < 3);
 	EXPECT_FALSE(grown);
-	ASSERT_EQ(load(""), 0);
+	ASSERT_EQ(module_load(""), 0);
 }
 
 TEST_HARNESS_MAIN
