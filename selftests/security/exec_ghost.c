@@ -70,7 +70,7 @@ static void close_all(int *spray)
 /* Until the executed program counts; false if that takes too long */
 static bool counts(int fd)
 {
-	uint64_t end = now_ns() + patience();
+	uint64_t end = patience();
 
 	while (!ev_count(fd)) {
 		if (now_ns() > end)
