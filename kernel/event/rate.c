@@ -189,14 +189,25 @@ NOKPROBE_SYMBOL(spend);
 /* At most so many events from one overflow to the next */
 #define LONGEST_PERIOD	(S64_MAX / 16)
 
+/* The way out of an NMI counts so many times what the way in does, at most */
+#define WAY_OUT	16
+/* And of what it seldom does, so often */
+#define SELDOM	1024
+
 /*
- * Nothing has changed for whom the NMI before interrupted: its period is shorter than the
- * way out of an NMI, and without us nothing would ever get done here again.  That is no
- * matter of limits.
+ * Nothing has changed in what the NMI before interrupted: the period is shorter than the way
+ * out of an NMI, and nothing else would ever get done here again.  That is no matter of
+ * limits.  Only the kernel's events count on that way, and a long period cannot pass there:
+ * a loop may come by with the same registers at each overflow, and yet go on.
  */
-static bool is_stuck(const struct rate_cpu *r, const struct pt_regs *regs)
+static bool is_stuck(const struct rate_cpu *r, const struct kpmu_event *e,
+		     const struct pt_regs *regs)
 {
-	return !memcmp(regs, &r->regs, sizeof(*regs));
+	u64 way_in = local64_read(&e->hw.count) - e->hw.next;
+
+	return !(e->flags & KPMU_ATTR_EXCLUDE_KERNEL) &&
+	       !memcmp(regs, &r->regs, sizeof(*regs)) &&
+	       e->hw.period <= WAY_OUT * way_in + SELDOM;
 }
 
 static noinline bool get_unstuck(struct kpmu_event *e)
@@ -236,7 +247,7 @@ bool kpmu_rate_took(struct kpmu_event *e, const struct kpmu_hit *hit)
 	u64 took;
 
 	if (hit->next) {
-		if (likely(!is_stuck(r, hit->regs)))
+		if (likely(!is_stuck(r, e, hit->regs)))
 			return false;
 		return get_unstuck(e);
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Overflows that come too often, or take too long: throttled until the next tick. */
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -95,6 +96,40 @@ TEST(by_rate)
 	EXPECT_LE(s.samples, ev_count(fd) / 1000);
 	EXPECT_GE(s.samples, ev_count(fd) / 1000 - s.throttled - 1);
 	no_throttle();
+}
+
+/* Rounds of five instructions that change no register; flags are the same in four of them */
+static void same_registers(long rounds)
+{
+	__asm__ volatile("1: decq %0\n\tjz 2f\n\ttestl $0, %k1\n\tnop\n\tjmp 1b\n2:"
+			 : "+m" (rounds) : "r" (0L) : "cc", "memory");
+}
+
+/* That registers are as they were at the overflow before is no sign of standing still */
+TEST(in_a_loop)
+{
+	ROWS("V-19 S-04");
+	struct perf_event_attr a;
+	struct ring r;
+	int fd, i, n;
+
+	no_throttle();
+	/* From one place of the loop to the next, the last one shows the flags of each round */
+	for (i = 1; i <= 5; i++) {
+		a = insns(1000);
+		fd = ev_must(&a, 0, -1, -1, 0);
+		ring_map(&r, fd, &a, 64);
+		ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+		work(i);		/* four instructions more each time */
+		same_registers(20000);
+		ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+		for (n = 0; ring_next(&r, &rec); n++)
+			EXPECT_EQ(rec.head.type, PERF_RECORD_SAMPLE);
+		EXPECT_EQ(n, ev_count(fd) / 1000);
+		EXPECT_GE(n, 99);
+		ring_unmap(&r);
+		close(fd);
+	}
 }
 
 /* Overflows that a tick may have, of so many a second */
