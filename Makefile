@@ -3,7 +3,8 @@
 #
 ## make demo         boot, load kpmu, count known work beside native perf
 ## make kinds        every kind of event, counted and sampled, natively and on kpmu: a table
-## make test         all tests, on all kernels
+## make test         all tests, on all kernels (FRESH=1: without what was kept of earlier runs)
+## make test-quick   before each commit, some minutes: checks, units, guests of one kernel (K)
 ## make test-debug   those in guests, on a kernel with KASAN, lockdep and the like
 ## make clients      the distribution's perf and others, natively and on kpmu (K=6.1: there only)
 ## make perf-test    perf's own tests, natively and on kpmu (K=6.12)
@@ -59,6 +60,8 @@ conformance:
 	@selftests/conformance.sh $(if $(V),-v)
 test: deps modules selftests
 	@selftests/all.sh $(KERNELS)
+test-quick: module selftests
+	@selftests/all.sh -q $(K)
 test-debug: deps selftests
 	@qemu/module.sh debug
 	@selftests/all.sh -g debug
@@ -78,4 +81,4 @@ clean:
 	rm -rf build
 
 .PHONY: help module modules selftests demo kinds bench check layers conformance deps
-.PHONY: tools install clients perf-test perf-busy perf-switching shell test test-debug stress clean
+.PHONY: tools install clients perf-test perf-busy perf-switching shell test test-debug test-quick stress clean

@@ -1,15 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# all.sh [-g] KERNEL... - everything that make test runs, stage by stage, with
-# guests of these kernels (-g: the guests only); the last line is "N passed,
-# N failed".
+# all.sh [-g|-q] KERNEL... - everything that make test runs, stage by stage, with
+# guests of these kernels; the last line is "N passed, N failed".
+#  -g   the guests only
+#  -q   what make test-quick runs: sparse for these kernels only, the boot "quick", no
+#       clients
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
 cd "$KPMU_TOP"
-host=1
-[ "${1:-}" != -g ] || { host=0; shift; }
+host=1 quick=0
+case ${1:-} in
+-g) host=0; shift ;;
+-q) quick=1; shift ;;
+esac
 [ $# -gt 0 ] || die "all.sh: which kernels?"
 
 passed=0 failed=0 skipped=0
@@ -42,20 +47,26 @@ rm -f "$KPMU_TOP"/build/log/*.tap
 
 if [ $host = 1 ]; then
 	stage layers selftests/layers.sh
-	stage check selftests/check.sh
+	kernels=()
+	[ $quick = 0 ] || kernels=("$@")
+	stage check selftests/check.sh "${kernels[@]}"
 	stage harness selftests/harness.sh
 	stage unit make -s -C selftests unit
-	stage qemu make -s -C qemu test
+	stage qemu qemu/tests/kept.sh
 fi
-stage guests selftests/run.sh -k "$*"
+boot=()
+[ $quick = 0 ] || boot=(-b quick)
+stage guests selftests/run.sh "${boot[@]}" -k "$*"
 # Whose output is the same to the digit, on the newest kernel; make clients runs all lines
-if [ $host = 1 ] && ! selftests/clients/programs.sh >/dev/null; then
+if [ $host$quick != 10 ]; then
+	:
+elif ! selftests/clients/programs.sh >/dev/null; then
 	echo "== clients: skipped, Debian's programs cannot be fetched"
 	skipped=$((skipped + 1))
-elif [ $host = 1 ]; then
+else
 	stage clients selftests/clients/run.sh -e '^(all|xr|p|x|r) *\| *(csv|json|same) ' 7.2
 fi
-stage conformance selftests/conformance.sh
+[ $quick = 1 ] || stage conformance selftests/conformance.sh
 echo "$skipped skipped"
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# check.sh - what a reviewer's tools say: sparse on the module, checkpatch on the
-# kernel code and the tests, shellcheck on the scripts, SPDX everywhere.
+# check.sh [KERNEL...] - what a reviewer's tools say: sparse on the module as it is built
+# for these kernels (all), checkpatch on the kernel code and the tests, shellcheck on the
+# scripts, SPDX everywhere.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
@@ -25,7 +26,8 @@ get_checkpatch()
 
 rc=0
 # Debian 12's sparse is older than a word that 7.2 asks it for, and does not use
-for k in 6.1 6.12 7.2; do
+[ $# -gt 0 ] || set -- 6.1 6.12 7.2
+for k; do
 	qemu/module.sh $k C=2 CHECK="sparse -D__typeof_unqual__=__typeof__" \
 		2>/dev/null || rc=1
 	# What 7.2's MODULE_LICENSE and the like say in column 1 is beyond it too

@@ -143,6 +143,32 @@ entry '*' 'expected'
 judged differs 'a pass pass' 'b pass STALE' 'c pass FAIL' 'all pass FAIL'
 rm "$work/tests/native-differs"
 
+# kept NAME RESULT... - a native column that was kept: results of a, b and c
+mkdir "$work/tests/native"
+kept() { printf '%s\t%s\t\n' a "$2" b "$3" c "$4" all pass >"$work/tests/native/$1.res"; }
+# asked NAME 0|1 - was the kernel's own perf asked in the last run, and its answer printed?
+asked()
+{
+	local n
+	n=$(grep -c "^@@@native	$1	" "$work/out" || true)
+	verdict $((n == $2)) "$1 prints $2 lines to keep"
+}
+program keeps 'ok a; ok b; ok c'
+judged keeps 'a pass pass' 'b pass pass' 'c pass pass'
+asked keeps 4
+program keeps_no_failure 'ok a; native && why b x && bad b && ok c && exit 1; ok b; ok c'
+judged keeps_no_failure 'a pass pass' 'b pass FAIL' 'c pass pass'
+asked keeps_no_failure 0
+program kept_stands 'ok a; native && exit 1; ok b; ok c'
+kept kept_stands pass skip pass
+judged kept_stands 'a pass pass' 'b pass skip' 'c pass pass'
+asked kept_stands 0
+kept kept_stands pass FAIL pass		# not by what native-differs says now
+judged kept_stands 'a pass pass' 'b pass FAIL' 'c pass FAIL' 'all pass FAIL'
+program kept_is_of_native 'ok a; ok b; native || exit 1; ok c'
+kept kept_is_of_native pass pass pass
+judged kept_is_of_native 'a pass pass' 'b pass pass' 'c FAIL pass' 'all FAIL pass'
+
 # entries FILE - what is wrong with a file like native-differs, a line each
 entries()
 {

@@ -6,6 +6,10 @@
 # named; all programs, or those named; so many guests at a time (default: a CPU
 # of the host each, at most 4).  Logs go to build/log.  Needs modules and selftests
 # built (make test does it).
+#
+# What the kernel's own perf answered is kept in the cache under a key of all that it may
+# depend on; our module is not of that.  FRESH=1 asks it again.  Nor is it lost how long
+# each program took: the parts of a boot are dealt by that.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
@@ -23,7 +27,12 @@ while getopts b:k:j: opt; do
 done
 shift $((OPTIND - 1))
 wanted=("$@")
-mkdir -p "$log"
+kept=$KPMU_CACHE/native
+seconds=$KPMU_CACHE/seconds
+qemu=${QEMU:-$("$KPMU_TOP/qemu/build.sh")}
+initramfs=$("$KPMU_TOP/qemu/initramfs.sh")
+mkdir -p "$log" "$kept" "$seconds"
+find "$kept" -type f -mtime +30 -delete
 sums=$(mktemp)
 trap 'rm -f "$sums"' EXIT
 
@@ -66,21 +75,61 @@ files_of()
 	done
 }
 
+# environment KERNEL OPTIONS - what a native column depends on, besides the program
+environment()
+{
+	local kdir
+	kdir=$("$KPMU_TOP/qemu/kernel.sh" "$1")
+	echo "$2" "$(basename "$kdir")" "$qemu" "$initramfs"
+	cat "$kdir/release" "$KPMU_TOP/qemu/run.sh" "$here"/{guest.sh,verdict.awk}
+}
+
+# kept_native PROGRAM ENVIRONMENT - where its native column is kept
+kept_native()
+{
+	echo "$kept/$({ echo "$1 $2"; cat "$bin/$1"
+		files_of "$1" | cut -d: -f1 | xargs -r cat; } | sha256sum | cut -c1-32)"
+}
+
+# keep_natives ENVIRONMENT FILE - keep the native columns that a guest has printed
+keep_natives()
+{
+	local p to
+	sed -n 's/^@@@native\t\([^\t]*\)\t.*/\1/p' "$2" | sort -u | while read -r p; do
+		to=$(kept_native "$p" "$1")
+		sed -n "s/^@@@native\t$p\t//p" "$2" >"$to.$$"
+		mv "$to.$$" "$to"
+	done
+}
+
+# keep_seconds FILE KERNEL - how long each program took
+keep_seconds()
+{
+	sed -n 's/^@@@ \([^ ]*\) \([0-9]*\) s$/\1 \2/p' "$1" | while read -r p s; do
+		echo "$s" >"$seconds/$2-$p"
+	done
+}
+
 # boot NAME KERNEL OPTIONS PROGRAM... - one guest
 boot()
 {
-	local name=$1 kernel=$2 options=$3 out p f s rc=0 start=$SECONDS
+	local name=$1 kernel=$2 options=$3 out p f s rc=0 start=$SECONDS env
 	shift 3
+	env=$(environment "$kernel" "$options" | sha256sum)
 	local files=(-f "$here/guest.sh" -f "$here/native-differs"
 		-f "$here/verdict.awk" -f "$here/compare.awk")
 	for p; do
 		files+=(-f "$bin/$p")
 		while read -r f; do files+=(-f "$f"); done < <(files_of "$p")
+		f=$(kept_native "$p" "$env")
+		[ ! -e "$f" ] || [ -n "${FRESH:-}" ] || files+=(-f "$f:/tests/native/$p.res")
 	done
 	out=$log/$name-$kernel.tap
 	# shellcheck disable=SC2086
 	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -t 1800 $options "${files[@]}" \
 		"sh guest.sh $*" >"$out" 2>"$out.err" || rc=$?
+	keep_natives "$env" "$out"
+	keep_seconds "$out" "$kernel"
 	# Without a sum the guest did not come to its end
 	read -r p f s < <(sed -n 's/^@@sum //p' "$out"; echo 0 1 0)
 	if [ "$rc" != 0 ] && [ "$f" = 0 ]; then f=1; fi
@@ -94,6 +143,25 @@ boot()
 		grep -v "doesn't support requested" "$out.err" | head -n 60 || true
 		say "full log: $out"
 	fi
+}
+
+# deal PART PARTS KERNEL PROGRAM... - the programs of a part, in their order.  The longest
+# is dealt first, each to the part that has least so far.
+deal()
+{
+	local part=$1 parts=$2 kernel=$3 p
+	shift 3
+	for p; do
+		echo "$(cat "$seconds/$kernel-$p" 2>/dev/null || echo 3) $p"
+	done | sort -k1,1nr -k2 | awk -v part="$part" -v parts="$parts" '{
+		least = 1
+		for (i = 2; i <= parts; i++)
+			if (sum[i] < sum[least])
+				least = i
+		sum[least] += $1 + 0.5
+		if (least == part)
+			print $2
+	}' | sort
 }
 
 # launch NAME KERNEL OPTIONS PROGRAM... - a guest beside others; it reports in
@@ -115,7 +183,8 @@ while IFS='|' read -r name kernels options patterns; do
 	case $name in ''|'#'*) continue ;; esac
 	parts=1
 	case $name in */*) parts=${name#*/} name=${name%/*} ;; esac
-	[ -z "$only_boot" ] || [ "$only_boot" = "$name" ] || continue
+	[ "${only_boot:-${name#+}}" = "$name" ] || [ "+$only_boot" = "$name" ] || continue
+	name=${name#+}
 	for kernel in $kernels; do
 		[ -z "$only_kernels" ] || [[ " $only_kernels " = *" $kernel "* ]] || continue
 		set -f
@@ -123,12 +192,10 @@ while IFS='|' read -r name kernels options patterns; do
 		set -- $patterns
 		set +f
 		mapfile -t progs < <(programs "$@")
-		# Neighbours by name take about as long, so deal them out in turn
-		for ((i = 0; i < parts; i++)); do
-			part=()
-			for ((j = i; j < ${#progs[@]}; j += parts)); do part+=("${progs[j]}"); done
+		for ((i = 1; i <= parts; i++)); do
+			mapfile -t part < <(deal $i "$parts" "$kernel" "${progs[@]}")
 			label=$name
-			[ "$parts" = 1 ] || label=$name$((i + 1))
+			[ "$parts" = 1 ] || label=$name$i
 			launch "$label" "$kernel" "$options" "${part[@]}"
 		done
 	done

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# kept.sh - the tests of the PMU model, unless all that they depend on (QEMU, they
+# themselves, the stock kernels) is as it was when they last passed: then what they
+# printed at their end, and when that was.  FRESH=1 runs them in any case.
+
+# shellcheck source=qemu/lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+tests=$KPMU_TOP/qemu/tests
+kept=$KPMU_CACHE/qemu-tests
+
+depends()
+{
+	local k
+	basename "$("$KPMU_TOP/qemu/build.sh")"
+	for k in 6.1 6.12; do cat "$("$KPMU_TOP/qemu/kernel.sh" $k)/release"; done
+	basename "$("$KPMU_TOP/qemu/initramfs.sh")"
+	gcc --version
+	find "$tests" -type f | LC_ALL=C sort | xargs cat "$KPMU_TOP"/qemu/{run,lib}.sh
+}
+
+key=$(depends | sha256sum | cut -c1-16)
+last=$kept/$key
+if [ -e "$last" ] && [ -z "${FRESH:-}" ]; then
+	echo "# the model and its tests are as on $(date -r "$last" +%F): not run again"
+	cat "$last"
+	exit 0
+fi
+mkdir -p "$kept"
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+"$tests/run.sh" | tee "$out"	# if it fails this ends here
+tail -n1 "$out" >"$last.$$"
+mv "$last.$$" "$last"
