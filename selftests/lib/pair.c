@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#define _GNU_SOURCE
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +21,9 @@ struct perf_event_attr pair_attr(void)
 void pair_open(struct pair *p, const struct perf_event_attr *attr, pid_t pid,
 	       int cpu, int pages)
 {
+	/* One is written after the other, and both name the CPU: it must not change between */
+	if (!pid)
+		pin_to(sched_getcpu());
 	p->fd = ev_must(attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	p->native_fd = native_dummy(attr, pid, cpu);
 	ring_map(&p->ours, p->fd, attr, pages);

@@ -23,6 +23,7 @@ struct pair {
 
 /* An attr with all of that, of an event that only counts */
 struct perf_event_attr pair_attr(void);
+/* The caller stays on its CPU from here on, if it is about the caller */
 void pair_open(struct pair *p, const struct perf_event_attr *attr, pid_t pid,
 	       int cpu, int pages);
 /* A mapping keeps its event, so that goes too */
