@@ -7,6 +7,7 @@
 #	bare	a guest without an operating system: registers, counts, overflow
 #	modes	the same with several CPUs, -icount, replay, migration, reset
 #	linux	the stock kernels' own perf as the driver
+#	late	only if it is named: one test of PMIs 2,000 times, some 15 minutes (N=1000)
 #
 # Prints TAP: a line a boot, with the number of checks inside, and all that
 # failed.  V=1 shows every check.  QEMU=folder tests another build.
