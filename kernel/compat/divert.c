@@ -22,7 +22,7 @@
 #include "hook.h"
 #include "ksym.h"
 
-static DEFINE_MUTEX(lock);
+static DEFINE_MUTEX(diverts_lock);
 static LIST_HEAD(sets);
 
 /* As with hooks, an address learns its name when it is first called */
@@ -103,9 +103,9 @@ int kpmu_diverts_register(struct kpmu_diverts *set)
 			table[i].ok = false;
 		return err;
 	}
-	mutex_lock(&lock);
+	mutex_lock(&diverts_lock);
 	list_add_tail(&set->node, &sets);
-	mutex_unlock(&lock);
+	mutex_unlock(&diverts_lock);
 	return 0;
 }
 
@@ -120,13 +120,13 @@ void kpmu_diverts_show(struct seq_file *m)
 	struct kpmu_diverts *set;
 	struct kpmu_divert *d;
 
-	mutex_lock(&lock);
+	mutex_lock(&diverts_lock);
 	list_for_each_entry(set, &sets, node)
 		for (d = set->table; d < set->table + set->n; d++)
 			seq_printf(m, "%-26s %-8s %s (%ld calls)\n", d->func,
 				   d->ok ? "ok" : "missing", d->feature,
 				   atomic_long_read(&d->hits));
-	mutex_unlock(&lock);
+	mutex_unlock(&diverts_lock);
 }
 
 /**
@@ -143,9 +143,9 @@ void kpmu_diverts_unregister(struct kpmu_diverts *set)
 		any |= set->table[i].ok;
 	if (!any)
 		return;
-	mutex_lock(&lock);
+	mutex_lock(&diverts_lock);
 	list_del(&set->node);
-	mutex_unlock(&lock);
+	mutex_unlock(&diverts_lock);
 	kpmu_ftrace_leave(&set->ops);
 	ftrace_free_filter(&set->ops);
 	for (i = 0; i < set->n; i++)

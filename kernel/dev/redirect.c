@@ -167,14 +167,14 @@ bool kpmu_redirects(void)
 }
 
 /* Held while the switch is turned */
-static DEFINE_MUTEX(lock);
+static DEFINE_MUTEX(redirect_lock);
 
 /* The calls stay diverted: who was born while it was on is still served */
 static int turn(bool on)
 {
 	int err = 0;
 
-	mutex_lock(&lock);
+	mutex_lock(&redirect_lock);
 	if (on == redirect)
 		goto out;
 	if (on && !calls[0].ok) {
@@ -189,7 +189,7 @@ static int turn(bool on)
 	note_switch();
 	msleep(SWITCH_MS);
 out:
-	mutex_unlock(&lock);
+	mutex_unlock(&redirect_lock);
 	return err;
 }
 
@@ -219,7 +219,7 @@ static int set_cgroup(const char *name)
 		if (IS_ERR(new))
 			return PTR_ERR(new);
 	}
-	old = rcu_replace_pointer(only, new, lockdep_is_held(&lock));
+	old = rcu_replace_pointer(only, new, lockdep_is_held(&redirect_lock));
 	synchronize_rcu();
 	if (old)
 		cgroup_put(old);
@@ -235,7 +235,7 @@ static int cgroup_handler(KPMU_SYSCTL_CONST struct ctl_table *table, int write,
 
 	if (write && !capable(CAP_SYS_ADMIN))
 		return -EPERM;
-	mutex_lock(&lock);
+	mutex_lock(&redirect_lock);
 	strscpy(new, path, sizeof(new));
 	copy.data = new;
 	err = proc_dostring(&copy, write, buf, len, pos);
@@ -244,7 +244,7 @@ static int cgroup_handler(KPMU_SYSCTL_CONST struct ctl_table *table, int write,
 		if (!err)
 			strscpy(path, new, sizeof(path));
 	}
-	mutex_unlock(&lock);
+	mutex_unlock(&redirect_lock);
 	return err;
 }
 
@@ -293,7 +293,7 @@ void kpmu_redirect_exit(void)
 {
 	unregister_sysctl_table(header);
 	kpmu_diverts_unregister(&call_set);
-	mutex_lock(&lock);
+	mutex_lock(&redirect_lock);
 	set_cgroup("");
-	mutex_unlock(&lock);
+	mutex_unlock(&redirect_lock);
 }

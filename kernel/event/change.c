@@ -10,7 +10,7 @@
 #include "family.h"
 
 /* One change of one event at a time; they are rare */
-static DEFINE_MUTEX(lock);
+static DEFINE_MUTEX(change_lock);
 
 struct change {
 	struct kpmu_event *event;
@@ -71,9 +71,9 @@ int kpmu_event_filter(struct kpmu_event *e, char *filter)
 
 	if (!e->hw.source->filter)
 		return -EINVAL;
-	mutex_lock(&lock);
+	mutex_lock(&change_lock);
 	err = set_filter(e, filter);
-	mutex_unlock(&lock);
+	mutex_unlock(&change_lock);
 	return err;
 }
 
@@ -91,9 +91,9 @@ int kpmu_event_set_bpf(struct kpmu_event *e, int fd)
 
 	if (!e->hw.source->set_bpf)
 		return kpmu_native_set_bpf(NULL, fd);
-	mutex_lock(&lock);
+	mutex_lock(&change_lock);
 	err = e->hw.source->set_bpf(&e->hw, fd);
-	mutex_unlock(&lock);
+	mutex_unlock(&change_lock);
 	return err;
 }
 
@@ -113,9 +113,9 @@ int kpmu_event_query_bpf(struct kpmu_event *e, void __user *query)
 		return -EPERM;
 	if (!e->hw.source->query_bpf)
 		return -EINVAL;
-	mutex_lock(&lock);
+	mutex_lock(&change_lock);
 	err = e->hw.source->query_bpf(&e->hw, query);
-	mutex_unlock(&lock);
+	mutex_unlock(&change_lock);
 	return err;
 }
 
@@ -140,11 +140,11 @@ int kpmu_event_modify(struct kpmu_event *e, const struct kpmu_attr *attr)
 		return -EINVAL;
 	if (!e->hw.source->modify)
 		return -EOPNOTSUPP;
-	mutex_lock(&lock);
+	mutex_lock(&change_lock);
 	err = e->hw.source->modify(&e->hw, attr);
 	if (!err)
 		kpmu_event_control(e, off ? KPMU_OP_DISABLE : KPMU_OP_ENABLE,
 				   false);
-	mutex_unlock(&lock);
+	mutex_unlock(&change_lock);
 	return err;
 }

@@ -181,7 +181,7 @@ static struct kpmu_thook guards[] = {
 	{ "sched_process_exit", on_late_exit, "events end at exit without ftrace" },
 };
 
-static DEFINE_MUTEX(lock);
+static DEFINE_MUTEX(hooks_lock);
 static atomic_t users[KPMU_NR_LAZY];
 
 static unsigned long last_put;
@@ -244,7 +244,7 @@ static void linger_over(struct work_struct *work)
 	bool idle, left;
 	int i;
 
-	mutex_lock(&lock);
+	mutex_lock(&hooks_lock);
 	left = kpmu_ctxs_reap(LINGER);
 	idle = time_after_eq(jiffies, READ_ONCE(last_put) + LINGER);
 	if (idle)
@@ -259,7 +259,7 @@ static void linger_over(struct work_struct *work)
 	}
 	if (left || !idle)
 		queue_delayed_work(KPMU_SYSTEM_WQ, &linger, LINGER);
-	mutex_unlock(&lock);
+	mutex_unlock(&hooks_lock);
 }
 
 static int get(enum kpmu_lazy which)
@@ -268,11 +268,11 @@ static int get(enum kpmu_lazy which)
 
 	if (atomic_inc_not_zero(&users[which]))
 		return 0;
-	mutex_lock(&lock);
+	mutex_lock(&hooks_lock);
 	err = arm(which);
 	if (!err)
 		atomic_inc(&users[which]);
-	mutex_unlock(&lock);
+	mutex_unlock(&hooks_lock);
 	return err;
 }
 

@@ -62,7 +62,7 @@ static struct kpmu_thook points[] = {
 	{ "page_fault_kernel", on_kernel },
 };
 
-static DEFINE_MUTEX(lock);
+static DEFINE_MUTEX(faults_lock);
 static int users;
 
 /* For the caps file, see source.h */
@@ -102,12 +102,12 @@ int kpmu_faults_get(struct kpmu_hw *hw, const char **why)
 	struct kpmu_tap *tap;
 	int err = 0;
 
-	mutex_lock(&lock);
+	mutex_lock(&faults_lock);
 	if (!users)
 		err = arm();
 	if (!err)
 		users++;
-	mutex_unlock(&lock);
+	mutex_unlock(&faults_lock);
 	if (!err) {
 		hw->tap = &faults;
 		return 0;
@@ -135,9 +135,9 @@ void kpmu_faults_put(struct kpmu_hw *hw)
 		kpmu_tap_put(kpmu_tap_of(hw));
 		return;
 	}
-	mutex_lock(&lock);
+	mutex_lock(&faults_lock);
 	if (!--users)
 		for (i = 0; i < ARRAY_SIZE(points); i++)
 			kpmu_thook_disarm(&points[i]);
-	mutex_unlock(&lock);
+	mutex_unlock(&faults_lock);
 }

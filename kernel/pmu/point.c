@@ -70,7 +70,7 @@ static struct kpmu_thook hooks[] = {
 	{ "sys_exit", on_exit },
 };
 
-static DEFINE_MUTEX(lock);
+static DEFINE_MUTEX(points_lock);
 static int users[ARRAY_SIZE(hooks)];
 
 static struct kpmu_point __rcu **place(const struct kpmu_point *p)
@@ -84,14 +84,14 @@ static int listen_syscall(struct kpmu_point *p)
 
 	if (p->where.syscall >= NR_syscalls)
 		return -EINVAL;
-	mutex_lock(&lock);
+	mutex_lock(&points_lock);
 	if (!users[which])
 		err = kpmu_thook_arm(&hooks[which]);
 	if (!err) {
 		users[which]++;
 		rcu_assign_pointer(*place(p), p);
 	}
-	mutex_unlock(&lock);
+	mutex_unlock(&points_lock);
 	return err;
 }
 
@@ -99,13 +99,13 @@ static void leave_syscall(struct kpmu_point *p)
 {
 	int which = p->where.exit;
 
-	mutex_lock(&lock);
+	mutex_lock(&points_lock);
 	/* Another may have come for the same call when this was not wanted any more */
 	if (rcu_access_pointer(*place(p)) == p)
 		RCU_INIT_POINTER(*place(p), NULL);
 	if (!--users[which])
 		kpmu_thook_disarm(&hooks[which]);
-	mutex_unlock(&lock);
+	mutex_unlock(&points_lock);
 }
 
 /**

@@ -62,7 +62,7 @@ struct kpmu_tap {
 
 static LIST_HEAD(taps);
 static LIST_HEAD(points);
-static DEFINE_MUTEX(lock);
+static DEFINE_MUTEX(taps_lock);
 
 static void on_hit(struct perf_event *event, struct perf_sample_data *data,
 		   struct pt_regs *regs)
@@ -201,7 +201,7 @@ struct kpmu_tap *kpmu_tap_share(u32 type, u64 config)
 	struct perf_event_attr attr = { .type = type, .config = config };
 	struct kpmu_tap *tap;
 
-	mutex_lock(&lock);
+	mutex_lock(&taps_lock);
 	tap = find_shared(&taps, type, config);
 	if (tap) {
 		tap->users++;
@@ -210,7 +210,7 @@ struct kpmu_tap *kpmu_tap_share(u32 type, u64 config)
 		if (!IS_ERR(tap))
 			tap->shared = true;
 	}
-	mutex_unlock(&lock);
+	mutex_unlock(&taps_lock);
 	return tap;
 }
 
@@ -240,11 +240,11 @@ struct event_filter *kpmu_tap_filter(struct kpmu_tap *tap, char *filter)
 	struct perf_event *event;
 
 	/* The events of a tap may change while CPUs come and go */
-	mutex_lock(&lock);
+	mutex_lock(&taps_lock);
 	event = kpmu_tap_event(tap);
 	if (event)
 		made = kpmu_native_filter_new(event, filter);
-	mutex_unlock(&lock);
+	mutex_unlock(&taps_lock);
 	return made;
 }
 
@@ -353,13 +353,13 @@ struct kpmu_tap *kpmu_tap_count(u64 config)
 {
 	struct kpmu_tap *tap;
 
-	mutex_lock(&lock);
+	mutex_lock(&taps_lock);
 	tap = find_shared(&points, PERF_TYPE_TRACEPOINT, config);
 	if (tap)
 		tap->users++;
 	else
 		tap = make_point(config);
-	mutex_unlock(&lock);
+	mutex_unlock(&taps_lock);
 	return tap ?: kpmu_tap_share(PERF_TYPE_TRACEPOINT, config);
 }
 
@@ -377,7 +377,7 @@ int kpmu_tap_heed(struct kpmu_tap *tap)
 	struct kpmu_tap *full;
 	int err = 0;
 
-	mutex_lock(&lock);
+	mutex_lock(&taps_lock);
 	if (tap->counts && !tap->instead) {
 		full = make_on_cpus(&tap->attr, tap);
 		if (IS_ERR(full)) {
@@ -387,7 +387,7 @@ int kpmu_tap_heed(struct kpmu_tap *tap)
 			WRITE_ONCE(tap->point.muted, true);
 		}
 	}
-	mutex_unlock(&lock);
+	mutex_unlock(&taps_lock);
 	return err;
 }
 
@@ -416,11 +416,11 @@ void kpmu_tap_put(struct kpmu_tap *tap)
 {
 	bool last;
 
-	mutex_lock(&lock);
+	mutex_lock(&taps_lock);
 	last = !--tap->users;
 	if (last)
 		list_del(&tap->node);
-	mutex_unlock(&lock);
+	mutex_unlock(&taps_lock);
 	if (!last)
 		return;
 	if (tap->instead)
@@ -440,7 +440,7 @@ static void follow_cpus(struct work_struct *work)
 	struct kpmu_tap *tap;
 	int cpu;
 
-	mutex_lock(&lock);
+	mutex_lock(&taps_lock);
 	for_each_possible_cpu(cpu) {
 		if (!cpumask_test_and_clear_cpu(cpu, &came))
 			continue;
@@ -452,7 +452,7 @@ static void follow_cpus(struct work_struct *work)
 			listen_on(tap, cpu);
 		}
 	}
-	mutex_unlock(&lock);
+	mutex_unlock(&taps_lock);
 }
 static DECLARE_WORK(follow, follow_cpus);
 

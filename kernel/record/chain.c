@@ -24,7 +24,7 @@ static DEFINE_PER_CPU(u64 *, buffer);	/* CONTEXTS times @words */
 static DEFINE_PER_CPU(unsigned int, busy); /* contexts whose part is in use, a bit each */
 static u32 words;			/* of one chain: nr, frames, marks */
 static unsigned int users;		/* events with chains */
-static DEFINE_MUTEX(lock);		/* of these, and of the limits */
+static DEFINE_MUTEX(chains_lock);		/* of these, and of the limits */
 
 static void free_buffers(void)
 {
@@ -65,12 +65,12 @@ int kpmu_chains_get(void)
 {
 	int err = 0;
 
-	mutex_lock(&lock);
+	mutex_lock(&chains_lock);
 	if (!words)
 		err = alloc_buffers();
 	if (!err)
 		users++;
-	mutex_unlock(&lock);
+	mutex_unlock(&chains_lock);
 	return err;
 }
 
@@ -83,9 +83,9 @@ int kpmu_chains_get(void)
  */
 void kpmu_chains_put(void)
 {
-	mutex_lock(&lock);
+	mutex_lock(&chains_lock);
 	users--;
-	mutex_unlock(&lock);
+	mutex_unlock(&chains_lock);
 }
 
 /**
@@ -100,7 +100,7 @@ int kpmu_chains_limit(int *limit, int value)
 {
 	int err = 0;
 
-	mutex_lock(&lock);
+	mutex_lock(&chains_lock);
 	if (users) {
 		err = -EBUSY;
 	} else {
@@ -109,7 +109,7 @@ int kpmu_chains_limit(int *limit, int value)
 		free_buffers();
 		WRITE_ONCE(*limit, value);
 	}
-	mutex_unlock(&lock);
+	mutex_unlock(&chains_lock);
 	return err;
 }
 

@@ -93,7 +93,7 @@ struct kpmu_grant {
 	refcount_t ref;
 };
 
-static DEFINE_MUTEX(lock);
+static DEFINE_MUTEX(grants_lock);
 static LIST_HEAD(grants);
 static int knob = 1;
 static bool guarded;
@@ -133,11 +133,11 @@ struct kpmu_grant *kpmu_rdpmc_grant(struct mm_struct *mm)
 		return NULL;
 	g->mm = mm;
 	refcount_set(&g->ref, 1);
-	mutex_lock(&lock);
+	mutex_lock(&grants_lock);
 	list_add(&g->node, &grants);
 	if (knob)
 		allow(mm);
-	mutex_unlock(&lock);
+	mutex_unlock(&grants_lock);
 	return g;
 }
 
@@ -160,11 +160,11 @@ void kpmu_rdpmc_drop(struct kpmu_grant *grant)
 {
 	if (!refcount_dec_and_test(&grant->ref))
 		return;
-	mutex_lock(&lock);
+	mutex_lock(&grants_lock);
 	list_del(&grant->node);
 	if (knob)
 		forbid(grant->mm);
-	mutex_unlock(&lock);
+	mutex_unlock(&grants_lock);
 	kfree(grant);
 }
 
@@ -184,7 +184,7 @@ int kpmu_rdpmc_set(unsigned long new)
 		return -EINVAL;
 	if (new == 2 && !(everybody && guarded))
 		return -EOPNOTSUPP;
-	mutex_lock(&lock);
+	mutex_lock(&grants_lock);
 	list_for_each_entry(g, &grants, node) {
 		if (knob && !new)
 			forbid(g->mm);
@@ -198,7 +198,7 @@ int kpmu_rdpmc_set(unsigned long new)
 	if (knob == 2 || new == 2)
 		on_each_cpu(update_pce, NULL, 1);
 	WRITE_ONCE(knob, new);
-	mutex_unlock(&lock);
+	mutex_unlock(&grants_lock);
 	return 0;
 }
 

@@ -16,7 +16,7 @@
 
 #define FREEZE_WHILE_SMM	BIT_ULL(14)
 
-static DEFINE_MUTEX(lock);
+static DEFINE_MUTEX(smi_lock);
 
 /*
  * What CPUs are to have, while it is something else than what was found before our file
@@ -58,7 +58,7 @@ int kpmu_freeze_on_smi_set(unsigned long val)
 		return -ENODEV;
 	if (val > 1)
 		return -EINVAL;
-	mutex_lock(&lock);
+	mutex_lock(&smi_lock);
 	if (!ours)
 		found = is_frozen();
 	cpus_read_lock();
@@ -66,7 +66,7 @@ int kpmu_freeze_on_smi_set(unsigned long val)
 	WRITE_ONCE(ours, val != found);
 	on_each_cpu(set_here, NULL, 1);
 	cpus_read_unlock();
-	mutex_unlock(&lock);
+	mutex_unlock(&smi_lock);
 	return 0;
 }
 
