@@ -4,6 +4,7 @@
 
 #include <linux/module.h>
 
+#include "check/check.h"
 #include "compat/ksym.h"
 #include "dev/dev.h"
 #include "event/event.h"
@@ -22,6 +23,7 @@ static int __init kpmu_init(void)
 	err = kpmu_ksym_init();
 	if (err)
 		pr_notice("no symbol lookup (%d): some features are off\n", err);
+	kpmu_checks_init();
 	err = kpmu_events_init();
 	if (err)
 		return err;
@@ -84,6 +86,7 @@ static void __exit kpmu_exit(void)
 	kpmu_rates_exit();
 	kpmu_traps_exit();
 	kpmu_sampling_drain();
+	kpmu_checks_exit();
 	kpmu_sources_exit();
 	kpmu_ctxs_exit();
 	kpmu_events_exit();

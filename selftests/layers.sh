@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../kernel" || exit 1
 
 declare -A level=(
 	[compat]=0 [abi]=0 [trace]=0 [ring]=1 [assign]=1 [pmu]=2
-	[event]=3 [sched]=3 [record]=4 [hooks]=5 [dev]=5 [.]=6
+	[event]=3 [sched]=3 [record]=4 [check]=4 [hooks]=5 [dev]=5 [.]=6
 )
 # Two folders of one level that may know each other, and by which header only
 declare -A pair=(

@@ -257,6 +257,7 @@ void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e)
 {
 	struct kpmu_cpu *live = kpmu_plan_live(ctx);
 
+	kpmu_look_gone(e);
 	if (unlikely(ctx->scan == e))
 		kpmu_scan_event(ctx);
 	if (e->attached) {

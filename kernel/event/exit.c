@@ -20,6 +20,7 @@ static void end(struct kpmu_event *e)
 	struct kpmu_event *root = e->root ?: e;
 	struct kpmu_ring *ring;
 
+	kpmu_look_gone(e);
 	/* Whoever polls sees that nothing will come any more */
 	rcu_read_lock();
 	ring = rcu_dereference(root->ring);

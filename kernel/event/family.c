@@ -104,6 +104,7 @@ bool kpmu_family_link(struct kpmu_event *e, struct kpmu_event *from)
 		else
 			list_add(&e->sibling, &f->children);
 	}
+	kpmu_look_family(f);
 	raw_spin_unlock(&top->lock);
 	return ok;
 }
@@ -140,6 +141,7 @@ bool kpmu_family_fold(struct kpmu_event *e)
 		if (top->reading && e->epoch != top->epoch)
 			add(&f->late, &t);
 	}
+	kpmu_look_family(f);
 	raw_spin_unlock(&top->lock);
 	return linked;
 }
@@ -214,6 +216,7 @@ static int visit_owned(struct kpmu_ctx *ctx, void *data)
 	e->epoch = top->epoch;
 	if (!list_empty(&e->sibling))
 		list_move_tail(&e->sibling, &f->children);
+	kpmu_look_family(f);
 	raw_spin_unlock(&top->lock);
 	return err;
 }

@@ -189,6 +189,7 @@ static int fork_owned(struct kpmu_ctx *ctx, void *data)
 	raw_spin_lock_nested(&f->ctx->lock, SINGLE_DEPTH_NESTING);
 	if (!f->ctx->retired)
 		err = copy_batch(f, ctx);
+	kpmu_look_ctx(f->ctx);
 	raw_spin_unlock(&f->ctx->lock);
 	return err;
 }

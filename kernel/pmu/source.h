@@ -230,6 +230,15 @@ const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr);
 void kpmu_commit(const struct kpmu_slots *want);
 
 /**
+ * kpmu_counters_check() - do the counters of this CPU agree with what was committed?
+ * @want: what was committed last
+ *
+ * Context: IRQs off.
+ * Return: what does not agree; NULL if all does.
+ */
+const char *kpmu_counters_check(const struct kpmu_slots *want);
+
+/**
  * typedef kpmu_overflow_fn - an event has overflowed
  * @hw: the event, active on this CPU
  * @hit: what is known about it
@@ -423,6 +432,9 @@ struct kpmu_pmu {
  */
 bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu);
 void kpmu_sources_show(struct seq_file *m);
+
+/* Is no tap left that events share?  Task, may sleep */
+bool kpmu_taps_idle(void);
 bool kpmu_faults_seen(void);
 
 /*

@@ -474,3 +474,14 @@ void kpmu_taps_exit(void)
 	cancel_work_sync(&follow);
 	flush_work(&bury);
 }
+
+/* See source.h */
+bool kpmu_taps_idle(void)
+{
+	bool idle;
+
+	mutex_lock(&taps_lock);
+	idle = list_empty(&taps) && list_empty(&points);
+	mutex_unlock(&taps_lock);
+	return idle;
+}

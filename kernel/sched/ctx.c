@@ -367,6 +367,7 @@ static void call_here(void *data)
 		if (c->ctx->cpu < 0) {
 			c->ret = c->fn(c->ctx, c->data);
 			kpmu_ctx_follow(c->ctx, false);
+			kpmu_look_ctx(c->ctx);
 			c->done = true;
 		}
 		raw_spin_unlock(&c->ctx->lock);

@@ -55,20 +55,55 @@ static u64 event_key(const struct kpmu_event *e)
 	return kpmu_mix(kpmu_mix(e->hw.allowed, e->hw.extra_reg), e->hw.extra);
 }
 
-static u64 class_key(const struct kpmu_event *leader)
+static bool is_plain(const struct kpmu_event *leader)
+{
+	return !leader->hw.extra_reg && !(leader->flags & KPMU_ATTR_EXCLUSIVE);
+}
+
+static u64 plain_key(const struct kpmu_event *leader)
+{
+	return (u64)leader->cpu << 32 ^ leader->hw.allowed;
+}
+
+static u64 group_key(const struct kpmu_event *leader)
 {
 	const struct kpmu_event *e;
-	u64 key;
+	u64 key = event_key(leader);
 
-	/* Most groups are one plain event: their key is plain too */
-	if (list_empty(&leader->group.members) && !leader->hw.extra_reg &&
-	    !(leader->flags & KPMU_ATTR_EXCLUSIVE))
-		return (u64)leader->cpu << 32 ^ leader->hw.allowed;
-	key = event_key(leader);
 	kpmu_for_each_member(e, leader)
 		key += event_key(e);
 	key = kpmu_mix(key, leader->cpu);
 	return kpmu_mix(key, leader->flags & KPMU_ATTR_EXCLUSIVE);
+}
+
+static u64 class_key(const struct kpmu_event *leader)
+{
+	/* Most groups are one plain event: their key is plain too */
+	if (list_empty(&leader->group.members) && is_plain(leader))
+		return plain_key(leader);
+	return group_key(leader);
+}
+
+/**
+ * kpmu_queue_knows() - is a flexible group in a class of groups that need the same?
+ * @leader: its leader, queued
+ *
+ * One that needs a counter for its leader only may be among single events or not: it is
+ * not moved when members come and go that need none.
+ *
+ * Context: the context's owner.
+ */
+bool kpmu_queue_knows(const struct kpmu_event *leader)
+{
+	const struct kpmu_event *e;
+	u64 key = leader->group.class.key;
+
+	if (key == group_key(leader))
+		return true;
+	kpmu_for_each_member(e, leader)
+		if (event_key(e))
+			return false;
+	return is_plain(leader) && key == plain_key(leader);
 }
 
 static struct kpmu_class *find_class(struct kpmu_ctx *ctx, u64 key)

@@ -21,6 +21,7 @@
 #include <linux/spinlock.h>
 
 #include "../event/event.h"
+#include "../trace/look.h"
 
 /**
  * struct kpmu_plan - which groups run now, on which counters
@@ -186,6 +187,7 @@ static inline u64 kpmu_ctx_now(const struct kpmu_ctx *ctx)
 /* The context is this CPU's no more: whoever sees that sees all that was done */
 static inline void kpmu_ctx_release(struct kpmu_ctx *ctx)
 {
+	kpmu_look_ctx(ctx);
 	smp_store_release(&ctx->cpu, -1); /* pairs with kpmu_ctx_call() */
 }
 
@@ -303,6 +305,7 @@ int kpmu_ctxs_init(void);
 void kpmu_ctxs_exit(void);
 
 /* queue.c: which groups are candidates; in the context's ownership */
+bool kpmu_queue_knows(const struct kpmu_event *leader);
 void kpmu_queue_add(struct kpmu_ctx *ctx, struct kpmu_event *leader);
 void kpmu_queue_del(struct kpmu_ctx *ctx, struct kpmu_event *leader);
 void kpmu_queue_park(struct kpmu_ctx *ctx, struct kpmu_event *leader);

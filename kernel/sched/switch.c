@@ -116,6 +116,7 @@ void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
 	} while (unlikely(ctx));
 	if (kc->task)
 		kpmu_ctx_follow(kc->task, true);
+	kpmu_look_cpu(kc);
 }
 
 /**

@@ -232,6 +232,19 @@ static __always_inline u64 selector(const struct kpmu_hw *hw, int idx, bool alt)
 	return unlikely(alt) ? alt_selector(hw) : hw->sel;
 }
 
+/**
+ * x86_selector() - the selector that an event needs on a counter
+ * @hw: the event
+ * @idx: the counter
+ * @alt: it uses the other one of extra registers 1 and 2
+ *
+ * Context: any.
+ */
+u64 x86_selector(const struct kpmu_hw *hw, int idx, bool alt)
+{
+	return selector(hw, idx, alt);
+}
+
 static noinline void write_extra(struct x86_cpu *c, const struct kpmu_hw *hw,
 				 bool alt)
 {

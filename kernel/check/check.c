@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Invariants.  Called through trace/look.h at the end of every section that owned a
+ * context, and after each commit; looks at what that section may have changed.
+ *
+ * A look costs so many steps at most: of a context with many events each look walks
+ * some, and the next goes on with the group after them.
+ */
+#include <linux/hash.h>
+#include <linux/module.h>
+
+#include "../trace/look.h"
+#include "../trace/stats.h"
+#include "check.h"
+
+static bool check;
+module_param(check, bool, 0444);
+MODULE_PARM_DESC(check, "look at invariants all the time (slow)");
+
+/* The group that comes next in a context with many events; others may take its place */
+struct cursor {
+	raw_spinlock_t lock;
+	const struct kpmu_ctx *ctx;
+	struct kpmu_event *leader;
+};
+
+#define CURSOR_BITS	6
+
+static struct cursor cursors[1 << CURSOR_BITS];
+
+static struct cursor *cursor_of(const struct kpmu_ctx *ctx)
+{
+	return &cursors[hash_ptr(ctx, CURSOR_BITS)];
+}
+
+static struct kpmu_event *cursor_get(struct kpmu_ctx *ctx)
+{
+	struct cursor *c = cursor_of(ctx);
+	struct kpmu_event *leader;
+
+	raw_spin_lock(&c->lock);
+	leader = c->ctx == ctx ? c->leader : NULL;
+	raw_spin_unlock(&c->lock);
+	return leader ?: list_first_entry_or_null(&ctx->leaders, struct kpmu_event,
+						  node);
+}
+
+static void cursor_set(const struct kpmu_ctx *ctx, struct kpmu_event *leader)
+{
+	struct cursor *c = cursor_of(ctx);
+
+	raw_spin_lock(&c->lock);
+	c->ctx = ctx;
+	c->leader = leader;
+	raw_spin_unlock(&c->lock);
+}
+
+static void look_gone(struct kpmu_event *e)
+{
+	struct cursor *c = cursor_of(e->ctx);
+
+	raw_spin_lock(&c->lock);
+	if (c->leader == e)
+		c->leader = NULL;
+	raw_spin_unlock(&c->lock);
+	check_times_forget(e);
+}
+
+/**
+ * check_rules() - look at the rules of a table
+ * @rules: the table
+ * @l: what to look at
+ *
+ * Ends at the first that does not hold: the others take it for granted.
+ *
+ * Context: IRQs off, the owner of what @l has.
+ */
+void check_rules(struct check_rule *rules, struct check_look *l)
+{
+	for (; rules->name; rules++) {
+		l->detail = NULL;
+		if (likely(rules->holds(l)))
+			continue;
+		if (!xchg(&rules->told, true))
+			check_breach(rules->name, l);
+		return;
+	}
+}
+
+static void tally_group(struct check_look *l)
+{
+	const struct kpmu_event *leader = l->leader;
+	const struct kpmu_group *g = &leader->group;
+	struct check_tally *t = &l->tally;
+
+	t->placed += g->placed && !g->free;
+	if (!g->queued || l->ctx->parked == leader)
+		return;
+	if (g->free) {
+		t->free_bound += l->ctx->home < 0 && leader->cpu >= 0;
+		return;
+	}
+	t->bound += leader->cpu >= 0;
+	if (kpmu_is_pinned(leader))
+		t->pinned++;
+	else
+		t->flexible++;
+}
+
+static void tally_event(struct check_look *l)
+{
+	const struct kpmu_event *e = l->e;
+	struct check_tally *t = &l->tally;
+
+	t->scan |= l->ctx->scan == e;
+	if (!e->attached)
+		return;
+	t->events++;
+	t->inherit += !!e->family;
+	t->sampling += !!e->sampling;
+	t->freq += e->sampling && e->sampling->freq;
+	t->side += !!(e->flags & KPMU_ATTR_SIDE);
+	t->mapped += !!e->hw.page;
+	if (kpmu_counts_hits(e))
+		t->hits++;
+	else
+		t->timed += kpmu_has_timer(e);
+}
+
+static void look_event(struct check_look *l, struct kpmu_event *e)
+{
+	l->e = e;
+	tally_event(l);
+	check_rules(check_event_rules, l);
+	check_rules(check_time_rules, l);
+}
+
+/* Return: events walked */
+static u32 look_group(struct check_look *l, struct kpmu_event *leader)
+{
+	struct kpmu_event *e;
+	u32 n = 0;
+
+	l->leader = leader;
+	look_event(l, leader);
+	kpmu_for_each_member(e, leader) {
+		if (n == CHECK_EVENTS)
+			break;
+		look_event(l, e);
+		n++;
+	}
+	l->e = leader;
+	l->members = list_entry_is_head(e, &leader->group.members, node) ? n : U32_MAX;
+	tally_group(l);
+	check_rules(check_group_rules, l);
+	l->e = NULL;
+	return n + 1;
+}
+
+/* Return: the group to go on with, NULL at the end */
+static struct kpmu_event *walk(struct check_look *l, struct kpmu_event *leader)
+{
+	u32 n = 0;
+
+	list_for_each_entry_from(leader, &l->ctx->leaders, node) {
+		if (n >= CHECK_EVENTS)
+			return leader;
+		n += look_group(l, leader);
+		if (l->members == U32_MAX)
+			n = U32_MAX / 2;
+	}
+	return n >= U32_MAX / 2 ? ERR_PTR(-E2BIG) : NULL;
+}
+
+static void look(struct kpmu_cpu *kc, struct kpmu_ctx *ctx)
+{
+	struct check_look l = { .kc = kc, .ctx = ctx };
+	struct kpmu_event *first, *leader;
+
+	check_rules(check_ctx_rules, &l);
+	if (ctx->retired)
+		return;
+	first = ctx->nr_events > CHECK_EVENTS ? cursor_get(ctx) :
+		list_first_entry_or_null(&ctx->leaders, struct kpmu_event, node);
+	leader = first ? walk(&l, first) : NULL;
+	if (ctx->nr_events > CHECK_EVENTS)
+		cursor_set(ctx, IS_ERR(leader) ? NULL : leader);
+	else if (!IS_ERR(leader))
+		check_rules(check_sum_rules, &l);
+}
+
+static void look_ctx(struct kpmu_ctx *ctx)
+{
+	look(NULL, ctx);
+}
+
+static void look_cpu(struct kpmu_cpu *kc)
+{
+	struct check_look l = { .kc = kc, .ctx = kc->task ?: &kc->ctx };
+	struct kpmu_ctx *ctx;
+
+	lockdep_assert_irqs_disabled();
+	if (!kc->applied)
+		return;
+	check_rules(check_cpu_rules, &l);
+	kpmu_for_each_cpu_ctx(ctx, kc)
+		look(kc, ctx);
+	if (kc->task)
+		look(kc, kc->task);
+}
+
+static void look_family(struct kpmu_family *f)
+{
+	struct check_look l = { .family = f };
+
+	lockdep_assert_held(&f->top->lock);
+	check_rules(check_family_rules, &l);
+}
+
+static const struct kpmu_looker looker = {
+	.cpu = look_cpu,
+	.ctx = look_ctx,
+	.gone = look_gone,
+	.family = look_family,
+};
+
+/**
+ * kpmu_checks_init() - look from now on, if that was asked for
+ *
+ * Context: task; before anything that is looked at.
+ */
+void __init kpmu_checks_init(void)
+{
+	int i;
+
+	if (!check)
+		return;
+	for (i = 0; i < ARRAY_SIZE(cursors); i++)
+		raw_spin_lock_init(&cursors[i].lock);
+	check_times_init();
+	kpmu_look_by(&looker);
+}
+
+/**
+ * kpmu_checks_exit() - no event is left: what was taken was given back
+ *
+ * Context: task.
+ */
+void kpmu_checks_exit(void)
+{
+	u64 opens = 0, closes = 0;
+	int cpu;
+
+	if (!check)
+		return;
+	for_each_possible_cpu(cpu) {
+		opens += per_cpu(kpmu_stats, cpu).opens;
+		closes += per_cpu(kpmu_stats, cpu).closes;
+		WARN(per_cpu(kpmu_cpu, cpu).ctx.nr_events,
+		     "kpmu: breach of rule exit-ctx\n");
+	}
+	WARN(opens != closes, "kpmu: breach of rule exit-events: %llu opened, %llu closed\n",
+	     opens, closes);
+	WARN(!kpmu_taps_idle(), "kpmu: breach of rule exit-taps\n");
+	check_breaches_exit();
+}

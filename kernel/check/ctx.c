@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Rules of a context: its events, groups, queue and lists agree. */
+#include <linux/list.h>
+
+#include "check.h"
+
+/* Rules of each context, whatever its size */
+
+static bool gen_follows_queue(struct check_look *l)
+{
+	const struct kpmu_ctx *ctx = l->ctx;
+
+	return !!ctx->gen == !!(ctx->nr_flexible | ctx->nr_pinned);
+}
+
+/* A context that is not active may have changed since its plan was made */
+static bool placed_is_placed(struct check_look *l)
+{
+	const struct kpmu_ctx *ctx = l->ctx;
+	int i, k;
+
+	if (ctx->retired)
+		return true;
+	if (ctx->nr_placed > KPMU_NR_SLOTS)
+		return false;
+	for (i = 0; i < ctx->nr_placed; i++) {
+		const struct kpmu_event *leader = ctx->placed[i];
+
+		if (leader->ctx != ctx || !leader->attached ||
+		    !kpmu_is_leader(leader) || !leader->group.placed)
+			return false;
+		for (k = 0; k < i; k++)
+			if (ctx->placed[k] == leader)
+				return false;
+	}
+	return true;
+}
+
+static bool parked_is_off(struct check_look *l)
+{
+	const struct kpmu_event *leader = l->ctx->parked;
+
+	return !leader || (leader->ctx == l->ctx && leader->attached &&
+			   leader->group.queued && !leader->group.free &&
+			   leader->state != KPMU_ON);
+}
+
+static bool followers_follow(struct check_look *l)
+{
+	const struct kpmu_ctx *ctx = l->ctx;
+
+	return ctx->follow ||
+	       (!ctx->mapped.first && !ctx->timed.first && !ctx->nr_freq);
+}
+
+static bool is_where_it_is(struct check_look *l)
+{
+	const struct kpmu_ctx *ctx = l->ctx;
+
+	return refcount_read(&ctx->ref) &&
+	       (l->kc ? ctx->cpu == l->kc->ctx.home && !ctx->retired :
+			ctx->cpu < 0 || ctx->cpu == smp_processor_id());
+}
+
+static bool order_is_served(const struct kpmu_ctx *ctx, const struct kpmu_class *c)
+{
+	struct rb_node *n;
+	u64 order = 0;
+	u32 nr = 0;
+
+	for (n = rb_first_cached(&c->groups); n; n = rb_next(n)) {
+		const struct kpmu_event *leader =
+			rb_entry(n, struct kpmu_event, group.rb);
+
+		if (leader->ctx != ctx || leader->group.class.key != c->key ||
+		    leader->group.order < order)
+			return false;
+		order = leader->group.order;
+		if (++nr == CHECK_EVENTS)
+			return true;
+	}
+	return nr == c->nr;
+}
+
+static bool classes_are_in_order(struct check_look *l)
+{
+	const struct kpmu_class *c;
+	int n = 0;
+
+	list_for_each_entry(c, &l->ctx->classes, node) {
+		if (!c->nr || !order_is_served(l->ctx, c))
+			return false;
+		if (++n == CHECK_EVENTS)
+			break;
+	}
+	return true;
+}
+
+struct check_rule check_ctx_rules[] = {
+	{ "ctx-owner", is_where_it_is },
+	{ "ctx-gen", gen_follows_queue },
+	{ "ctx-placed", placed_is_placed },
+	{ "ctx-parked", parked_is_off },
+	{ "ctx-follow", followers_follow },
+	{ "queue-order", classes_are_in_order },
+	{ }
+};
+
+/* Rules of a whole walk */
+
+static u32 length(const struct hlist_head *list)
+{
+	const struct hlist_node *n;
+	u32 nr = 0;
+
+	for (n = list->first; n && nr <= CHECK_EVENTS; n = n->next)
+		nr++;
+	return nr;
+}
+
+static u32 list_length(const struct list_head *list)
+{
+	const struct list_head *n;
+	u32 nr = 0;
+
+	for (n = list->next; n != list && nr <= CHECK_EVENTS; n = n->next)
+		nr++;
+	return nr;
+}
+
+static bool events_are_counted(struct check_look *l)
+{
+	const struct check_tally *t = &l->tally;
+	const struct kpmu_ctx *ctx = l->ctx;
+
+	return t->events == ctx->nr_events && t->inherit == ctx->nr_inherit &&
+	       t->sampling == ctx->nr_sampling && t->freq == ctx->nr_freq;
+}
+
+static bool queue_is_counted(struct check_look *l)
+{
+	const struct check_tally *t = &l->tally;
+	const struct kpmu_ctx *ctx = l->ctx;
+
+	return t->pinned == ctx->nr_pinned && t->flexible == ctx->nr_flexible &&
+	       t->bound == ctx->nr_bound;
+}
+
+/* What is parked is in the queue but not counted */
+static bool queue_has_them(struct check_look *l)
+{
+	const struct kpmu_ctx *ctx = l->ctx;
+	u32 pinned = ctx->nr_pinned, flexible = ctx->nr_flexible;
+	const struct kpmu_class *c;
+
+	if (ctx->parked && kpmu_is_pinned(ctx->parked))
+		pinned++;
+	else if (ctx->parked)
+		flexible++;
+	list_for_each_entry(c, &ctx->classes, node)
+		flexible -= c->nr;
+	return !flexible && list_length(&ctx->pinned) == pinned &&
+	       list_length(&ctx->bound) == l->tally.free_bound;
+}
+
+static bool placed_are_counted(struct check_look *l)
+{
+	return l->tally.placed == l->ctx->nr_placed;
+}
+
+static bool lists_have_them(struct check_look *l)
+{
+	const struct check_tally *t = &l->tally;
+	const struct kpmu_ctx *ctx = l->ctx;
+
+	return length(&ctx->side) == t->side && length(&ctx->hits) == t->hits &&
+	       length(&ctx->timed) == t->timed;
+}
+
+/* An event whose exec has removed it stays mapped */
+static bool mapped_are_listed(struct check_look *l)
+{
+	const struct kpmu_event *e;
+	u32 n = 0, all = 0;
+
+	hlist_for_each_entry(e, &l->ctx->mapped, mapped_node) {
+		if (!e->hw.page || e->ctx != l->ctx)
+			return false;
+		n += e->attached;
+		if (++all > CHECK_EVENTS)
+			return true;
+	}
+	return n == l->tally.mapped;
+}
+
+static bool scan_is_here(struct check_look *l)
+{
+	return !l->ctx->scan || l->tally.scan;
+}
+
+struct check_rule check_sum_rules[] = {
+	{ "ctx-events", events_are_counted },
+	{ "queue-numbers", queue_is_counted },
+	{ "queue-lists", queue_has_them },
+	{ "ctx-placed-all", placed_are_counted },
+	{ "ctx-lists", lists_have_them },
+	{ "ctx-mapped", mapped_are_listed },
+	{ "ctx-scan", scan_is_here },
+	{ }
+};

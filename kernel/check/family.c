@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Rules of families. */
+#include "check.h"
+
+/* Children that one look walks, at most */
+#define CHILDREN	64
+
+static bool children_are_ours(struct check_look *l)
+{
+	struct kpmu_family *f = l->family;
+	struct kpmu_event *e;
+	int n = 0;
+
+	list_for_each_entry(e, &f->children, sibling)
+		if (!e->root || e->family != f || ++n == CHILDREN)
+			break;
+	return n == CHILDREN || list_entry_is_head(e, &f->children, sibling);
+}
+
+/* Those that the walk in progress has not seen come first */
+static bool unseen_come_first(struct check_look *l)
+{
+	struct kpmu_family *f = l->family;
+	bool seen = false;
+	struct kpmu_event *e;
+	int n = 0;
+
+	list_for_each_entry(e, &f->children, sibling) {
+		if (e->epoch == f->top->epoch)
+			seen = true;
+		else if (seen)
+			return false;
+		if (++n == CHILDREN)
+			break;
+	}
+	return true;
+}
+
+static bool is_held(struct check_look *l)
+{
+	struct kpmu_family *f = l->family;
+	struct kpmu_event *e;
+	u32 n = 0;
+
+	list_for_each_entry(e, &f->children, sibling)
+		if (!refcount_read(&e->ref) || ++n == CHILDREN)
+			break;
+	return refcount_read(&f->ref) >= n && refcount_read(&f->top->ref) &&
+	       (n == CHILDREN || list_entry_is_head(e, &f->children, sibling));
+}
+
+static bool late_is_part(struct check_look *l)
+{
+	const struct kpmu_total *all = &l->family->folded, *part = &l->family->late;
+
+	return part->enabled <= all->enabled && part->running <= all->running &&
+	       all->running <= all->enabled;
+}
+
+struct check_rule check_family_rules[] = {
+	{ "family-children", children_are_ours },
+	{ "family-epoch", unseen_come_first },
+	{ "family-refs", is_held },
+	{ "family-sums", late_is_part },
+	{ }
+};

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Rules of groups and of their events. */
+#include "check.h"
+
+static bool is_candidate(const struct kpmu_event *leader)
+{
+	return leader->group.queued && leader->ctx->parked != leader;
+}
+
+static bool size_is_right(struct check_look *l)
+{
+	return l->members == U32_MAX || l->leader->group.nr == l->members + 1;
+}
+
+static bool size_is_bounded(struct check_look *l)
+{
+	const struct kpmu_group *g = &l->leader->group;
+
+	return g->nr && g->nr <= g->max && g->max <= KPMU_GROUP_MAX;
+}
+
+static bool is_queued_if_on(struct check_look *l)
+{
+	const struct kpmu_event *leader = l->leader;
+	bool on = leader->attached && leader->state == KPMU_ON;
+
+	return is_candidate(leader) == on;
+}
+
+static bool needs_are_known(struct check_look *l)
+{
+	struct kpmu_event *leader = l->leader;
+
+	if (!is_candidate(leader) || leader->group.nr > CHECK_EVENTS)
+		return true;
+	if (leader->group.free != kpmu_group_is_free(leader))
+		return false;
+	return leader->group.free || kpmu_is_pinned(leader) ||
+	       kpmu_queue_knows(leader);
+}
+
+static bool free_is_placed(struct check_look *l)
+{
+	const struct kpmu_event *leader = l->leader;
+	const struct kpmu_ctx *ctx = l->ctx;
+
+	if (!leader->group.free)
+		return true;
+	if (ctx->home >= 0 || leader->cpu < 0)
+		return leader->group.placed;
+	return leader->group.placed == (leader->cpu == ctx->last_cpu);
+}
+
+struct check_rule check_group_rules[] = {
+	{ "group-size", size_is_right },
+	{ "group-max", size_is_bounded },
+	{ "queue-on", is_queued_if_on },
+	{ "queue-key", needs_are_known },
+	{ "free-placed", free_is_placed },
+	{ }
+};
+
+static bool is_of_ctx(struct check_look *l)
+{
+	const struct kpmu_event *e = l->e;
+
+	return e->ctx == l->ctx && e->leader == l->leader &&
+	       refcount_read(&e->ref) && (!e->attached || l->leader->attached) &&
+	       (e == l->leader || (!e->group.queued && !e->group.placed &&
+				   e->group.nr == 1));
+}
+
+static bool is_on(const struct check_look *l)
+{
+	const struct kpmu_event *e = l->e;
+
+	return l->kc && kpmu_has_counter(e) && kpmu_is_enabled(e) &&
+	       l->leader->group.placed;
+}
+
+/* On a counter just if it should be, and on the one that its plan has for it */
+static bool idx_is_of_plan(struct check_look *l)
+{
+	const struct kpmu_hw *hw = &l->e->hw;
+	const struct kpmu_slots *slots;
+
+	if (!is_on(l))
+		return hw->idx < 0;
+	slots = &l->kc->applied->slots;
+	return hw->idx >= 0 && slots->mask & 1u << hw->idx &&
+	       slots->hw[hw->idx] == hw;
+}
+
+static bool timer_follows(struct check_look *l)
+{
+	const struct kpmu_event *e = l->e;
+
+	if (!kpmu_has_timer(e) || !e->attached)
+		return true;
+	return !e->sampling->timer.on ||
+	       (l->kc && e->clock.is_running);
+}
+
+struct check_rule check_event_rules[] = {
+	{ "event-ctx", is_of_ctx },
+	{ "event-idx", idx_is_of_plan },
+	{ "event-timer", timer_follows },
+	{ }
+};

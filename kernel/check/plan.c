@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Rules of a CPU: its plan, its counters and its registers say the same. */
+#include <linux/bitops.h>
+
+#include "check.h"
+
+static struct kpmu_event *in_slot(const struct kpmu_slots *slots, int i)
+{
+	return container_of(slots->hw[i], struct kpmu_event, hw);
+}
+
+static bool plan_is_good(struct check_look *l)
+{
+	const struct kpmu_plan *plan = kpmu_plan_of(l->kc);
+
+	return l->kc->applied == plan && !l->kc->stale &&
+	       kpmu_plan_is_good(plan, l->kc);
+}
+
+static bool is_active(const struct kpmu_cpu *kc, const struct kpmu_ctx *of)
+{
+	const struct kpmu_ctx *ctx;
+
+	if (of == kc->task)
+		return true;
+	kpmu_for_each_cpu_ctx(ctx, kc)
+		if (ctx == of)
+			return true;
+	return false;
+}
+
+static bool may_run(const struct kpmu_cpu *kc, const struct kpmu_event *leader)
+{
+	const struct kpmu_group *g = &leader->group;
+
+	return leader->ctx->parked != leader && g->queued && g->placed && !g->free &&
+	       kpmu_is_leader(leader) && kpmu_is_enabled(leader) &&
+	       (leader->cpu < 0 || leader->cpu == kc->ctx.home);
+}
+
+static bool groups_may_run(struct check_look *l)
+{
+	const struct kpmu_plan *plan = l->kc->applied;
+	int i, k, nr_cpu = 0;
+
+	if (plan->nr > KPMU_NR_SLOTS || (plan->exclusive && plan->nr != 1))
+		return false;
+	for (i = 0; i < plan->nr; i++) {
+		if (!is_active(l->kc, plan->groups[i]->ctx) ||
+		    !may_run(l->kc, plan->groups[i]))
+			return false;
+		for (k = 0; k < i; k++)
+			if (plan->groups[k] == plan->groups[i])
+				return false;
+		nr_cpu += plan->groups[i]->ctx->home >= 0;
+	}
+	return nr_cpu == plan->nr_cpu;
+}
+
+static bool is_placed(const struct kpmu_plan *plan, const struct kpmu_ctx *ctx)
+{
+	int i, n = 0;
+
+	for (i = 0; i < plan->nr; i++)
+		if (plan->groups[i]->ctx == ctx &&
+		    (n == ctx->nr_placed || ctx->placed[n++] != plan->groups[i]))
+			return false;
+	return n == ctx->nr_placed;
+}
+
+static bool contexts_follow(struct check_look *l)
+{
+	struct kpmu_ctx *ctx;
+
+	kpmu_for_each_cpu_ctx(ctx, l->kc)
+		if (!is_placed(l->kc->applied, ctx))
+			return false;
+	return !l->kc->task || is_placed(l->kc->applied, l->kc->task);
+}
+
+static bool demands(const struct kpmu_event *e)
+{
+	return kpmu_has_counter(e) && e->state == KPMU_ON;
+}
+
+/* A group of a plan has no more events than counters that demand one; others cost a step */
+static u32 demand(const struct kpmu_event *leader)
+{
+	const struct kpmu_event *e;
+	u32 n = demands(leader);
+
+	kpmu_for_each_member(e, leader)
+		n += demands(e);
+	return n;
+}
+
+static bool slots_are_of_groups(struct check_look *l)
+{
+	const struct kpmu_plan *plan = l->kc->applied;
+	const struct kpmu_slots *slots = &plan->slots;
+	u32 m, n = 0;
+	int i;
+
+	for (m = slots->mask; m; m &= m - 1) {
+		const struct kpmu_event *e = in_slot(slots, __ffs(m));
+
+		if (!e->attached || !demands(e) || !e->leader->group.placed ||
+		    !is_active(l->kc, e->ctx) ||
+		    !(e->hw.allowed & 1u << __ffs(m)))
+			return false;
+	}
+	if (slots->alt & ~slots->mask)
+		return false;
+	/* The walk over a large group would cost more than it finds */
+	for (i = 0; i < plan->nr; i++) {
+		if (plan->groups[i]->group.nr > CHECK_EVENTS)
+			return true;
+		n += demand(plan->groups[i]);
+	}
+	return n == hweight32(slots->mask);
+}
+
+static bool slots_have_one_event(struct check_look *l)
+{
+	const struct kpmu_slots *slots = &l->kc->applied->slots;
+	u32 m;
+
+	for (m = slots->mask; m; m &= m - 1)
+		if (slots->hw[__ffs(m)]->idx != __ffs(m))
+			return false;
+	return true;
+}
+
+/* Flexible groups that want a counter and have none; -1 if some want another CPU */
+static s64 waiting(const struct kpmu_ctx *ctx)
+{
+	s64 n = ctx->nr_flexible;
+	int i;
+
+	if (ctx->home < 0 && ctx->nr_bound)
+		return -1;
+	for (i = 0; i < ctx->nr_placed; i++)
+		n -= !kpmu_is_pinned(ctx->placed[i]);
+	return n;
+}
+
+static bool waits_are_counted(struct check_look *l)
+{
+	const struct kpmu_plan *plan = l->kc->applied;
+	s64 n = l->kc->task ? waiting(l->kc->task) : 0;
+	struct kpmu_ctx *ctx;
+
+	if (n >= 0 && n != plan->task_waits)
+		return false;
+	n = 0;
+	kpmu_for_each_cpu_ctx(ctx, l->kc)
+		n += waiting(ctx);
+	return n == plan->cpu_waits;
+}
+
+static bool rotation_is_armed(struct check_look *l)
+{
+	const struct kpmu_plan *plan = l->kc->applied;
+
+	return l->kc->armed || !(plan->cpu_waits | plan->task_waits);
+}
+
+static bool registers_agree(struct check_look *l)
+{
+	l->detail = kpmu_counters_check(&l->kc->applied->slots);
+	return !l->detail;
+}
+
+/* The first comes first: without it the others look at what is not in force */
+struct check_rule check_cpu_rules[] = {
+	{ "plan-good", plan_is_good },
+	{ "plan-groups", groups_may_run },
+	{ "plan-placed", contexts_follow },
+	{ "plan-slots", slots_are_of_groups },
+	{ "plan-idx", slots_have_one_event },
+	{ "plan-waits", waits_are_counted },
+	{ "plan-rotates", rotation_is_armed },
+	{ "registers", registers_agree },
+	{ }
+};

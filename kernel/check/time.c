@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Rules of time_enabled and time_running. */
+#include <linux/hash.h>
+#include <linux/sched/clock.h>
+#include <linux/spinlock.h>
+
+#include "check.h"
+
+/* A place for an event's times when it was looked at last; others may take it */
+struct seen {
+	raw_spinlock_t lock;
+	const struct kpmu_event *event;
+	u64 enabled;
+	u64 running;
+};
+
+#define SEEN_BITS	9
+
+static struct seen seen[1 << SEEN_BITS];
+
+static struct seen *place_of(const struct kpmu_event *e)
+{
+	return &seen[hash_ptr(e, SEEN_BITS)];
+}
+
+/* Let another event that comes to lie where this was begin anew */
+void check_times_forget(const struct kpmu_event *e)
+{
+	struct seen *s = place_of(e);
+
+	raw_spin_lock(&s->lock);
+	if (s->event == e)
+		s->event = NULL;
+	raw_spin_unlock(&s->lock);
+}
+
+void __init check_times_init(void)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(seen); i++)
+		raw_spin_lock_init(&seen[i].lock);
+}
+
+static bool running_within_enabled(struct check_look *l)
+{
+	const struct kpmu_clock *c = &l->e->clock;
+
+	return c->running <= c->enabled && (c->is_enabled || !c->is_running);
+}
+
+static bool since_is_past(struct check_look *l)
+{
+	return l->e->clock.since <= l->ctx->time;
+}
+
+static bool follows_state(struct check_look *l)
+{
+	const struct kpmu_clock *c = &l->e->clock;
+	bool on = kpmu_is_enabled(l->e);
+
+	return c->is_enabled == on &&
+	       c->is_running == (on && l->leader->group.placed);
+}
+
+static bool goes_on(struct check_look *l)
+{
+	const struct kpmu_clock *c = &l->e->clock;
+	u64 passed = l->ctx->time - c->since;
+	u64 enabled = c->enabled + (c->is_enabled ? passed : 0);
+	u64 running = c->running + (c->is_running ? passed : 0);
+	struct seen *s = place_of(l->e);
+	bool ok = true;
+
+	if (!l->e->attached)
+		return true;
+	raw_spin_lock(&s->lock);
+	if (s->event == l->e)
+		ok = enabled >= s->enabled && running >= s->running;
+	s->event = l->e;
+	s->enabled = enabled;
+	s->running = running;
+	raw_spin_unlock(&s->lock);
+	return ok;
+}
+
+struct check_rule check_time_rules[] = {
+	{ "time-order", running_within_enabled },
+	{ "time-since", since_is_past },
+	{ "time-state", follows_state },
+	{ "time-back", goes_on },
+	{ }
+};

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Rules of the shadow: it agrees with the plan, with the events, and with the
+ * registers, which are read back.
+ */
+#include <linux/bitops.h>
+
+#include "counter.h"
+
+struct rule {
+	const char *name;
+	bool (*holds)(const struct x86_cpu *c, const struct kpmu_slots *want);
+};
+
+static bool owners(const struct x86_cpu *c, const struct kpmu_slots *want)
+{
+	int i;
+
+	if (c->slots.mask != want->mask || (c->slots.alt ^ want->alt) & want->mask ||
+	    c->slots.mask & ~x86_pmu.counters)
+		return false;
+	for (i = 0; i < KPMU_NR_SLOTS; i++)
+		if (c->slots.hw[i] != (want->mask & 1u << i ? want->hw[i] : NULL))
+			return false;
+	return true;
+}
+
+static bool indices(const struct x86_cpu *c, const struct kpmu_slots *want)
+{
+	u32 m;
+
+	for (m = c->slots.mask; m; m &= m - 1)
+		if (c->slots.hw[__ffs(m)]->idx != __ffs(m))
+			return false;
+	return true;
+}
+
+static bool selectors(const struct x86_cpu *c, const struct kpmu_slots *want)
+{
+	u32 m;
+
+	for (m = c->slots.mask; m; m &= m - 1) {
+		int i = __ffs(m);
+		const struct kpmu_hw *hw = c->slots.hw[i];
+
+		if (!(c->known & 1u << i) || !(c->kernel & 1u << i) != !hw->kernel ||
+		    c->sel[i] != x86_selector(hw, i, c->slots.alt & 1u << i))
+			return false;
+	}
+	return true;
+}
+
+/* What has an event counts, unless it is halted; nothing else does */
+static bool counting(const struct x86_cpu *c, const struct kpmu_slots *want)
+{
+	u32 on = READ_ONCE(c->on);
+
+	return !(on & ~c->slots.mask) &&
+	       !(c->slots.mask & ~on & ~READ_ONCE(c->halted));
+}
+
+static bool global_ctrl(const struct x86_cpu *c, const struct kpmu_slots *want)
+{
+	if (x86_pmu.version < 2)
+		return true;
+	return kpmu_rdmsr(MSR_CORE_PERF_GLOBAL_CTRL) == x86_global_bits(c->on);
+}
+
+static bool evntsel(const struct x86_cpu *c, const struct kpmu_slots *want)
+{
+	u32 m;
+
+	for (m = c->known & X86_GP_MASK; m; m &= m - 1) {
+		int i = __ffs(m);
+		u64 sel = c->sel[i];
+
+		if (x86_pmu.version < 2 && !(c->on & 1u << i))
+			sel &= ~SEL_EN;
+		if (kpmu_rdmsr(MSR_GP_SEL(i)) != sel)
+			return false;
+	}
+	return true;
+}
+
+static bool fixed_ctrl(const struct x86_cpu *c, const struct kpmu_slots *want)
+{
+	u32 m;
+
+	if (!(c->known & X86_FIXED_MASK))
+		return true;
+	for (m = c->known & X86_FIXED_MASK; m; m &= m - 1) {
+		int i = __ffs(m);
+
+		if ((c->fixed_ctrl >> (i - X86_FIXED) * 4 & 15) != c->sel[i])
+			return false;
+	}
+	return kpmu_rdmsr(MSR_CORE_PERF_FIXED_CTR_CTRL) == c->fixed_ctrl;
+}
+
+static bool extra(const struct x86_cpu *c, const struct kpmu_slots *want)
+{
+	const struct x86_extra_reg *e = x86_pmu.model->extra;
+
+	for (; e && e->reg; e++)
+		if (c->extra_known & 1u << e->reg &&
+		    kpmu_rdmsr(e->msr) != c->extra[e->reg - 1])
+			return false;
+	return true;
+}
+
+static const struct rule rules[] = {
+	{ "owners", owners },
+	{ "idx", indices },
+	{ "selectors", selectors },
+	{ "counting", counting },
+	{ "GLOBAL_CTRL", global_ctrl },
+	{ "EVNTSEL", evntsel },
+	{ "FIXED_CTR_CTRL", fixed_ctrl },
+	{ "extra registers", extra },
+};
+
+static const char *look(const struct x86_cpu *c, const struct kpmu_slots *want)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(rules); i++)
+		if (!rules[i].holds(c, want))
+			return rules[i].name;
+	return NULL;
+}
+
+/* PMIs may come all the time, and each may change what was just read */
+#define MAX_TRIES	4
+
+/* See source.h */
+const char *kpmu_counters_check(const struct kpmu_slots *want)
+{
+	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+	const char *why;
+	int tries;
+	u32 turn;
+
+	if (!READ_ONCE(c->ready))
+		return want->mask | c->slots.mask ? "not ours" : NULL;
+	for (tries = 0; tries < MAX_TRIES; tries++) {
+		turn = READ_ONCE(c->turn);
+		barrier();
+		why = look(c, want);
+		barrier();
+		if (!why || READ_ONCE(c->turn) == turn)
+			return why;
+	}
+	return NULL;
+}
