@@ -82,6 +82,18 @@ TEST(reference_cycles)
 		EXPECT_EQ(ev_count(fd), ref_cycles(ev_count(insns)));
 }
 
+/* They are known, but no other counter counts them */
+TEST(no_reference_cycles)
+{
+	ROWS("T-18 E-20");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_REF_CPU_CYCLES);
+
+	if (counters_fixed() >= 3)
+		SKIP(return, "there is a counter for them");
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
+}
+
 TEST(bus_cycles)
 {
 	ROWS("T-15");

@@ -213,7 +213,8 @@ static int refuse(const struct kpmu_hw *hw, const struct kpmu_attr *attr,
  *
  * Context: any.
  * Return: 0; -ENOENT for what this CPU lacks, -EINVAL for what means
- * nothing, -ENXIO for an extra register that cannot be reached, -EOPNOTSUPP.
+ * nothing or what no counter counts, -ENXIO for an extra register that cannot be
+ * reached, -EOPNOTSUPP.
  */
 int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		   const char **why)
@@ -254,7 +255,7 @@ int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 	hw->allowed = allowed_counters(hw->sel);
 	if (!hw->allowed) {
 		*why = "no counter of this PMU can count it";
-		return attr->type == KPMU_TYPE_RAW ? -EINVAL : -ENOENT;
+		return -EINVAL;
 	}
 	return 0;
 }

@@ -66,9 +66,8 @@ static void detect_events(u32 ebx, int ebx_len)
 	for (i = 0; i < ARRAY_SIZE(arch_events); i++)
 		if (i < ebx_len && !(ebx & 1 << i))
 			x86_pmu.hw[arch_events[i].hw] = arch_events[i].code;
-	/* A pseudo encoding: only the fixed counter counts it */
-	if (x86_pmu.fixed & 1u << (X86_FIXED + 2))
-		x86_pmu.hw[HW_REF_CYCLES] = 0x0300;
+	/* A pseudo encoding: only the fixed counter counts it, if there is that one */
+	x86_pmu.hw[HW_REF_CYCLES] = 0x0300;
 	for (i = 0; m->hw && i < X86_HW_EVENTS; i++)
 		if (m->hw[i] && x86_pmu.hw[i])
 			x86_pmu.hw[i] = m->hw[i];
