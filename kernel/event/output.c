@@ -18,18 +18,28 @@
 #include "family.h"
 
 /**
- * struct kpmu_output - what an event has that ever had a ring
+ * struct place - an event's place among the readers of a ring
  * @reader: woken when something comes
  * @event: whose it is
- * @left: when it left its last ring, in RCU's time
- * @was_in: it was in a ring's list before
- * @rcu: those who wake may still look at it
+ * @rcu: a waking may be at this place when the event has left it
+ *
+ * Each time it joins a ring it gets another one, so that nothing waits for RCU here.
  */
-struct kpmu_output {
+struct place {
 	struct kpmu_ring_reader reader;
 	struct kpmu_event *event;
-	unsigned long left;
-	bool was_in;
+	struct rcu_head rcu;
+};
+
+/**
+ * struct kpmu_output - what an event has that ever had a ring
+ * @wait: who polls it
+ * @place: where it is now; NULL without a ring
+ * @rcu: a waking may still look at it
+ */
+struct kpmu_output {
+	wait_queue_head_t wait;
+	struct place *place;
 	struct rcu_head rcu;
 };
 
@@ -93,11 +103,24 @@ static int make_output(struct kpmu_event *e)
 	o = kzalloc(sizeof(*o), GFP_KERNEL);
 	if (!o)
 		return -ENOMEM;
-	init_waitqueue_head(&o->reader.wait);
-	o->event = e;
+	init_waitqueue_head(&o->wait);
 	/* A poll looks at it without the lock */
 	smp_store_release(&e->output, o);
 	return 0;
+}
+
+static struct place *make_place(struct kpmu_event *e)
+{
+	struct place *p;
+
+	if (make_output(e))
+		return NULL;
+	p = kmalloc(sizeof(*p), GFP_KERNEL);
+	if (!p)
+		return NULL;
+	p->reader.wait = &e->output->wait;
+	p->event = e;
+	return p;
 }
 
 /**
@@ -113,29 +136,25 @@ static int make_output(struct kpmu_event *e)
 int kpmu_output_set(struct kpmu_event *e, struct kpmu_ring *ring)
 {
 	struct kpmu_ring *old = kpmu_output_ring(e);
-	int err;
+	struct place *place = NULL;
 
 	if (old == ring)
 		return 0;
 	if (ring) {
-		err = make_output(e);
-		if (err)
-			return err;
+		place = make_place(e);
+		if (!place)
+			return -ENOMEM;
 		kpmu_ring_get(ring);
 	}
 	rcu_assign_pointer(e->ring, ring);
 	if (old) {
-		kpmu_ring_leave(old, &e->output->reader);
-		e->output->left = get_state_synchronize_rcu();
+		kpmu_ring_leave(old, &e->output->place->reader);
+		kfree_rcu(e->output->place, rcu);
 		kpmu_ring_put_ref(old);
 	}
-	if (ring) {
-		/* Who wakes a former ring's readers may be at our place there */
-		if (e->output->was_in)
-			cond_synchronize_rcu(e->output->left);
-		e->output->was_in = true;
-		kpmu_ring_join(ring, &e->output->reader);
-	}
+	e->output->place = place;
+	if (ring)
+		kpmu_ring_join(ring, &place->reader);
 	return 0;
 }
 
@@ -184,7 +203,7 @@ static struct kpmu_event *first_user(struct kpmu_ring *ring)
 	r = list_first_entry_or_null(&ring->readers, struct kpmu_ring_reader,
 				     node);
 	if (r)
-		e = container_of(r, struct kpmu_output, reader)->event;
+		e = container_of(r, struct place, reader)->event;
 	spin_unlock(&ring->lock);
 	return e;
 }
@@ -256,7 +275,7 @@ __poll_t kpmu_output_poll(struct kpmu_event *e, struct file *file,
 	__poll_t events = EPOLLHUP;
 
 	if (o)
-		poll_wait(file, &o->reader.wait, wait);
+		poll_wait(file, &o->wait, wait);
 	if (!READ_ONCE(e->attached) &&
 	    !(e->family && !list_empty(&e->family->children)))
 		return EPOLLHUP;

@@ -17,7 +17,7 @@ static void tell_readers(struct irq_work *work)
 	atomic_set(&ring->waking, 0);
 	rcu_read_lock();
 	list_for_each_entry_rcu(r, &ring->readers, node)
-		wake_up_all(&r->wait);
+		wake_up_all(r->wait);
 	rcu_read_unlock();
 	kpmu_ring_put_ref(ring);
 }

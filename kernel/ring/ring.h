@@ -76,7 +76,7 @@ struct kpmu_ring {
  * @node: in the ring's list
  */
 struct kpmu_ring_reader {
-	wait_queue_head_t wait;
+	wait_queue_head_t *wait;
 	struct list_head node;
 };
 

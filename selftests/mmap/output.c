@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "event.h"
 #include "harness.h"
@@ -321,6 +322,27 @@ TEST(juggled)
 		EXPECT_EQ(pause_output(fd[i], 0), EINVAL);
 		map(fd[i]);
 	}
+}
+
+#define TURNS	100
+
+/* From ring to ring and back: whatever it shares a lock with does not wait for that */
+TEST(without_waiting)
+{
+	struct rusage before, after;
+	int fd[3], i;
+
+	if (route_is_native())
+		SKIP(return, "upstream waits for RCU at each");
+	for (i = 0; i < 3; i++)
+		fd[i] = insns();
+	map(fd[1]);
+	map(fd[2]);
+	getrusage(RUSAGE_THREAD, &before);
+	for (i = 0; i < TURNS; i++)
+		ASSERT_EQ(set_output(fd[0], fd[1 + i % 2]), 0);
+	getrusage(RUSAGE_THREAD, &after);
+	EXPECT_LT(after.ru_nvcsw - before.ru_nvcsw, TURNS / 4);
 }
 
 TEST_HARNESS_MAIN
