@@ -45,6 +45,7 @@ enum kpmu_state {
  * @since: when the two were last brought up to date
  * @is_enabled: it is enabled since then
  * @is_running: it counts since then
+ * @is_still: of an event that counts hits: its group was throttled, and may be so still
  */
 struct kpmu_clock {
 	u64 enabled;
@@ -52,6 +53,7 @@ struct kpmu_clock {
 	u64 since;
 	bool is_enabled;
 	bool is_running;
+	bool is_still;
 };
 
 struct kpmu_event;
@@ -146,6 +148,8 @@ struct kpmu_group {
  * @wakeup_watermark: of the attr, in bytes; 0 if it counts samples
  * @maps: its mappings; with none, @ring is another event's
  * @user_reads: those of them that can read its counter by themselves
+ * @pause: of a leader: throttled and without counters, its group stands still up to this
+ *	tick, in jiffies
  * @mapped_node: in the context's list of mapped events
  * @hit_node: in the context's list of events that count hits
  * @owner: who opened it, see owner.c
@@ -185,6 +189,7 @@ struct kpmu_event {
 	u32 wakeup_watermark;
 	u32 maps;
 	u32 user_reads;
+	u32 pause;
 	struct hlist_node mapped_node;
 	struct hlist_node hit_node;
 	u64 owner;

@@ -175,12 +175,12 @@ static void hit_ctx(struct kpmu_ctx *ctx, const void *tap, u64 nr,
 		if (READ_ONCE(e->hw.tap) != tap || !e->clock.is_running ||
 		    kpmu_hit_excluded(e, hit->regs) || filtered_out(e, hit))
 			continue;
+		if (unlikely(e->clock.is_still) && kpmu_rate_waits(e))
+			continue;
 		if (!e->hw.period) {
 			local64_add(nr, &e->hw.count);
 			continue;
 		}
-		if (unlikely(e->sampling->throttled) && kpmu_rate_waits(e))
-			continue;
 		count = local64_add_return(nr, &e->hw.count);
 		sample(e, nr, count, hit);
 	}

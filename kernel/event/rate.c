@@ -88,6 +88,7 @@ static void unthrottle(struct kpmu_event *e)
 {
 	struct kpmu_sampling *s = e->sampling;
 
+	WRITE_ONCE(e->clock.is_still, false);
 	if (!s || !s->throttled)
 		return;
 	s->throttled = false;
@@ -99,6 +100,8 @@ static void unthrottle(struct kpmu_event *e)
 static void throttle(struct kpmu_event *e)
 {
 	kpmu_counters_halt(&e->hw);
+	if (kpmu_counts_hits(e))
+		WRITE_ONCE(e->clock.is_still, true);
 	if (!e->sampling)
 		return;
 	e->sampling->throttled = true;
@@ -106,12 +109,20 @@ static void throttle(struct kpmu_event *e)
 		kpmu_recorder()->throttle(e, true);
 }
 
-/* One member too fast stops its whole group, whose counts belong together */
-static noinline void throttle_group(struct kpmu_event *leader)
+/* Its group is throttled up to a tick, in jiffies */
+static void rest(struct kpmu_event *e, unsigned long window)
 {
-	struct kpmu_event *e;
+	e->sampling->window = window;
+	WRITE_ONCE(e->leader->pause, (u32)window);
+}
+
+/* One member too fast stops its whole group, whose counts belong together */
+static noinline void throttle_group(struct kpmu_event *fast)
+{
+	struct kpmu_event *leader = fast->leader, *e;
 
 	kpmu_stat_inc(throttled);
+	rest(fast, fast->sampling->window);
 	throttle(leader);
 	kpmu_for_each_member(e, leader)
 		throttle(e);
@@ -149,7 +160,7 @@ NOKPROBE_SYMBOL(kpmu_rate_window);
 void kpmu_rate_exceeded(struct kpmu_event *e)
 {
 	if (!e->sampling->throttled)
-		throttle_group(e->leader);
+		throttle_group(e);
 }
 NOKPROBE_SYMBOL(kpmu_rate_exceeded);
 
@@ -181,7 +192,7 @@ static bool spend(struct rate_cpu *r, struct kpmu_event *e, u64 cycles)
 	if (likely(r->spent <= READ_ONCE(share)))
 		return false;
 	if (!e->sampling->throttled)
-		throttle_group(e->leader);
+		throttle_group(e);
 	return true;
 }
 NOKPROBE_SYMBOL(spend);
@@ -283,7 +294,7 @@ u64 kpmu_rate_burst(struct kpmu_event *e)
 	if (likely(time_after_eq(READ_ONCE(jiffies), r->burst_after)))
 		return LONGEST_BURST * tick_cycles();
 	kpmu_rate_exceeded(e);
-	e->sampling->window = r->burst_after - 1;
+	rest(e, r->burst_after - 1);
 	kpmu_counters_settle();
 	return 0;
 }
@@ -313,41 +324,52 @@ void kpmu_rate_burst_took(struct kpmu_event *e, u64 cycles)
 		r->burst_after = now + 1 + div64_u64(r->bursts, limit);
 	if (!e->sampling->throttled)
 		return;
-	e->sampling->window = now;
-	if (time_before(now, r->burst_after))
-		e->sampling->window = r->burst_after - 1;
+	rest(e, time_before(now, r->burst_after) ? r->burst_after - 1 : now);
 	kpmu_counters_settle();
 }
 NOKPROBE_SYMBOL(kpmu_rate_burst_took);
 
-static bool pauses(const struct kpmu_event *e)
+/* Some counter of the group stands still, and not because a REFRESH has run out */
+static bool counters_stand(const struct kpmu_event *leader)
 {
-	return e->sampling && e->sampling->throttled &&
-	       time_before_eq(READ_ONCE(jiffies), e->sampling->window);
+	struct kpmu_event *e;
+	struct kpmu_hw *hw;
+	int i = -1;
+
+	while ((hw = kpmu_counters_halted(i + 1, &i))) {
+		e = container_of(hw, struct kpmu_event, hw);
+		if (READ_ONCE(e->leader) == leader &&
+		    (!e->sampling || e->sampling->throttled))
+			return true;
+	}
+	return false;
 }
+NOKPROBE_SYMBOL(counters_stand);
 
 /**
- * kpmu_rate_waits() - an event is hit that is throttled
+ * kpmu_rate_waits() - an event is hit whose group was throttled
  * @e: the event
  *
- * A group without counters is in no plan, where the timer looks for the others.
+ * A group with counters goes on when they do: at the timer's next tick, or when it gets
+ * them anew.  One without is in no plan, where the timer looks for the others.
  *
  * Context: IRQs off on the CPU where the event is, or NMI.
- * Return: true if it is so still, and does not count; else its group goes on.
+ * Return: true if it is so still, and does not count; else it goes on.
  */
 bool kpmu_rate_waits(struct kpmu_event *e)
 {
 	struct kpmu_event *leader = READ_ONCE(e->leader), *member;
 
 	if (!leader->group.free) {
-		kpmu_rate_arm();
-		return true;
-	}
-	if (pauses(leader))
-		return true;
-	kpmu_for_each_member(member, leader)
-		if (pauses(member))
+		if (counters_stand(leader)) {
+			kpmu_rate_arm();
 			return true;
+		}
+		unthrottle(e);
+		return false;
+	}
+	if (!time_after32((u32)READ_ONCE(jiffies), READ_ONCE(leader->pause)))
+		return true;
 	unthrottle(leader);
 	kpmu_for_each_member(member, leader)
 		unthrottle(member);

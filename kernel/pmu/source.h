@@ -265,6 +265,8 @@ void kpmu_on_overflow(kpmu_overflow_fn fn);
  * kpmu_counters_resume() - let it go on, if it has one
  *
  * kpmu_counters_settle() - where no PMI is: let kpmu_counters_halt() take effect
+ * kpmu_counters_halted() - the first event from counter @from on whose counter stands
+ *	still, and the counter in @at; NULL after the last
  *
  * Context: IRQs off, on the CPU where the event is; kpmu_counters_halt() takes effect
  * at the end of the overflow that calls it.
@@ -272,6 +274,7 @@ void kpmu_on_overflow(kpmu_overflow_fn fn);
 void kpmu_counters_halt(const struct kpmu_hw *hw);
 void kpmu_counters_resume(const struct kpmu_hw *hw);
 void kpmu_counters_settle(void);
+struct kpmu_hw *kpmu_counters_halted(int from, int *at);
 
 /**
  * kpmu_counters_yield() - if no event needs the counters, let others have them

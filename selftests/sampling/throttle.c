@@ -2,6 +2,8 @@
 /* Overflows that come too often, or take too long: throttled until the next tick. */
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -305,6 +307,86 @@ TEST(a_group)
 	/* What is missing is missing in both */
 	EXPECT_EQ(v[2], v[1]);
 	EXPECT_EQ(ev_count(other), v[2]);
+	no_throttle();
+}
+
+static char *page;
+
+static void rounds(int n)
+{
+	while (n--) {
+		work(25);
+		syscall(SYS_getppid);
+		madvise(page, 4096, MADV_DONTNEED);
+		*(volatile char *)page = 1;
+	}
+}
+
+static uint64_t rounds_counted(int fd, int n)
+{
+	uint64_t before = ev_count(fd);
+
+	ev_enable(fd);
+	rounds(n);
+	ev_disable(fd);
+	return ev_count(fd) - before;
+}
+
+static int tracepoint(const char *name, int group)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_TRACEPOINT, 0);
+	char path[128];
+	long id;
+
+	snprintf(path, sizeof(path), "/sys/kernel/tracing/events/%s/id", name);
+	id = read_long(path);
+	if (id < 0)
+		exit(KSFT_FAIL);
+	a.config = id;
+	a.disabled = 0;
+	a.exclude_kernel = 0;
+	return ev_must(&a, 0, -1, group, 0);
+}
+
+#define TRIAL	1000
+#define ROUNDS	40000
+
+/* So does what has no counter: software events and tracepoints */
+TEST(a_group_with_hits)
+{
+	ROWS("V-19 D-22");
+	struct perf_event_attr a = insns(1000), faults;
+	int64_t each, ran, member[2];
+	int fd, i, slack;
+	struct seen s;
+	struct ring r;
+
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(page, MAP_FAILED);
+	no_throttle();
+	rounds(1);
+	each = rounds_counted(ev_self(a.type, a.config, -1), TRIAL) / TRIAL;
+	ASSERT_GT(each, 100);
+	throttle_at(1000, 99);
+	fd = ev_must(&a, 0, -1, -1, 0);
+	faults = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
+	faults.disabled = 0;
+	member[0] = ev_must(&faults, 0, -1, fd, 0);
+	member[1] = tracepoint("syscalls/sys_enter_getppid", fd);
+	ring_map(&r, fd, &a, 64);
+	ran = rounds_counted(fd, ROUNDS) / each;
+	s = look(&r, ev_id(fd));
+	EXPECT_GE(s.throttled, 2);
+	/* A throttle and its end may each be in the middle of a round */
+	slack = 2 * s.throttled + 4;
+	EXPECT_LT(ran, ROUNDS - slack);
+	for (i = 0; i < 2; i++) {
+		printf("# %d of %d rounds by instructions, %d by hits\n", (int)ran,
+		       ROUNDS, (int)ev_count(member[i]));
+		EXPECT_GE((int64_t)ev_count(member[i]), ran - slack);
+		EXPECT_LE((int64_t)ev_count(member[i]), ran + slack);
+	}
 	no_throttle();
 }
 

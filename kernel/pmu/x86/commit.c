@@ -22,6 +22,7 @@
  */
 #include <linux/bitops.h>
 #include <linux/irqflags.h>
+#include <linux/kprobes.h>
 
 #include "../../trace/stats.h"
 #include "counter.h"
@@ -213,6 +214,23 @@ void kpmu_counters_settle(void)
 	if (c->on & READ_ONCE(c->halted))
 		enable(c, c->on);
 }
+
+/* See source.h */
+struct kpmu_hw *kpmu_counters_halted(int from, int *at)
+{
+	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+	u64 m = (u64)READ_ONCE(c->halted) >> from << from;
+	struct kpmu_hw *hw;
+
+	for (; m; m &= m - 1) {
+		*at = __ffs(m);
+		hw = READ_ONCE(c->slots.hw[*at]);
+		if (hw)
+			return hw;
+	}
+	return NULL;
+}
+NOKPROBE_SYMBOL(kpmu_counters_halted);
 
 /* The selector with the event code that goes with the other extra register */
 static noinline u64 alt_selector(const struct kpmu_hw *hw)
