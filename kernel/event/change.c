@@ -2,15 +2,26 @@
 /* What can be changed of an event after it was opened: filter, program, place. */
 #include <linux/capability.h>
 #include <linux/errno.h>
-#include <linux/mutex.h>
+#include <linux/wait_bit.h>
 
 #include "../compat/ksym.h"
 #include "../sched/sched.h"
 #include "event.h"
 #include "family.h"
 
-/* One change of one event at a time; they are rare */
-static DEFINE_MUTEX(change_lock);
+/*
+ * One change of an event at a time.  Not one of all events: a change may wait for the
+ * caller's memory.
+ */
+static void lock(struct kpmu_event *e)
+{
+	wait_on_bit_lock(&e->changing, 0, TASK_UNINTERRUPTIBLE);
+}
+
+static void unlock(struct kpmu_event *e)
+{
+	clear_and_wake_up_bit(0, &e->changing);
+}
 
 struct change {
 	struct kpmu_event *event;
@@ -71,9 +82,9 @@ int kpmu_event_filter(struct kpmu_event *e, char *filter)
 
 	if (!e->hw.source->filter)
 		return -EINVAL;
-	mutex_lock(&change_lock);
+	lock(e);
 	err = set_filter(e, filter);
-	mutex_unlock(&change_lock);
+	unlock(e);
 	return err;
 }
 
@@ -91,9 +102,9 @@ int kpmu_event_set_bpf(struct kpmu_event *e, int fd)
 
 	if (!e->hw.source->set_bpf)
 		return kpmu_native_set_bpf(NULL, fd);
-	mutex_lock(&change_lock);
+	lock(e);
 	err = e->hw.source->set_bpf(&e->hw, fd);
-	mutex_unlock(&change_lock);
+	unlock(e);
 	return err;
 }
 
@@ -113,9 +124,9 @@ int kpmu_event_query_bpf(struct kpmu_event *e, void __user *query)
 		return -EPERM;
 	if (!e->hw.source->query_bpf)
 		return -EINVAL;
-	mutex_lock(&change_lock);
+	lock(e);
 	err = e->hw.source->query_bpf(&e->hw, query);
-	mutex_unlock(&change_lock);
+	unlock(e);
 	return err;
 }
 
@@ -140,11 +151,11 @@ int kpmu_event_modify(struct kpmu_event *e, const struct kpmu_attr *attr)
 		return -EINVAL;
 	if (!e->hw.source->modify)
 		return -EOPNOTSUPP;
-	mutex_lock(&change_lock);
+	lock(e);
 	err = e->hw.source->modify(&e->hw, attr);
 	if (!err)
 		kpmu_event_control(e, off ? KPMU_OP_DISABLE : KPMU_OP_ENABLE,
 				   false);
-	mutex_unlock(&change_lock);
+	unlock(e);
 	return err;
 }

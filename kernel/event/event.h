@@ -159,6 +159,7 @@ struct kpmu_group {
  * @root: a child (inherited) event's root, good while attached; NULL for a root
  * @sibling: a child's place in its family
  * @epoch: a child's last walk that saw it
+ * @changing: bit 0: one of change.c's calls is at work on it
  * @ref: the fd, and whoever looks at the event meanwhile
  * @group: the leader's part
  */
@@ -199,6 +200,7 @@ struct kpmu_event {
 	struct kpmu_event *root;
 	struct list_head sibling;
 	u64 epoch;
+	unsigned long changing;
 	struct rcu_head rcu;
 	struct kpmu_group group;	/* last: its class is not zeroed */
 };

@@ -2,8 +2,11 @@
 /* PERF_EVENT_IOC_SET_FILTER: which hits of a tracepoint or a probe count. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -145,6 +148,70 @@ TEST(only_where_there_are_fields)
 		EXPECT_EQ(filter(fd, "fd == 1"), EINVAL);
 		close(fd);
 	}
+}
+
+#define PAGE	4096ul
+
+/* A page that stays missing; -1 if the kernel has no userfaultfd */
+static int empty_page(void **page)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	int uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (uffd < 0)
+		return -1;
+	*page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	reg.range.start = (uintptr_t)*page;
+	reg.range.len = PAGE;
+	if (ioctl(uffd, UFFDIO_API, &api) || ioctl(uffd, UFFDIO_REGISTER, &reg))
+		return -1;
+	return uffd;
+}
+
+static int asked, filtered;
+static volatile int done;
+
+static void *asks(void *page)
+{
+	ioctl(asked, PERF_EVENT_IOC_QUERY_BPF, page);
+	return NULL;
+}
+
+static void *filters(void *unused)
+{
+	done = filter(filtered, "fd == 1003") ? -1 : 1;
+	return NULL;
+}
+
+/* What is done to one event waits for its caller's memory: others do not wait */
+TEST(while_another_waits)
+{
+	ROWS("I-19");
+	struct uffdio_zeropage zero = { .range.len = PAGE };
+	uint64_t end = patience();
+	struct perf_event_attr a = tp();
+	struct uffd_msg msg;
+	pthread_t t[2];
+	void *page;
+	int uffd;
+
+	uffd = empty_page(&page);
+	if (uffd < 0)
+		SKIP(return, "no userfaultfd");
+	asked = ev_must(&a, 0, -1, -1, 0);
+	filtered = ev_must(&a, -1, 0, -1, 0);
+	pthread_create(&t[0], NULL, asks, page);
+	ASSERT_EQ(read(uffd, &msg, sizeof(msg)), sizeof(msg));
+	pthread_create(&t[1], NULL, filters, NULL);
+	while (!done && now_ns() < end)
+		usleep(1000);
+	EXPECT_EQ(done, 1);
+	zero.range.start = (uintptr_t)page;
+	EXPECT_EQ(ioctl(uffd, UFFDIO_ZEROPAGE, &zero), 0);
+	pthread_join(t[0], NULL);
+	pthread_join(t[1], NULL);
 }
 
 TEST_HARNESS_MAIN
