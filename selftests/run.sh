@@ -47,7 +47,7 @@ programs()
 		for f in "$bin"/$p; do
 			[ -f "$f" ] || continue
 			f=${f##*/}
-			case $f in bench_*|demo_*|client_*) continue ;; esac	# no tests
+			case $f in bench_*|demo_*|client_*|fuzz_run) continue ;; esac	# no tests
 			for n in "${not[@]}"; do
 				# shellcheck disable=SC2053
 				[[ $f != $n ]] || continue 2

@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Running a program in a child of its own, on one of the routes.  What comes out is kept
+ * as it is and made text later: between two operations both routes must retire the same
+ * user instructions, or counts of events that are on would differ by ours.
+ */
+#ifndef KPMU_FUZZ_EXEC_H
+#define KPMU_FUZZ_EXEC_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clone.h"
+#include "prog.h"
+
+#define TINY		"/tmp/fuzz_tiny"
+#define TINY_ROUNDS	300
+#define RES_WORDS	48
+#define RES_DATA	8192
+#define PROG_SECONDS	20
+
+/* What an operation gave */
+struct result {
+	int done, ret, err;
+	uint32_t traps, ios;		/* signals until its end */
+	uint64_t trap_data;		/* si_perf_data, all added up */
+	uint32_t words, bytes;
+	uint64_t word[RES_WORDS];
+	uint8_t data[RES_DATA];
+};
+
+struct outcome {
+	int status;			/* as of waitpid(2) */
+	struct result res[PROG_OPS];
+};
+
+struct order {
+	volatile int what;
+	volatile uint64_t n;
+	pid_t pid;
+};
+
+/* What the child and its own children share */
+struct world {
+	int device, native;
+	int fd[SLOTS];
+	struct perf_event_mmap_page *page[SLOTS];
+	int pages[SLOTS], writable[SLOTS];
+	union any_attr attr;
+	struct order *order;
+	struct result *now;
+	uint64_t cell[8] __attribute__((aligned(64)));
+	char stack[8192] __attribute__((aligned(64)));
+};
+
+static struct world world;
+
+/* clone(flags, stack or 0); the child calls fn(arg) and exits */
+long fuzz_clone(unsigned long flags, void *stack, void (*fn)(uint64_t), uint64_t arg);
+asm("fuzz_clone:\n"
+	"	mov %rdx, %r8\n"
+	"	mov %rcx, %r9\n"
+	"	xor %edx, %edx\n"
+	"	xor %r10d, %r10d\n"
+	"	mov $56, %eax\n"		/* clone */
+	"	syscall\n"
+	"	test %rax, %rax\n"
+	"	jnz 1f\n"
+	"	mov %r9, %rdi\n"
+	"	call *%r8\n"
+	"	xor %edi, %edi\n"
+	"	mov $60, %eax\n"		/* exit */
+	"	syscall\n"
+	"1:	ret\n");
+
+static inline void on_signal(int sig, siginfo_t *info, void *context)
+{
+	uint64_t data;
+
+	memcpy(&data, (char *)info + 24, sizeof(data));	/* si_perf_data */
+	if (sig == SIGTRAP) {
+		world.now->traps++;
+		world.now->trap_data += data;
+	} else {
+		world.now->ios++;
+	}
+}
+
+static inline void catch_signals(void)
+{
+	struct sigaction act = { .sa_sigaction = on_signal,
+		.sa_flags = SA_SIGINFO | SA_RESTART };
+
+	sigaction(SIGTRAP, &act, NULL);
+	sigaction(SIGIO, &act, NULL);
+}
+
+/* Both routes go through here with the same instructions */
+static inline long open_event(const struct perf_event_attr *attr, long pid, long cpu,
+			      long group, long flags)
+{
+	struct kpmu_open args = {
+		.attr = (uintptr_t)attr, .pid = pid, .cpu = cpu, .group_fd = group,
+		.flags = flags,
+	};
+	volatile long regs[2][6] = {
+		{ SYS_ioctl, world.device, KPMU_IOC_OPEN, (long)&args, 0, 0 },
+		{ SYS_perf_event_open, (long)attr, pid, cpu, group, flags },
+	};
+	volatile long *r = regs[world.native];
+
+	return syscall(r[0], r[1], r[2], r[3], r[4], r[5]);
+}
+
+static inline long slot_fd(int64_t slot)
+{
+	return slot >= 0 && slot < SLOTS ? world.fd[slot] : -1;
+}
+
+static inline void put_fd(int slot, long fd)
+{
+	if (fd < 0)
+		return;
+	if (world.fd[slot] >= 0)
+		close(world.fd[slot]);
+	world.fd[slot] = fd;
+}
+
+/* Targets: 0 the caller, 1.. workers, -1 all, others no task */
+static inline long target_pid(int64_t target)
+{
+	if (target >= 1 && target <= WORKERS)
+		return world.order[target - 1].pid;
+	return target == -1 || !target ? target : 0x3ffff0;
+}
+
+static inline long do_open(const struct op *op)
+{
+	long fd;
+
+	/* Where a breakpoint is to be, no program can know */
+	if (world.attr.a.type == PERF_TYPE_BREAKPOINT)
+		world.attr.a.config1 += (uintptr_t)world.cell;
+	fd = open_event(&world.attr.a, target_pid(op->arg[1]), op->arg[2],
+			op->arg[3] < 0 ? -1 : slot_fd(op->arg[3]), op->arg[4]);
+	if (world.attr.a.type == PERF_TYPE_BREAKPOINT)
+		world.attr.a.config1 -= (uintptr_t)world.cell;
+	put_fd(op->arg[0], fd);
+	return fd < 0 ? fd : 0;
+}
+
+static const char *const filter[] = { "", "common_pid != 0", "nonsense ==", "0 1" };
+
+static inline long do_ioctl(const struct op *op, struct result *res)
+{
+	uint64_t value = op->arg[2], query[4] = { 2 };
+	unsigned long arg = op->arg[2];
+
+	switch (op->arg[1]) {
+	case C_PERIOD:
+		arg = (uintptr_t)&value;
+		break;
+	case C_ID:
+		arg = (uintptr_t)res->word;
+		res->words = 1;
+		break;
+	case C_OUTPUT:
+		arg = slot_fd(op->arg[2]);
+		break;
+	case C_FILTER:
+		arg = (uintptr_t)filter[op->arg[2] & 3];
+		break;
+	case C_QUERY:
+		arg = (uintptr_t)query;
+		break;
+	case C_MODIFY:
+		arg = (uintptr_t)&world.attr;
+		break;
+	}
+	return ioctl(slot_fd(op->arg[0]), ioctl_code[op->arg[1]], arg);
+}
+
+static inline long do_read(const struct op *op, struct result *res)
+{
+	long len = op->arg[1] > (int)sizeof(res->word) ? sizeof(res->word) : op->arg[1];
+
+	len = read(slot_fd(op->arg[0]), res->word, len);
+	res->words = len > 0 ? len / 8 : 0;
+	return len;
+}
+
+static inline void do_work(uint64_t n)
+{
+	work(n);
+	world.cell[0]++;	/* for breakpoints */
+	world.cell[1] = world.cell[2];
+}
+
+static inline void run_tiny(uint64_t unused)
+{
+	char *argv[] = { TINY, NULL };
+
+	execve(TINY, argv, NULL);
+}
+
+static inline void family(uint64_t n)
+{
+	do_work((n & 0xffff) + 1);
+	if (n >> 16) {
+		fuzz_clone(SIGCHLD, NULL, family, (n & 0xffff) | ((n >> 16) - 1) << 16);
+		wait(NULL);
+	}
+}
+
+static inline long do_child(void (*fn)(uint64_t), uint64_t arg)
+{
+	long pid = fuzz_clone(SIGCHLD, NULL, fn, arg);
+
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	return pid < 0 ? pid : 0;
+}
+
+static inline long do_thread(uint64_t n)
+{
+	long tid = fuzz_clone(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+			      CLONE_THREAD | CLONE_SYSVSEM | CLONE_VFORK,
+			      world.stack + sizeof(world.stack), do_work, n);
+
+	return tid < 0 ? tid : 0;
+}
+
+enum { W_WORK, W_FORK, W_EXEC, W_EXIT };
+
+/* Stopped between orders, so that the instructions it spends are always the same */
+static inline void worker(uint64_t nr)
+{
+	struct order *o = &world.order[nr];
+
+	for (;;) {
+		kill(syscall(SYS_getpid), SIGSTOP);
+		switch (o->what) {
+		case W_WORK:
+			do_work(o->n);
+			break;
+		case W_FORK:
+			do_child(family, o->n);
+			break;
+		case W_EXEC:
+			run_tiny(0);
+			return;
+		case W_EXIT:
+			return;
+		}
+	}
+}
+
+static inline long worker_wait_stop(struct order *o)
+{
+	int status;
+
+	if (waitpid(o->pid, &status, WUNTRACED) < 0)
+		return -1;
+	return WIFSTOPPED(status) ? 0 : 1;
+}
+
+static inline long do_spawn(int nr)
+{
+	struct order *o = &world.order[nr];
+
+	if (o->pid)
+		return 2;
+	o->pid = fuzz_clone(SIGCHLD, NULL, worker, nr);
+	return worker_wait_stop(o);
+}
+
+static inline long do_order(int nr, int what, uint64_t n)
+{
+	struct order *o = &world.order[nr];
+
+	if (!o->pid)
+		return 2;
+	o->what = what;
+	o->n = n;
+	kill(o->pid, SIGCONT);
+	return worker_wait_stop(o);
+}
+
+static inline long do_pin(int64_t cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set);
+}
+
+static inline long do_map(const struct op *op)
+{
+	int slot = op->arg[0];
+	void *p;
+
+	if (world.page[slot])
+		return 2;
+	p = mmap(NULL, (op->arg[1] + 1) * 4096, PROT_READ | (op->arg[2] ? PROT_WRITE : 0),
+		 MAP_SHARED, slot_fd(slot), 0);
+	if (p == MAP_FAILED)
+		return -1;
+	world.page[slot] = p;
+	world.pages[slot] = op->arg[1];
+	world.writable[slot] = op->arg[2];
+	return 0;
+}
+
+static inline long do_unmap(int slot)
+{
+	long ret;
+
+	if (!world.page[slot])
+		return 2;
+	ret = munmap(world.page[slot], (world.pages[slot] + 1) * 4096);
+	world.page[slot] = NULL;
+	return ret;
+}
+
+/* Take the records out of a ring that is written forwards */
+static inline long do_records(int slot, struct result *res)
+{
+	struct perf_event_mmap_page *page = world.page[slot];
+	uint64_t head, tail, size = world.pages[slot] * 4096;
+	const uint8_t *data = (uint8_t *)page + 4096;
+
+	if (!page || !size)
+		return 2;
+	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	tail = page->data_tail;
+	res->word[0] = head;
+	res->words = 1;
+	if (!world.writable[slot])
+		return 0;
+	for (; tail < head && res->bytes < RES_DATA; tail++)
+		res->data[res->bytes++] = data[tail & (size - 1)];
+	__atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static inline long do_pass(long fd)
+{
+	char space[CMSG_SPACE(sizeof(int))] = { 0 }, byte = 0;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = space,
+		.msg_controllen = sizeof(space) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	int pair[2], got = fd, err = 0;
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &got, sizeof(got));
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		return -1;
+	if (sendmsg(pair[0], &msg, 0) < 0 || recvmsg(pair[1], &msg, 0) < 0)
+		err = errno;
+	else
+		memcpy(&got, CMSG_DATA(c), sizeof(got));
+	close(pair[0]);
+	close(pair[1]);
+	errno = err;
+	return err ? -1 : got;
+}
+
+static inline long do_poll(long fd, struct result *res)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	long ret = poll(&p, 1, 0);
+
+	res->word[0] = p.revents;
+	res->words = 1;
+	return ret;
+}
+
+static inline long do_own(long fd)
+{
+	if (fcntl(fd, F_SETOWN, syscall(SYS_getpid)))
+		return -1;
+	return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_ASYNC);
+}
+
+static inline long copy_fd(int to, long fd)
+{
+	put_fd(to, fd);
+	return fd < 0 ? fd : 0;
+}
+
+static inline long do_close(int slot)
+{
+	long ret = close(world.fd[slot]);
+
+	world.fd[slot] = -1;
+	return ret;
+}
+
+static inline long do_op(const struct op *op, struct result *res)
+{
+	const int64_t *a = op->arg;
+
+	switch (op->code) {
+	case OP_OPEN:
+		return do_open(op);
+	case OP_CLOSE:
+		return do_close(a[0]);
+	case OP_IOCTL:
+		return do_ioctl(op, res);
+	case OP_READ:
+		return do_read(op, res);
+	case OP_WORK:
+		do_work(a[0]);
+		return 0;
+	case OP_SPAWN:
+		return do_spawn(a[0]);
+	case OP_GO:
+		return do_order(a[0], W_WORK, a[1]);
+	case OP_WFORK:
+		return do_order(a[0], W_FORK, a[1]);
+	case OP_WEXEC:
+		return do_order(a[0], W_EXEC, 0);
+	case OP_WEXIT:
+		return do_order(a[0], W_EXIT, 0);
+	case OP_FORK:
+		return do_child(family, a[0] | a[1] << 16);
+	case OP_THREAD:
+		return do_thread(a[0]);
+	case OP_EXEC:
+		return do_child(run_tiny, 0);
+	case OP_PRCTL:
+		return prctl(a[0] ? PR_TASK_PERF_EVENTS_ENABLE :
+				    PR_TASK_PERF_EVENTS_DISABLE);
+	case OP_PIN:
+		return do_pin(a[0]);
+	case OP_MAP:
+		return do_map(op);
+	case OP_UNMAP:
+		return do_unmap(a[0]);
+	case OP_RECORDS:
+		return do_records(a[0], res);
+	case OP_DUP:
+		return copy_fd(a[1], dup(slot_fd(a[0])));
+	case OP_PASS:
+		return copy_fd(a[1], do_pass(slot_fd(a[0])));
+	case OP_POLL:
+		return do_poll(slot_fd(a[0]), res);
+	case OP_OWN:
+		return do_own(slot_fd(a[0]));
+	default:
+		attr_op(&world.attr, op);
+		return 0;
+	}
+}
+
+static inline void run_child(const struct prog *p, struct outcome *out)
+{
+	struct result *res;
+
+	setpgid(0, 0);
+	alarm(PROG_SECONDS);
+	world.order = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			   -1, 0);
+	memset(world.fd, 0xff, sizeof(world.fd));
+	memset(out->res, 0, p->nr * sizeof(out->res[0]));
+	world.now = out->res;
+	catch_signals();
+	do_pin(0);
+	for (int i = 0; i < p->nr; i++) {
+		res = world.now = &out->res[i];
+		errno = 0;
+		res->ret = do_op(&p->op[i], res);
+		res->err = res->ret < 0 ? errno : 0;
+		res->done = 1;
+	}
+	_exit(0);
+}
+
+/* A program before may still be giving the counters back */
+static inline void wait_for_counters(void)
+{
+	struct perf_event_attr attr = ev_attr(PERF_TYPE_HARDWARE,
+					      PERF_COUNT_HW_INSTRUCTIONS);
+	long fd, tries;
+
+	for (tries = 0; tries < 2000; tries++) {
+		fd = open_event(&attr, 0, -1, -1, 0);
+		if (fd >= 0) {
+			close(fd);
+			return;
+		}
+		usleep(1000);
+	}
+}
+
+/**
+ * execute() - run a program on a route
+ * @p: the program
+ * @native: on the kernel's own perf, not on kpmu
+ * @out: shared memory for what comes out
+ */
+static inline void execute(const struct prog *p, int native, struct outcome *out)
+{
+	pid_t pid;
+
+	world.native = native;
+	wait_for_counters();
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		run_child(p, out);
+	waitpid(pid, &out->status, 0);
+	kill(-pid, SIGKILL);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+}
+
+static inline struct outcome *outcome_new(void)
+{
+	return mmap(NULL, sizeof(struct outcome), PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
+/* Once in a process, before anything is executed */
+static inline void exec_init(void)
+{
+	int fd = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0) {
+		perror(KPMU_DEVICE);
+		exit(1);
+	}
+	world.device = fcntl(fd, F_DUPFD_CLOEXEC, 250);
+	close(fd);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	tiny_install(TINY, TINY_ROUNDS, 0755);
+}
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A seed as a program: mostly legal, or wrong in one thing.  All choices come from
+ * rnd(), so another source of bytes (one that coverage guides) can take its place.
+ */
+#ifndef KPMU_FUZZ_GEN_H
+#define KPMU_FUZZ_GEN_H
+
+#include "prog.h"
+
+struct gen {
+	uint64_t state;
+	struct prog *p;
+	int open;		/* a bit each slot */
+	int spawned;
+};
+
+static inline uint64_t rnd(struct gen *g)
+{
+	uint64_t z = g->state += 0x9e3779b97f4a7c15ULL;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
+	return z ^ z >> 31;
+}
+
+static inline int below(struct gen *g, int n)
+{
+	return rnd(g) % n;
+}
+
+static inline int percent(struct gen *g, int p)
+{
+	return below(g, 100) < p;
+}
+
+#define PICK(g, ...) ({							\
+	static const int64_t __pick[] = { __VA_ARGS__ };		\
+	__pick[below(g, ARRAY_SIZE(__pick))]; })
+
+static inline void emit(struct gen *g, enum opcode code, int64_t a, int64_t b, int64_t c,
+			int64_t d, int64_t e)
+{
+	if (g->p->nr < PROG_OPS)
+		g->p->op[g->p->nr++] = (struct op) { code, { a, b, c, d, e } };
+}
+
+static inline void emit_set(struct gen *g, int at, int64_t value)
+{
+	for (int i = 0; i < (int)ARRAY_SIZE(field); i++)
+		if (field[i].at == at)
+			emit(g, OP_SET, i, value, 0, 0, 0);
+}
+
+static inline void emit_flag(struct gen *g, int bit, int p)
+{
+	if (percent(g, p))
+		emit(g, OP_FLAG, bit, 0, 0, 0, 0);
+}
+
+static inline void gen_kind(struct gen *g)
+{
+	switch (below(g, 20)) {
+	case 0 ... 11:
+		emit(g, OP_ATTR, PERF_TYPE_HARDWARE, PICK(g, 1, 1, 1, 4, 4, 0, 5, 2, 9, 10),
+		     0, 0, 0);
+		break;
+	case 12 ... 14:
+		emit(g, OP_ATTR, PERF_TYPE_SOFTWARE,
+		     PICK(g, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 10, 11, 12), 0, 0, 0);
+		break;
+	case 15:
+		emit(g, OP_ATTR, PERF_TYPE_HW_CACHE,
+		     PICK(g, 0, 0x10000, 0x100, 1, 2, 0x10002, 3, 0x10003, 5, 7), 0, 0, 0);
+		break;
+	case 16 ... 17:
+		emit(g, OP_ATTR, PERF_TYPE_RAW, PICK(g, 0xc4, 0xc0, 0x81d0, 0x82d0, 0x5300c0,
+						     0xffff), 0, 0, 0);
+		break;
+	case 18:
+		emit(g, OP_ATTR, PERF_TYPE_BREAKPOINT, 0, 0, 0, 0);
+		emit_set(g, AT_BP_TYPE, PICK(g, 2, 3, 3, 2, 1, 4, 0));
+		emit_set(g, AT_CONFIG1, PICK(g, 0, 8, 16, 64, 1));
+		emit_set(g, AT_CONFIG2, PICK(g, 1, 2, 4, 8, 8, 3));
+		break;
+	default:
+		emit(g, OP_ATTR, PICK(g, 3, 7, 99), 0, 0, 0, 0);
+	}
+}
+
+static inline void gen_sampling(struct gen *g)
+{
+	emit_set(g, AT_PERIOD, PICK(g, 100, 1000, 1000, 777, 5000, 1, 0));
+	emit_flag(g, F_FREQ, 5);
+	emit_set(g, AT_SAMPLE_TYPE, percent(g, 50) ?
+		 PICK(g, 0, 1, 2, 3, 7, 0x100, 0x10000, 0x40, 0x10047, 0x13) :
+		 1LL << below(g, 26) | (rnd(g) & 0x1ffffff & rnd(g) & rnd(g)));
+	emit_flag(g, F_SAMPLE_ID_ALL, 30);
+	emit_flag(g, F_WATERMARK, 10);
+	if (percent(g, 40))
+		emit_set(g, AT_WAKEUP, PICK(g, 1, 2, 10, 1000, 100000));
+	emit_flag(g, F_WRITE_BACKWARD, 3);
+	if (percent(g, 10)) {
+		emit_flag(g, F_SIGTRAP, 100);
+		emit_flag(g, F_REMOVE_ON_EXEC, 90);
+		emit_set(g, AT_SIG_DATA, 7);
+	}
+	if (percent(g, 5))
+		emit_set(g, AT_REGS_USER, PICK(g, 1, 0xff, 0xff0fff, -1));
+	if (percent(g, 5))
+		emit_set(g, AT_STACK_USER, PICK(g, 8, 256, 7, 65528));
+	if (percent(g, 3))
+		emit_set(g, AT_REGS_INTR, PICK(g, 1, 0xff0fff));
+}
+
+static inline void gen_rare(struct gen *g)
+{
+	switch (below(g, 10)) {
+	case 0:
+		emit_set(g, AT_SIZE, PICK(g, 64, 72, 80, 96, 104, 112, 120, 63, 0, 4096, 4097,
+					  136));
+		break;
+	case 1:
+		emit_flag(g, F_USE_CLOCKID, 80);
+		emit_set(g, AT_CLOCKID, below(g, 13));
+		break;
+	case 2:
+		emit_flag(g, PICK(g, F_RESERVED, F_DEFER_CALLCHAIN), 100);
+		break;
+	case 3:
+		emit_set(g, AT_BRANCH, 1 << below(g, 20));
+		break;
+	case 4:
+		emit_set(g, AT_AUX_WATERMARK, 4096);
+		break;
+	case 5:
+		emit_set(g, AT_MAX_STACK, PICK(g, 1, 127, 128, 10000));
+		break;
+	case 6:
+		emit_set(g, AT_RESERVED_2, 1);
+		break;
+	case 7:
+		emit_set(g, AT_AUX_SAMPLE_SIZE, PICK(g, 8, 4096, 65536));
+		break;
+	case 8:
+		emit_set(g, AT_READ_FORMAT, rnd(g) & 0x3f);
+		break;
+	case 9:
+		emit_flag(g, F_PRECISE_0 + below(g, 2), 100);
+		break;
+	}
+}
+
+static inline void gen_attr(struct gen *g, int leader)
+{
+	static const int records[] = { F_MMAP, F_COMM, F_TASK, F_MMAP2, F_CONTEXT_SWITCH,
+		F_NAMESPACES, F_KSYMBOL, F_BPF_EVENT, F_CGROUP, F_TEXT_POKE, F_BUILD_ID,
+		F_MMAP_DATA, F_COMM_EXEC, F_INHERIT_STAT, F_AUX_OUTPUT };
+
+	gen_kind(g);
+	emit_flag(g, F_EXCLUDE_KERNEL, 92);
+	emit_flag(g, F_EXCLUDE_HV, 50);
+	emit_flag(g, F_DISABLED, leader ? 60 : 20);
+	emit_flag(g, F_INHERIT, 30);
+	emit_flag(g, F_INHERIT_THREAD, 5);
+	emit_flag(g, F_PINNED, 8);
+	emit_flag(g, F_EXCLUSIVE, 6);
+	emit_flag(g, F_ENABLE_ON_EXEC, 10);
+	emit_flag(g, F_REMOVE_ON_EXEC, 5);
+	emit_flag(g, F_EXCLUDE_USER, 3);
+	emit_flag(g, F_EXCLUDE_IDLE, 4);
+	emit_flag(g, F_EXCLUDE_HOST, 2);
+	emit_flag(g, F_EXCLUDE_GUEST, 5);
+	emit_set(g, AT_READ_FORMAT, PICK(g, 3, 3, 3, 7, 11, 15, 0, 4, 8, 12, 19, 31, 1, 2));
+	if (percent(g, 35))
+		gen_sampling(g);
+	if (percent(g, 15))
+		emit_flag(g, records[below(g, ARRAY_SIZE(records))], 100);
+	if (percent(g, 10))
+		gen_rare(g);
+}
+
+/* A slot that is in use, mostly */
+static inline int any_slot(struct gen *g)
+{
+	int slot = below(g, SLOTS), i;
+
+	for (i = 0; i < SLOTS && !percent(g, 3); i++, slot = (slot + 1) % SLOTS)
+		if (g->open >> slot & 1)
+			break;
+	return slot;
+}
+
+static inline void gen_open(struct gen *g)
+{
+	int slot = below(g, SLOTS), group = -1, target = 0, cpu = -1;
+
+	if (g->open && percent(g, 45))
+		group = any_slot(g);
+	if (g->spawned && percent(g, 35))
+		target = 1 + below(g, WORKERS);
+	if (percent(g, 8))
+		cpu = PICK(g, 0, 0, 0, 0, 4000, -2);
+	if (percent(g, cpu >= 0 ? 50 : 2))
+		target = PICK(g, -1, -1, -1, -2, 9);
+	/* Most often with another attr than the event before; groups like company */
+	if (!g->p->nr || percent(g, 85))
+		gen_attr(g, group < 0);
+	emit(g, OP_OPEN, slot, target, cpu, group,
+	     percent(g, 90) ? 0 : PICK(g, 8, 8, 1, 2, 4, 16, 9));
+	g->open |= 1 << slot;
+}
+
+static inline void gen_ioctl(struct gen *g)
+{
+	int cmd = PICK(g, C_ENABLE, C_ENABLE, C_ENABLE, C_DISABLE, C_DISABLE, C_RESET, C_RESET,
+		       C_REFRESH, C_PERIOD, C_OUTPUT, C_OUTPUT, C_FILTER, C_ID, C_BPF, C_PAUSE,
+		       C_QUERY, C_MODIFY, C_BAD);
+	int64_t arg = 0;
+
+	switch (cmd) {
+	case C_ENABLE:
+	case C_DISABLE:
+	case C_RESET:
+		arg = percent(g, 30) ? PICK(g, 1, 1, 1, 2, 3) : 0;
+		break;
+	case C_REFRESH:
+		arg = PICK(g, 0, 1, 2, 3, 100);
+		break;
+	case C_PERIOD:
+		arg = PICK(g, 1000, 777, 100, 1, 0, -1);
+		break;
+	case C_OUTPUT:
+		arg = percent(g, 80) ? any_slot(g) : -1;
+		break;
+	case C_FILTER:
+		arg = below(g, 4);
+		break;
+	case C_BPF:
+		arg = -1;
+		break;
+	case C_PAUSE:
+		arg = below(g, 2);
+		break;
+	}
+	emit(g, OP_IOCTL, any_slot(g), cmd, arg, 0, 0);
+}
+
+static inline void gen_worker(struct gen *g)
+{
+	int w = below(g, WORKERS);
+
+	/* One that is there, mostly */
+	if (!(g->spawned >> w & 1) && g->spawned && percent(g, 80))
+		w = !w;
+	if (!(g->spawned >> w & 1) || percent(g, 5)) {
+		emit(g, OP_SPAWN, w, 0, 0, 0, 0);
+		g->spawned |= 1 << w;
+		return;
+	}
+	switch (below(g, 10)) {
+	case 0 ... 4:
+		emit(g, OP_GO, w, 1 + below(g, 3000), 0, 0, 0);
+		break;
+	case 5 ... 6:
+		emit(g, OP_WFORK, w, 1 + below(g, 1000), 0, 0, 0);
+		break;
+	case 7 ... 8:
+		emit(g, OP_WEXEC, w, 0, 0, 0, 0);
+		break;
+	case 9:
+		emit(g, OP_WEXIT, w, 0, 0, 0, 0);
+		break;
+	}
+}
+
+static inline void gen_family(struct gen *g)
+{
+	switch (below(g, 4)) {
+	case 0:
+		emit(g, OP_FORK, 1 + below(g, 1000), 0, 0, 0, 0);
+		break;
+	case 1:
+		emit(g, OP_FORK, 1 + below(g, 1000), below(g, 4), 0, 0, 0);
+		break;
+	case 2:
+		emit(g, OP_THREAD, 1 + below(g, 1000), 0, 0, 0, 0);
+		break;
+	case 3:
+		emit(g, OP_EXEC, 0, 0, 0, 0, 0);
+		break;
+	}
+}
+
+static inline void gen_fd(struct gen *g)
+{
+	int from = any_slot(g), to = below(g, SLOTS);
+
+	switch (below(g, 6)) {
+	case 0:
+		emit(g, OP_DUP, from, to, 0, 0, 0);
+		break;
+	case 1:
+		emit(g, OP_PASS, from, to, 0, 0, 0);
+		break;
+	default:
+		emit(g, OP_CLOSE, from, 0, 0, 0, 0);
+		g->open &= ~(1 << from);
+		return;
+	}
+	g->open |= 1 << to;
+}
+
+static inline void gen_ring(struct gen *g)
+{
+	int slot = any_slot(g);
+
+	switch (below(g, 8)) {
+	case 0 ... 2:
+		emit(g, OP_MAP, slot, PICK(g, 1, 2, 4, 8, 8, 0, 3), percent(g, 90), 0, 0);
+		break;
+	case 3 ... 5:
+		emit(g, OP_RECORDS, slot, 0, 0, 0, 0);
+		break;
+	case 6:
+		emit(g, OP_UNMAP, slot, 0, 0, 0, 0);
+		break;
+	case 7:
+		emit(g, percent(g, 50) ? OP_POLL : OP_OWN, slot, 0, 0, 0, 0);
+		break;
+	}
+}
+
+static inline void gen_step(struct gen *g)
+{
+	switch (below(g, 100)) {
+	case 0 ... 24:
+		gen_open(g);
+		break;
+	case 25 ... 39:
+		gen_ioctl(g);
+		break;
+	case 40 ... 54:
+		emit(g, OP_READ, any_slot(g),
+			     percent(g, 90) ? 384 : PICK(g, 0, 8, 16, 24, 32), 0, 0, 0);
+		break;
+	case 55 ... 66:
+		emit(g, OP_WORK, 1 + below(g, 5000), 0, 0, 0, 0);
+		break;
+	case 67 ... 76:
+		gen_worker(g);
+		break;
+	case 77 ... 82:
+		gen_family(g);
+		break;
+	case 83 ... 87:
+		gen_fd(g);
+		break;
+	case 88 ... 95:
+		gen_ring(g);
+		break;
+	case 96 ... 98:
+		emit(g, OP_PRCTL, below(g, 2), 0, 0, 0, 0);
+		break;
+	case 99:
+		emit(g, OP_PIN, below(g, 2), 0, 0, 0, 0);
+		break;
+	}
+}
+
+/**
+ * prog_random() - the program of a seed
+ * @p: where to
+ * @seed: the same gives the same program
+ *
+ * All slots are read at the end, so that what was counted is seen.
+ */
+static inline void prog_random(struct prog *p, uint64_t seed)
+{
+	struct gen g = { .state = seed * 0x2545f4914f6cdd1dULL, .p = p };
+	int steps = 4 + below(&g, 24), i;
+
+	p->nr = 0;
+	gen_open(&g);
+	for (i = 0; i < steps && p->nr < PROG_OPS - 20 - SLOTS; i++)
+		gen_step(&g);
+	for (i = 0; i < SLOTS; i++)
+		if (g.open >> i & 1)
+			emit(&g, OP_READ, i, 384, 0, 0, 0);
+}
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One program on both routes: is there a difference that is not meant?  And the shortest
+ * program that has it.
+ */
+#ifndef KPMU_FUZZ_JUDGE_H
+#define KPMU_FUZZ_JUDGE_H
+
+#include <regex.h>
+#include <sys/utsname.h>
+
+#include "show.h"
+
+#define RULES	64
+
+/* A line of the file meant */
+struct rule {
+	regex_t key, native, kpmu;
+	char why[200];
+	long used;
+};
+
+enum { SAME, DIFFERS, MEANT };
+
+struct judge {
+	struct rule rule[RULES];
+	int rules;
+	struct outcome *out;
+	struct text native, kpmu, again;
+	int at;			/* the line that differs */
+	long unstable;		/* lines that one route gave in two ways */
+	int once;		/* do not look for those */
+	const struct rule *met;	/* why it is meant */
+};
+
+static struct judge judge;
+
+static inline int of_this_kernel(const char *kernels)
+{
+	const char *k = getenv("KPMU_KERNEL");
+	struct utsname u;
+	int major, minor;
+	char name[32];
+
+	uname(&u);
+	if (!k && sscanf(u.release, "%d.%d", &major, &minor) == 2) {
+		snprintf(name, sizeof(name), "%d.%d", major, minor);
+		k = name;
+	}
+	return !strcmp(kernels, "*") || (k && strstr(kernels, k));
+}
+
+static inline void rule_parse(struct rule *r, char *line)
+{
+	char *part[5];
+
+	for (int i = 0; i < 5; i++) {
+		part[i] = strsep(&line, "\t\n");
+		if (!part[i]) {
+			fprintf(stderr, "meant: five fields a line, divided by tabs\n");
+			exit(1);
+		}
+	}
+	if (!of_this_kernel(part[0]))
+		return;
+	if (regcomp(&r->key, part[1], REG_EXTENDED | REG_NOSUB) ||
+	    regcomp(&r->native, part[2], REG_EXTENDED | REG_NOSUB) ||
+	    regcomp(&r->kpmu, part[3], REG_EXTENDED | REG_NOSUB)) {
+		fprintf(stderr, "meant: no regular expression: %s\n", part[1]);
+		exit(1);
+	}
+	snprintf(r->why, sizeof(r->why), "%s", part[4]);
+	judge.rules++;
+}
+
+/* Once in a process; without the file nothing is meant, and that is an error */
+static inline void judge_init(const char *meant)
+{
+	FILE *f = fopen(meant, "r");
+	char line[1024];
+
+	judge.out = outcome_new();
+	if (!f) {
+		perror(meant);
+		exit(1);
+	}
+	while (judge.rules < RULES && fgets(line, sizeof(line), f))
+		if (*line != '#' && *line != '\n')
+			rule_parse(&judge.rule[judge.rules], line);
+	fclose(f);
+}
+
+static inline void run_route(const struct prog *p, int native, struct text *t)
+{
+	execute(p, native, judge.out);
+	show(t, p, judge.out);
+}
+
+static inline struct rule *rule_for(int i)
+{
+	struct rule *r;
+
+	for (r = judge.rule; r < judge.rule + judge.rules; r++)
+		if (!regexec(&r->key, judge.kpmu.key[i], 0, NULL, 0) &&
+		    !regexec(&r->native, judge.native.val[i], 0, NULL, 0) &&
+		    !regexec(&r->kpmu, judge.kpmu.val[i], 0, NULL, 0))
+			return r;
+	return NULL;
+}
+
+static inline int first_difference(const struct prog *p, int from)
+{
+	while (from <= p->nr && !strcmp(judge.native.val[from], judge.kpmu.val[from]))
+		from++;
+	return from;
+}
+
+/* What a route gives in another way the second time is not compared */
+static inline void drop_unstable(const struct prog *p, int native)
+{
+	struct text *one = native ? &judge.native : &judge.kpmu;
+	struct text *other = native ? &judge.kpmu : &judge.native;
+
+	run_route(p, native, &judge.again);
+	for (int i = 0; i <= p->nr; i++) {
+		if (!strcmp(one->val[i], judge.again.val[i]))
+			continue;
+		judge.unstable++;
+		strcpy(one->val[i], "unstable");
+		strcpy(other->val[i], "unstable");
+	}
+}
+
+/**
+ * judge_prog() - run a program on both routes and compare
+ * @p: the program
+ *
+ * Behind the first difference the routes are in different states, so it alone counts; it
+ * is at judge.at.
+ *
+ * Return: SAME, DIFFERS or MEANT.
+ */
+static inline int judge_prog(const struct prog *p)
+{
+	struct rule *r;
+
+	run_route(p, 1, &judge.native);
+	run_route(p, 0, &judge.kpmu);
+	judge.at = first_difference(p, 0);
+	if (judge.at > p->nr)
+		return SAME;
+	if (!judge.once) {
+		drop_unstable(p, 1);
+		drop_unstable(p, 0);
+	}
+	judge.at = first_difference(p, 0);
+	if (judge.at > p->nr)
+		return SAME;
+	r = rule_for(judge.at);
+	judge.met = r;
+	if (!r)
+		return DIFFERS;
+	r->used++;
+	return MEANT;
+}
+
+static inline enum opcode code_at(const struct prog *p)
+{
+	return judge.at < p->nr ? p->op[judge.at].code : OP_NR;
+}
+
+static inline int try_without(struct prog *p, int at, int n, enum opcode code)
+{
+	struct prog q = *p;
+
+	memmove(q.op + at, q.op + at + n, (q.nr - at - n) * sizeof(q.op[0]));
+	q.nr -= n;
+	if (judge_prog(&q) != DIFFERS || code_at(&q) != code)
+		return 0;
+	*p = q;
+	return 1;
+}
+
+/**
+ * minimise() - take out of a program what its difference does not need
+ * @p: a program that DIFFERS by judge_prog(), just judged
+ *
+ * The difference must stay one of the same operation.  The last judgement looks again
+ * whether both routes repeat it; if not, judge.at is behind the program.
+ */
+static inline void minimise(struct prog *p)
+{
+	enum opcode code = code_at(p);
+	int n, at, less;
+
+	judge.once = 1;
+	if (judge.at + 1 < p->nr)
+		try_without(p, judge.at + 1, p->nr - judge.at - 1, code);
+	do {
+		less = 0;
+		for (n = p->nr / 2; n; n /= 2)
+			for (at = p->nr - n; at >= 0; at -= n)
+				if (at + n <= p->nr)
+					less |= try_without(p, at, n, code);
+	} while (less);
+	judge.once = 0;
+	judge_prog(p);
+}
+
+#endif
