@@ -91,7 +91,7 @@ for prog; do
 	began=$(cut -d. -f1 /proc/uptime)
 	column "$prog" kpmu
 	case $slow$prog in
-	1*|kpmu_*|security_*|stress_*) compare "$prog" ;;	# has no other column
+	1*|fuzz_*|kpmu_*|security_*|stress_*) compare "$prog" ;;	# has no other column
 	*) native "$prog" ;;
 	esac
 	echo "@@@ $prog $(($(cut -d. -f1 /proc/uptime) - began)) s"
