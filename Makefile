@@ -12,6 +12,7 @@
 ## make perf-switching  the redirect on and off 1,000 times while perf runs (K=debug)
 ## make stress       everything at once at random (T=600 seconds, K=debug, SEED=n,
 ##                   P=stress_storm: a storm of NMIs)
+## make fuzz         random programs, natively and on kpmu, compared (T=600 seconds, SEED=n)
 ## make bench        what operations cost, native beside kpmu
 ## make shell        a shell in a guest with kpmu loaded (K=6.12)
 ## make conformance  which rows of the specification the last tests proved (V=1: by what)
@@ -67,6 +68,8 @@ test-debug: deps selftests
 	@selftests/all.sh -g debug
 stress: module selftests
 	@selftests/stress/run.sh $(K) $(or $(T),60) "$(SEED)" $(P)
+fuzz: module selftests
+	@selftests/fuzz/run.sh $(K) $(or $(T),600) "$(SEED)"
 install: tools
 	@tools/install.sh
 clients: modules selftests
@@ -81,4 +84,4 @@ clean:
 	rm -rf build
 
 .PHONY: help module modules selftests demo kinds bench check layers conformance deps
-.PHONY: tools install clients perf-test perf-busy perf-switching shell test test-debug test-quick stress clean
+.PHONY: tools install clients perf-test perf-busy perf-switching shell test test-debug test-quick stress fuzz clean
