@@ -89,6 +89,51 @@ TEST(another_thread)
 	worker_stop(&two);
 }
 
+/* What the family's event has beyond our own: always the same, but for the others */
+static uint64_t others(int family, int own)
+{
+	uint64_t mine = ev_count(own);
+
+	return ev_count(family) - mine;
+}
+
+/*
+ * Two processes in one memory: no switch between them changes the page table, and each
+ * has its own counts all the same.  What is inherited has those of both.
+ */
+static void in_one_memory(struct __test *_metadata, int cpu)
+{
+	struct perf_event_attr a = insns(0);
+	static struct worker w;		/* in that memory as long as it runs */
+	int own, family, fd;
+	uint64_t n[3];
+
+	pin_to(0);
+	own = ev_must(&a, 0, -1, -1, 0);
+	a.inherit = 1;
+	family = ev_must(&a, 0, -1, -1, 0);
+	a.inherit = 0;
+	worker_start_sharing(&w);
+	worker_pin(&w, cpu);
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	SEES_ALL(fd, &w, N);
+	n[0] = others(family, own);
+	worker_run(&w, FEW);
+	n[1] = others(family, own);
+	worker_run(&w, N);
+	n[2] = others(family, own);
+	if (exact())
+		EXPECT_EQ(n[2] - n[1] - (n[1] - n[0]), worker_insns(N, FEW));
+	worker_stop(&w);
+}
+
+TEST(process_in_our_memory)
+{
+	ROWS("O-07");
+	in_one_memory(_metadata, 0);
+	in_one_memory(_metadata, nr_cpus() - 1);
+}
+
 TEST(first_thread_only)
 {
 	ROWS("O-09");

@@ -20,6 +20,8 @@
 enum op { WORK, PIN, ROAM, DUMPABLE, FORK, THREAD, REAP, LEAVE, EXEC, AGAIN,
 	  OPEN, PRCTL, END };
 
+#define SHARER_STACK	65536
+
 struct command {
 	uint64_t n;
 	uint32_t op, arg;
@@ -222,6 +224,33 @@ void worker_start(struct worker *w)
 void worker_start_as(struct worker *w, uid_t uid)
 {
 	start(w, uid);
+}
+
+static int sharer_main(void *arg)
+{
+	struct worker *w = arg;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(w->to);
+	close(w->from);
+	serve(w->far_from, w->far_to);
+	_exit(0);
+}
+
+void worker_start_sharing(struct worker *w)
+{
+	char *stack = malloc(SHARER_STACK);
+
+	pipes(w);
+	if (!stack)
+		die("malloc");
+	w->pid = clone(sharer_main, stack + SHARER_STACK, CLONE_VM | SIGCHLD, w);
+	if (w->pid < 0)
+		die("clone");
+	close(w->far_to);
+	close(w->far_from);
+	worker_run(w, 1);
+	worker_run(w, 1);
 }
 
 static void *thread_main(void *arg)

@@ -26,6 +26,8 @@ struct worker {
 /* Another process, or another thread of this one */
 void worker_start(struct worker *w);
 void worker_start_thread(struct worker *w);
+/* Another process that shares our memory, and nothing else */
+void worker_start_sharing(struct worker *w);
 /* One of another user and without capabilities; process only */
 void worker_start_as(struct worker *w, uid_t uid);
 
