@@ -88,7 +88,8 @@ environment()
 kept_native()
 {
 	echo "$kept/$({ echo "$1 $2"; cat "$bin/$1"
-		files_of "$1" | cut -d: -f1 | xargs -r cat; } | sha256sum | cut -c1-32)"
+		files_of "$1" | cut -d: -f1 | xargs -rI@ find -L @ -type f -exec cat {} +
+	} | sha256sum | cut -c1-32)"
 }
 
 # keep_natives ENVIRONMENT FILE - keep the native columns that a guest has printed
