@@ -33,7 +33,7 @@ struct place {
 
 /**
  * struct kpmu_output - what an event has that ever had a ring
- * @wait: who polls it
+ * @wait: polls of it wait here
  * @place: where it is now; NULL without a ring
  * @rcu: a waking may still look at it
  */

@@ -4,7 +4,6 @@
  * that cannot be interrupted; and the log names the processes that have files of ours.
  */
 #define _GNU_SOURCE
-#include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -16,13 +15,13 @@
 
 #include "event.h"
 #include "harness.h"
+#include "missing.h"
 #include "module.h"
 
 /* This program must not hold the device */
 const bool ev_device_late = true;
 
 #define REDIRECT	"/proc/sys/kernel/kpmu/redirect"
-#define PAGE		4096ul
 
 /*
  * delete_module(2) in a process of its own, for it may not come back: 0, its errno, or
@@ -72,24 +71,6 @@ static int open_for(struct perf_event_attr *a, pid_t pid)
 	return fd;
 }
 
-/* A page that stays missing; -1 if the kernel has no userfaultfd */
-static int empty_page(void **page)
-{
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	int uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
-
-	if (uffd < 0)
-		return -1;
-	*page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	reg.range.start = (uintptr_t)*page;
-	reg.range.len = PAGE;
-	if (ioctl(uffd, UFFDIO_API, &api) || ioctl(uffd, UFFDIO_REGISTER, &reg))
-		return -1;
-	return uffd;
-}
-
 /* With the kernel's perf in the place of the call, as the redirection was off at birth */
 static void *opens_natively(void *page)
 {
@@ -99,7 +80,7 @@ static void *opens_natively(void *page)
 
 TEST(a_call_waits_for_its_page)
 {
-	struct uffdio_zeropage zero = { .range.len = PAGE };
+	struct uffdio_zeropage zero = { .range.len = MISSING_SIZE };
 	struct uffd_msg msg;
 	pthread_t t;
 	void *page;

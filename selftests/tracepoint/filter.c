@@ -2,7 +2,6 @@
 /* PERF_EVENT_IOC_SET_FILTER: which hits of a tracepoint or a probe count. */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -12,6 +11,7 @@
 
 #include "event.h"
 #include "harness.h"
+#include "missing.h"
 
 #define ID	"/sys/kernel/tracing/events/syscalls/sys_enter_close/id"
 
@@ -150,26 +150,6 @@ TEST(only_where_there_are_fields)
 	}
 }
 
-#define PAGE	4096ul
-
-/* A page that stays missing; -1 if the kernel has no userfaultfd */
-static int empty_page(void **page)
-{
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	int uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
-
-	if (uffd < 0)
-		return -1;
-	*page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	reg.range.start = (uintptr_t)*page;
-	reg.range.len = PAGE;
-	if (ioctl(uffd, UFFDIO_API, &api) || ioctl(uffd, UFFDIO_REGISTER, &reg))
-		return -1;
-	return uffd;
-}
-
 static int asked, filtered;
 static volatile int done;
 
@@ -189,7 +169,7 @@ static void *filters(void *unused)
 TEST(while_another_waits)
 {
 	ROWS("I-19");
-	struct uffdio_zeropage zero = { .range.len = PAGE };
+	struct uffdio_zeropage zero = { .range.len = MISSING_SIZE };
 	uint64_t end = patience();
 	struct perf_event_attr a = tp();
 	struct uffd_msg msg;
