@@ -28,12 +28,12 @@ rc=0
 # Debian 12's sparse is older than a word that 7.2 asks it for, and does not use
 [ $# -gt 0 ] || set -- 6.1 6.12 7.2
 for k; do
-	qemu/module.sh $k C=2 CHECK="sparse -D__typeof_unqual__=__typeof__" \
+	qemu/module.sh "$k" C=2 CHECK="sparse -D__typeof_unqual__=__typeof__" \
 		2>/dev/null || rc=1
 	# What 7.2's MODULE_LICENSE and the like say in column 1 is beyond it too
-	grep -E '(kernel|include)/.*: (warning|error):' build/$k/build.log |
+	grep -E '(kernel|include)/.*: (warning|error):' "build/$k/build.log" |
 		grep -v ':1: error: bad constant expression' && rc=1
-	grep -q '^  CHECK' build/$k/build.log || { echo "sparse did not run for $k"; rc=1; }
+	grep -q '^  CHECK' "build/$k/build.log" || { echo "sparse did not run for $k"; rc=1; }
 done
 verdict sparse $rc
 
