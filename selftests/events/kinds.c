@@ -249,6 +249,8 @@ static void take(struct ring *r, struct result *to)
 		memcpy(s->callchain, p.chain, 8 * (p.nr < MAX_CHAIN ? p.nr : MAX_CHAIN));
 		if (p.raw)
 			memcpy(s->raw, p.raw, p.raw_size < MAX_RAW ? p.raw_size : MAX_RAW);
+		/* The flags and preemption depth of a trace event may change between the two */
+		memset(s->raw + 2, 0, 2);
 	}
 }
 
