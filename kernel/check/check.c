@@ -121,6 +121,7 @@ static void tally_event(struct check_look *l)
 	t->freq += e->sampling && e->sampling->freq;
 	t->side += !!(e->flags & KPMU_ATTR_SIDE);
 	t->mapped += !!e->hw.page;
+	t->gated += e->hw.gated;
 	if (kpmu_counts_hits(e))
 		t->hits++;
 	else

@@ -30,6 +30,7 @@
  * @placed: groups that a plan has placed
  * @side: events with side-band records
  * @hits: events that count hits
+ * @gated: those of them that are told of hits only while they run
  * @timed: clock events that sample
  * @mapped: events with a user page
  * @scan: the scan's next event was there
@@ -46,6 +47,7 @@ struct check_tally {
 	u32 placed;
 	u32 side;
 	u32 hits;
+	u32 gated;
 	u32 timed;
 	u32 mapped;
 	bool scan;

@@ -50,7 +50,8 @@ static bool followers_follow(struct check_look *l)
 	const struct kpmu_ctx *ctx = l->ctx;
 
 	return ctx->follow ||
-	       (!ctx->mapped.first && !ctx->timed.first && !ctx->nr_freq);
+	       (!ctx->mapped.first && !ctx->timed.first && !ctx->nr_freq &&
+		!ctx->nr_gated);
 }
 
 static bool is_where_it_is(struct check_look *l)
@@ -174,7 +175,7 @@ static bool lists_have_them(struct check_look *l)
 	const struct kpmu_ctx *ctx = l->ctx;
 
 	return length(&ctx->side) == t->side && length(&ctx->hits) == t->hits &&
-	       length(&ctx->timed) == t->timed;
+	       length(&ctx->timed) == t->timed && ctx->nr_gated == t->gated;
 }
 
 /* An event whose exec has removed it stays mapped */

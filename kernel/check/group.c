@@ -101,9 +101,19 @@ static bool timer_follows(struct check_look *l)
 	       (l->kc && e->clock.is_running);
 }
 
+/* Of what does not run no hit is told: that would be at the cost of other tasks */
+static bool gate_follows(struct check_look *l)
+{
+	const struct kpmu_event *e = l->e;
+
+	return e->hw.listens == (e->hw.gated && l->kc && e->attached &&
+				 e->clock.is_running);
+}
+
 struct check_rule check_event_rules[] = {
 	{ "event-ctx", is_of_ctx },
 	{ "event-idx", idx_is_of_plan },
 	{ "event-timer", timer_follows },
+	{ "event-gate", gate_follows },
 	{ }
 };

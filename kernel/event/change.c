@@ -29,25 +29,35 @@ struct change {
 	const struct kpmu_match *match;
 };
 
-/* A hit may come in between, in an NMI: the filter is there before its tap */
-static void change(struct kpmu_hw *hw, const struct change *c)
+/*
+ * A hit may come in between, in an NMI: the filter is there before its tap.  The new tap
+ * is one with records, which all are gated; kpmu_ctx_follow() comes after.
+ */
+static void change(struct kpmu_event *e, const struct change *c)
 {
-	WRITE_ONCE(hw->match, c->match);
+	if (e->hw.listens)
+		kpmu_hits_leave(&e->hw);
+	WRITE_ONCE(e->hw.match, c->match);
 	barrier();
-	WRITE_ONCE(hw->tap, c->tap);
+	WRITE_ONCE(e->hw.tap, c->tap);
+	if (!e->hw.gated && !hlist_unhashed(&e->hit_node)) {
+		e->ctx->nr_gated++;
+		e->ctx->follow = true;
+	}
+	e->hw.gated = true;
 }
 
 static int change_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct change *c = data;
 
-	change(&c->event->hw, c);
+	change(c->event, c);
 	return 0;
 }
 
 static int change_child(struct kpmu_event *child, void *data)
 {
-	change(&child->hw, data);
+	change(child, data);
 	return 0;
 }
 

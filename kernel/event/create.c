@@ -176,6 +176,7 @@ static void clone_hw(struct kpmu_hw *hw, const struct kpmu_hw *from)
 	hw->extra = from->extra;
 	if (!from->allowed)
 		hw->match = from->match;
+	hw->gated = from->gated;
 	hw->allowed = from->allowed;
 	hw->hint = from->hint;
 	hw->idx = -1;

@@ -328,6 +328,7 @@ void kpmu_pages_update(struct kpmu_ctx *ctx, bool active);
 /* hit.c, timer.c: events without counters */
 void kpmu_hit_link(struct kpmu_ctx *ctx, struct kpmu_event *e);
 void kpmu_hit_unlink(struct kpmu_event *e);
+void kpmu_hits_follow(struct kpmu_ctx *ctx, bool active);
 bool kpmu_hit_excluded(const struct kpmu_event *e, struct pt_regs *regs);
 void kpmu_hit(const void *tap, u64 nr, struct kpmu_hit *hit);
 void kpmu_followers_update(struct kpmu_ctx *ctx, bool active);

@@ -22,14 +22,19 @@
  * @ctx: the context
  * @e: the event
  *
- * Context: the context's owner, IRQs off.
+ * Context: the context's owner, IRQs off; kpmu_ctx_follow() must come after.
  */
 void kpmu_hit_link(struct kpmu_ctx *ctx, struct kpmu_event *e)
 {
-	if (kpmu_counts_hits(e))
+	if (kpmu_counts_hits(e)) {
 		hlist_add_head_rcu(&e->hit_node, &ctx->hits);
-	else if (kpmu_has_timer(e))
+		if (e->hw.gated) {
+			ctx->nr_gated++;
+			ctx->follow = true;
+		}
+	} else if (kpmu_has_timer(e)) {
 		kpmu_timer_link(ctx, e);
+	}
 }
 
 /**
@@ -45,6 +50,34 @@ void kpmu_hit_unlink(struct kpmu_event *e)
 	hlist_del_init_rcu(&e->hit_node);
 	if (kpmu_has_timer(e))
 		kpmu_timer_unlink(e);
+	if (!e->hw.gated)
+		return;
+	e->ctx->nr_gated--;
+	if (e->hw.listens)
+		kpmu_hits_leave(&e->hw);
+}
+
+/**
+ * kpmu_hits_follow() - the hits of what runs are told, and of nothing else
+ * @ctx: the context, after a change
+ * @active: it counts on this CPU from now on
+ *
+ * Context: the context's owner, IRQs off.
+ */
+void kpmu_hits_follow(struct kpmu_ctx *ctx, bool active)
+{
+	struct kpmu_event *e;
+
+	hlist_for_each_entry(e, &ctx->hits, hit_node) {
+		bool run = active && e->clock.is_running;
+
+		if (!e->hw.gated || run == e->hw.listens)
+			continue;
+		if (run)
+			kpmu_hits_want(&e->hw);
+		else
+			kpmu_hits_leave(&e->hw);
+	}
 }
 
 /**
@@ -187,6 +220,18 @@ static void hit_ctx(struct kpmu_ctx *ctx, const void *tap, u64 nr,
 }
 NOKPROBE_SYMBOL(hit_ctx);
 
+static noinline void hit_all(struct kpmu_cpu *kc, const void *tap, u64 nr,
+			     struct kpmu_hit *hit)
+{
+	struct kpmu_ctx *ctx;
+
+	kpmu_for_each_cpu_ctx(ctx, kc)
+		hit_ctx(ctx, tap, nr, hit);
+	if (kc->task)
+		hit_ctx(kc->task, tap, nr, hit);
+}
+NOKPROBE_SYMBOL(hit_all);
+
 /**
  * kpmu_hit() - something happened on this CPU that events may count
  * @tap: where
@@ -194,23 +239,19 @@ NOKPROBE_SYMBOL(hit_ctx);
  * @hit: what is known of it
  *
  * Not every source tells with IRQs off, but an IPI must not change contexts, groups
- * and counters while they are looked at.
+ * and counters while they are looked at.  Most hits are of tasks that are not watched,
+ * which must not pay for those that are.
  *
  * Context: any, also NMI.
  */
 void kpmu_hit(const void *tap, u64 nr, struct kpmu_hit *hit)
 {
-	struct kpmu_ctx *ctx, *task;
-	unsigned long flags;
-	struct kpmu_cpu *kc;
+	unsigned long flags = kpmu_irq_save_notrace();
+	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
+	struct kpmu_ctx *task = READ_ONCE(kc->task);
 
-	flags = kpmu_irq_save_notrace();
-	kc = this_cpu_ptr(&kpmu_cpu);
-	kpmu_for_each_cpu_ctx(ctx, kc)
-		hit_ctx(ctx, tap, nr, hit);
-	task = READ_ONCE(kc->task);
-	if (task)
-		hit_ctx(task, tap, nr, hit);
+	if (unlikely((task && task->hits.first) || kc->ctx.hits.first || kc->ctx.up))
+		hit_all(kc, tap, nr, hit);
 	kpmu_irq_restore_notrace(flags);
 }
 NOKPROBE_SYMBOL(kpmu_hit);

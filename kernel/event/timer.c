@@ -99,7 +99,7 @@ static void stop(struct kpmu_event *e)
 static void set_follow(struct kpmu_ctx *ctx)
 {
 	ctx->follow = ctx->mapped.first || ctx->timed.first || ctx->nr_freq ||
-		      kpmu_ctx_borrows_mm(ctx);
+		      ctx->nr_gated || kpmu_ctx_borrows_mm(ctx);
 }
 
 /**
@@ -164,6 +164,8 @@ void kpmu_followers_update(struct kpmu_ctx *ctx, bool active)
 		kpmu_counters_hide();
 	if (active && ctx->nr_freq)
 		kpmu_rate_arm();
+	if (ctx->nr_gated)
+		kpmu_hits_follow(ctx, active);
 	hlist_for_each_entry(e, &ctx->timed, hit_node) {
 		bool run = active && e->clock.is_running && !e->sampling->stopped;
 

@@ -118,6 +118,7 @@ int kpmu_faults_get(struct kpmu_hw *hw, const char **why)
 		return PTR_ERR(tap);
 	}
 	hw->tap = tap;
+	hw->gated = kpmu_tap_is_gated(tap);
 	return 0;
 }
 

@@ -74,6 +74,7 @@ static int software_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 		return PTR_ERR(tap);
 	}
 	hw->tap = tap;
+	hw->gated = kpmu_tap_is_gated(tap);
 	return 0;
 }
 

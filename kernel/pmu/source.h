@@ -80,6 +80,8 @@ struct kpmu_hit {
  * @extra_alt: registers 1 and 2 do the same, and the other one will do as well
  * @rdpmc: user space may read its counter, as the knob was when it was opened
  * @switches: task switches must be seen for it, whatever it is bound to
+ * @gated: its hits are told on this CPU only between kpmu_hits_want() and kpmu_hits_leave()
+ * @listens: it is between the two; owner of the context
  * @jumps: how often the overflow handler set its counter to another value
  * @page: its user page, NULL when it is not mapped; set by the context's owner
  */
@@ -115,6 +117,8 @@ struct kpmu_hw {
 	bool extra_alt;
 	bool rdpmc;
 	bool switches;
+	bool gated;
+	bool listens;
 	u32 jumps;
 	struct perf_event_mmap_page *page;
 };
@@ -446,6 +450,16 @@ bool kpmu_faults_seen(void);
  * active.  Any context, NMI too.
  */
 typedef void (*kpmu_hit_fn)(const void *tap, u64 nr, struct kpmu_hit *hit);
+
+/**
+ * kpmu_hits_want() - a gated event runs on this CPU from now on
+ * @hw: the event
+ * kpmu_hits_leave() - it does so no more, or its tap is about to change
+ *
+ * Context: the owner of the event's context, IRQs off.
+ */
+void kpmu_hits_want(struct kpmu_hw *hw);
+void kpmu_hits_leave(struct kpmu_hw *hw);
 
 /**
  * kpmu_match_hit() - does a hit count for events with a filter?

@@ -8,8 +8,8 @@
  * hardware counters.
  *
  * Where tasks share what is told, there is one such event on each CPU for all of
- * our events; who counts is decided here, at the hit, so a task switch touches
- * none of them.  Probes and breakpoints are an event's own, and follow its task.
+ * our events, behind a gate: it is told of hits only while an event of ours runs
+ * there that counts them.  Probes and breakpoints are an event's own, and follow its task.
  *
  * To count the hits of a tracepoint takes no record of them, which is most of what the
  * kernel's perf does there: a probe of our own tells of those, and the kernel's event
@@ -28,6 +28,7 @@
 
 #include "../compat/compat.h"
 #include "../compat/ksym.h"
+#include "gate.h"
 #include "point.h"
 #include "sources.h"
 #include "tap.h"
@@ -42,9 +43,10 @@
  * @point: which
  * @instead: then, once BPF programs have a say in what counts: who tells
  * @as: the other way round, the tap whose hits it tells
- * @nr: places in @event
+ * @nr: places in @on
+ * @gated: its gates shut while nothing wants its hits
  * @dead: it goes when its last hits are over
- * @event: the kernel's events: one for each CPU, or just one
+ * @on: the kernel's events: one for each CPU, or just one
  */
 struct kpmu_tap {
 	struct list_head node;
@@ -56,8 +58,9 @@ struct kpmu_tap {
 	struct kpmu_tap *instead;
 	const struct kpmu_tap *as;
 	int nr;
+	bool gated;
 	struct llist_node dead;
-	struct perf_event *event[];
+	struct kpmu_gate on[];
 };
 
 static LIST_HEAD(taps);
@@ -76,7 +79,7 @@ static void on_hit(struct perf_event *event, struct perf_sample_data *data,
 
 static struct kpmu_tap *new_tap(const struct perf_event_attr *attr, int nr)
 {
-	struct kpmu_tap *tap = kzalloc(struct_size(tap, event, nr), GFP_KERNEL);
+	struct kpmu_tap *tap = kzalloc(struct_size(tap, on, nr), GFP_KERNEL);
 
 	if (!tap)
 		return NULL;
@@ -91,6 +94,11 @@ static struct kpmu_tap *new_tap(const struct perf_event_attr *attr, int nr)
 	return tap;
 }
 
+static void settle(void *gate)
+{
+	kpmu_gate_settle(gate);
+}
+
 static int listen_on(struct kpmu_tap *tap, int cpu)
 {
 	struct perf_event *e;
@@ -98,7 +106,9 @@ static int listen_on(struct kpmu_tap *tap, int cpu)
 	e = perf_event_create_kernel_counter(&tap->attr, cpu, NULL, on_hit, tap);
 	if (IS_ERR(e))
 		return PTR_ERR(e);
-	tap->event[cpu] = e;
+	WRITE_ONCE(tap->on[cpu].event, e);
+	if (tap->gated)
+		smp_call_function_single(cpu, settle, &tap->on[cpu], 1);
 	return 0;
 }
 
@@ -124,8 +134,8 @@ static void free_tap(struct kpmu_tap *tap)
 	if (tap->counts)
 		kpmu_point_leave(&tap->point);
 	for (i = 0; i < tap->nr; i++)
-		if (tap->event[i])
-			perf_event_release_kernel(tap->event[i]);
+		if (tap->on[i].event)
+			perf_event_release_kernel(tap->on[i].event);
 	llist_add(&tap->dead, &dead);
 	queue_work(KPMU_SYSTEM_WQ, &bury);
 }
@@ -155,6 +165,7 @@ static void fill_all(struct work_struct *work)
 	}
 }
 
+/* With @as: a tap that tells the hits of that one */
 static struct kpmu_tap *make_on_cpus(const struct perf_event_attr *attr,
 				     const struct kpmu_tap *as)
 {
@@ -164,6 +175,7 @@ static struct kpmu_tap *make_on_cpus(const struct perf_event_attr *attr,
 	if (!f.tap)
 		return ERR_PTR(-ENOMEM);
 	f.tap->as = as;
+	f.tap->gated = !as;
 	INIT_WORK_ONSTACK(&f.work, fill_all);
 	queue_work(KPMU_UNBOUND_WQ, &f.work);
 	flush_work(&f.work);
@@ -273,7 +285,7 @@ struct kpmu_tap *kpmu_tap_own(const struct perf_event_attr *attr,
 		kfree(tap);
 		return ERR_CAST(e);
 	}
-	tap->event[0] = e;
+	tap->on[0].event = e;
 	return tap;
 }
 
@@ -290,7 +302,7 @@ static void make_silent(struct work_struct *work)
 
 	e = perf_event_create_kernel_counter(&s->tap->attr, raw_smp_processor_id(),
 					     NULL, on_hit, s->tap);
-	s->tap->event[0] = IS_ERR(e) ? NULL : e;
+	s->tap->on[0].event = IS_ERR(e) ? NULL : e;
 	s->err = PTR_ERR_OR_ZERO(e);
 }
 
@@ -332,7 +344,7 @@ static struct kpmu_tap *make_point(u64 config)
 
 	if (IS_ERR(tap))
 		return NULL;
-	if (kpmu_point_listen(&tap->point, tap->event[0], tap)) {
+	if (kpmu_point_listen(&tap->point, tap->on[0].event, tap)) {
 		free_tap(tap);
 		return NULL;
 	}
@@ -401,8 +413,8 @@ struct perf_event *kpmu_tap_event(struct kpmu_tap *tap)
 	int i;
 
 	for (i = 0; i < tap->nr; i++)
-		if (tap->event[i])
-			return tap->event[i];
+		if (tap->on[i].event)
+			return tap->on[i].event;
 	return NULL;
 }
 
@@ -428,6 +440,37 @@ void kpmu_tap_put(struct kpmu_tap *tap)
 	free_tap(tap);
 }
 
+/**
+ * kpmu_tap_is_gated() - are hits told only to events that asked for them?
+ * @tap: the tap
+ *
+ * Return: what hw->gated is to be for events of this tap, see kpmu_hits_want().
+ */
+bool kpmu_tap_is_gated(const struct kpmu_tap *tap)
+{
+	return tap->gated;
+}
+
+/* See source.h */
+void kpmu_hits_want(struct kpmu_hw *hw)
+{
+	struct kpmu_tap *tap = kpmu_tap_of(hw);
+
+	hw->listens = true;
+	if (tap->gated)
+		kpmu_gate_want(&tap->on[smp_processor_id()]);
+}
+
+/* See source.h */
+void kpmu_hits_leave(struct kpmu_hw *hw)
+{
+	struct kpmu_tap *tap = kpmu_tap_of(hw);
+
+	hw->listens = false;
+	if (tap->gated)
+		kpmu_gate_leave(&tap->on[smp_processor_id()]);
+}
+
 static cpumask_t came;	/* CPUs that the taps do not know of yet */
 
 /*
@@ -445,8 +488,8 @@ static void follow_cpus(struct work_struct *work)
 		if (!cpumask_test_and_clear_cpu(cpu, &came))
 			continue;
 		list_for_each_entry(tap, &taps, node) {
-			old = tap->event[cpu];
-			tap->event[cpu] = NULL;
+			old = tap->on[cpu].event;
+			WRITE_ONCE(tap->on[cpu].event, NULL);
 			if (old)
 				perf_event_release_kernel(old);
 			listen_on(tap, cpu);

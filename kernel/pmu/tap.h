@@ -23,6 +23,7 @@ struct kpmu_tap *kpmu_tap_full(const struct kpmu_tap *like);
 struct event_filter *kpmu_tap_filter(struct kpmu_tap *tap, char *filter);
 struct perf_event *kpmu_tap_event(struct kpmu_tap *tap);
 struct kpmu_tap *kpmu_tap_silent(const struct kpmu_tap *like);
+bool kpmu_tap_is_gated(const struct kpmu_tap *tap);
 void kpmu_tap_put(struct kpmu_tap *tap);
 void kpmu_taps_cpu_up(int cpu);
 void kpmu_taps_exit(void);

@@ -60,6 +60,7 @@ static int tracepoint_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 		return PTR_ERR(tap);
 	}
 	hw->tap = tap;
+	hw->gated = kpmu_tap_is_gated(tap);
 	return 0;
 }
 

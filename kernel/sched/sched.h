@@ -66,7 +66,7 @@ struct kpmu_plan {
  * @next_up: scratch of kpmu_cgroup_enter()
  * @next_left: likewise
  * @wanted: likewise
- * @follow: there is something in @mapped or in @timed, or @nr_freq is not 0
+ * @follow: there is something in @mapped or in @timed, or @nr_freq or @nr_gated is not 0
  * @gen: changes whenever a plan made from it becomes wrong; 0: nothing enabled
  * @time: ns it was active, up to @since
  * @since: local_clock() when it became active
@@ -87,6 +87,7 @@ struct kpmu_plan {
  * @nr_inherit: those of them with inherit set
  * @nr_sampling: those of them that write records
  * @nr_freq: those of them that want a frequency
+ * @nr_gated: those in @hits whose hits are told only while they run
  * @emptied: jiffies when the last event left
  * @min_served: what a group that joins is taken to have been served
  * @rotated: @time of the last rotation
@@ -134,6 +135,7 @@ struct kpmu_ctx {
 	u32 nr_inherit;
 	u32 nr_sampling;
 	u32 nr_freq;
+	u32 nr_gated;
 	unsigned long emptied;
 	u64 min_served;
 	u64 rotated;

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Gates: an event of the kernel's perf is told of hits only while that is wanted.
+ *
+ * A tap has an event of the kernel's perf on each CPU.  If that were told of every hit,
+ * all tasks would pay for an event on one of them.  So its entry in the CPU's list of
+ * events to be told is taken out while no event of ours runs there that counts the
+ * hits, and put back when one does: by the add and del operations of the event's PMU,
+ * as the kernel's scheduling of events does it.
+ *
+ * The kernel's perf knows nothing of that and may itself take the event out at any time
+ * (when it schedules the CPU's events anew, at CPU offline, at release).  That unlinks
+ * the entry, which so must always be in some list: while it is out of the CPU's it is in
+ * a list that is never walked.
+ *
+ * A walk of the CPU's list that this interrupts (by an IPI) ends where the entry was.
+ */
+#include <linux/kprobes.h>
+#include <linux/perf_event.h>
+#include <linux/rculist.h>
+
+#include "gate.h"
+
+static void open_gate(struct kpmu_gate *gate)
+{
+	struct perf_event *event = gate->event;
+
+	/* The kernel has put it back itself, or there is none yet: a new one is told */
+	if (hlist_empty(&gate->aside))
+		return;
+	hlist_del_rcu(&event->hlist_entry);
+	if (WARN_ON_ONCE(event->pmu->add(event, PERF_EF_START)))
+		hlist_add_head_rcu(&event->hlist_entry, &gate->aside);
+}
+
+static void shut_gate(struct kpmu_gate *gate)
+{
+	struct perf_event *event = gate->event;
+
+	if (!event || event->state != PERF_EVENT_STATE_ACTIVE ||
+	    !hlist_empty(&gate->aside))
+		return;
+	event->pmu->del(event, 0);
+	hlist_add_head_rcu(&event->hlist_entry, &gate->aside);
+}
+
+/**
+ * kpmu_gate_want() - an event that counts the hits runs on this CPU from now on
+ * @gate: the gate of this CPU
+ *
+ * Context: IRQs off, not NMI.
+ */
+void kpmu_gate_want(struct kpmu_gate *gate)
+{
+	if (!gate->wanted++)
+		open_gate(gate);
+}
+
+/**
+ * kpmu_gate_leave() - one does so no more
+ * @gate: the gate of this CPU
+ *
+ * Context: IRQs off, not NMI.
+ */
+void kpmu_gate_leave(struct kpmu_gate *gate)
+{
+	if (!--gate->wanted)
+		shut_gate(gate);
+}
+
+/**
+ * kpmu_gate_settle() - a gate has a new event, which is told of everything
+ * @gate: the gate of this CPU
+ *
+ * Context: IRQs off, not NMI.
+ */
+void kpmu_gate_settle(struct kpmu_gate *gate)
+{
+	if (!gate->wanted)
+		shut_gate(gate);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Gates: an event of the kernel's perf is told of hits only while that is wanted. */
+#ifndef KPMU_GATE_H
+#define KPMU_GATE_H
+
+#include <linux/list.h>
+
+struct perf_event;
+
+/**
+ * struct kpmu_gate - the event of a tap on one CPU
+ * @event: the event of the kernel's perf, NULL while there is none
+ * @aside: holds the event's list entry while hits need not be told
+ * @wanted: events of ours that run on this CPU and count the hits
+ */
+struct kpmu_gate {
+	struct perf_event *event;
+	struct hlist_head aside;
+	unsigned int wanted;
+};
+
+void kpmu_gate_want(struct kpmu_gate *gate);
+void kpmu_gate_leave(struct kpmu_gate *gate);
+void kpmu_gate_settle(struct kpmu_gate *gate);
+
+#endif
