@@ -86,11 +86,13 @@ u32 kpmu_build_id(struct vm_area_struct *vma, u8 *id);
 /**
  * struct kpmu_tracepoint - where the hits of a tracepoint's id come from
  * @tp: the tracepoint itself; NULL for a system call's
+ * @module: the module that has it, NULL if none
  * @syscall: then its number
  * @exit: and which end of it
  */
 struct kpmu_tracepoint {
 	struct tracepoint *tp;
+	struct module *module;
 	int syscall;
 	bool exit;
 };

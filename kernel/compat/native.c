@@ -114,8 +114,11 @@ static bool describe(const struct trace_event_call *call, struct kpmu_tracepoint
 	const struct syscall_metadata *meta;
 
 	*t = (struct kpmu_tracepoint){ };
+	if (call->flags & TRACE_EVENT_FL_DYNAMIC)
+		return false;
 	if (call->flags & TRACE_EVENT_FL_TRACEPOINT) {
 		t->tp = call->tp;
+		t->module = call->module;
 		return !counts_more(call->tp);
 	}
 	if (!is_syscall(call))
@@ -128,7 +131,8 @@ static bool describe(const struct trace_event_call *call, struct kpmu_tracepoint
 
 /**
  * kpmu_tracepoint_find() - the tracepoint of an event, for a probe that takes no arguments
- * @event: an event of the kernel's perf, which keeps the tracepoint's module
+ * @event: an event of the kernel's perf, which keeps the tracepoint's module until the
+ *	caller has taken a reference of its own
  * @t: filled in
  *
  * Context: any.

@@ -7,6 +7,7 @@
  */
 #include <linux/errno.h>
 #include <linux/kprobes.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/tracepoint.h>
@@ -110,10 +111,10 @@ static void leave_syscall(struct kpmu_point *p)
 
 /**
  * kpmu_point_listen() - count the hits of a tracepoint
- * @p: to be kept until tracepoint_synchronize_unregister() after kpmu_point_leave()
- * @event: an event of the kernel's perf for the tracepoint, which keeps its module until
- *	kpmu_point_leave(); no other point counts the same
- * @tap: who is hit
+ * @p: to be kept until kpmu_point_free()
+ * @event: an event of the kernel's perf for the tracepoint, which keeps its module during
+ *	this call; no other point counts the same
+ * @tap: what is hit
  *
  * Context: task, may sleep.
  * Return: 0; an error if its hits cannot be counted so.
@@ -121,12 +122,17 @@ static void leave_syscall(struct kpmu_point *p)
 int kpmu_point_listen(struct kpmu_point *p, const struct perf_event *event,
 		      const void *tap)
 {
+	int err;
+
 	if (!kpmu_tracepoint_find(event, &p->where))
 		return -EOPNOTSUPP;
 	p->tap = tap;
 	if (!p->where.tp)
 		return listen_syscall(p);
-	return tracepoint_probe_register(p->where.tp, on_point, p);
+	err = tracepoint_probe_register(p->where.tp, on_point, p);
+	if (!err)
+		__module_get(p->where.module);
+	return err;
 }
 
 /**
@@ -141,6 +147,17 @@ void kpmu_point_leave(struct kpmu_point *p)
 		tracepoint_probe_unregister(p->where.tp, on_point, p);
 	else
 		leave_syscall(p);
+}
+
+/**
+ * kpmu_point_free() - its last hits are over
+ * @p: the point, after kpmu_point_leave() and tracepoint_synchronize_unregister()
+ *
+ * Context: task.
+ */
+void kpmu_point_free(struct kpmu_point *p)
+{
+	module_put(p->where.module);
 }
 
 void __init kpmu_points_init(void)

@@ -22,6 +22,7 @@ struct kpmu_point {
 int kpmu_point_listen(struct kpmu_point *p, const struct perf_event *event,
 		      const void *tap);
 void kpmu_point_leave(struct kpmu_point *p);
+void kpmu_point_free(struct kpmu_point *p);
 void kpmu_points_init(void);
 
 #endif

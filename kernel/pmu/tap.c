@@ -12,8 +12,7 @@
  * there that counts them.  Probes and breakpoints are an event's own, and follow its task.
  *
  * To count the hits of a tracepoint takes no record of them, which is most of what the
- * kernel's perf does there: a probe of our own tells of those, and the kernel's event
- * only keeps the tracepoint's module.
+ * kernel's perf does there: a probe of our own tells of those.
  */
 #include <linux/cpumask.h>
 #include <linux/err.h>
@@ -122,8 +121,11 @@ static void bury_dead(struct work_struct *work)
 	/* Hits of the kernel's events are told under RCU, like those of probes */
 	tracepoint_synchronize_unregister();
 	synchronize_rcu();
-	llist_for_each_entry_safe(tap, next, all, dead)
+	llist_for_each_entry_safe(tap, next, all, dead) {
+		if (tap->counts)
+			kpmu_point_free(&tap->point);
 		kfree(tap);
+	}
 }
 static DECLARE_WORK(bury, bury_dead);
 
@@ -348,6 +350,9 @@ static struct kpmu_tap *make_point(u64 config)
 		free_tap(tap);
 		return NULL;
 	}
+	/* While it exists each hit is told to the kernel's perf, too */
+	perf_event_release_kernel(tap->on[0].event);
+	tap->on[0].event = NULL;
 	tap->counts = true;
 	tap->shared = true;
 	list_add(&tap->node, &points);

@@ -126,15 +126,15 @@ static int tracepoint_filter(struct kpmu_hw *hw, char *filter, const void **tap,
 	m = kmalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
 	if (!m)
 		return -ENOMEM;
-	m->filter = kpmu_tap_filter(kpmu_tap_of(hw), filter);
-	if (IS_ERR(m->filter)) {
-		err = PTR_ERR(m->filter);
-		goto free;
-	}
 	full = kpmu_tap_full(kpmu_tap_of(hw));
 	if (IS_ERR(full)) {
 		err = PTR_ERR(full);
-		kpmu_native_filter_free(m->filter);
+		goto free;
+	}
+	m->filter = kpmu_tap_filter(full, filter);
+	if (IS_ERR(m->filter)) {
+		err = PTR_ERR(m->filter);
+		kpmu_tap_put(full);
 		goto free;
 	}
 	*tap = full;
