@@ -8,6 +8,7 @@
 #	6.12	Debian 12 backports' kernel
 #	7.2	built from Debian's sources with kernels/min.frag
 #	debug	the same with KASAN, lockdep and the rest of kernels/dbg.frag
+#	gcov	the same as 7.2, able to profile a module (kernels/gcov.frag)
 #	source	the sources of 7.2 (no kernel: a tree, for its scripts)
 #
 # KERNEL=vmlinuz KDIR=tree kernel.sh given - the same for files of your own.
@@ -113,6 +114,7 @@ dir=$KPMU_CACHE/kernel/$name
 case $name in
 7.2) dir+=-$(hash_of "$here/min.frag") ;;
 debug) dir+=-$(hash_of "$here/min.frag" "$here/dbg.frag") ;;
+gcov) dir+=-$(hash_of "$here/min.frag" "$here/gcov.frag") ;;
 esac
 mkdir -p "$KPMU_CACHE/kernel"
 build()
@@ -123,8 +125,9 @@ build()
 	6.12) debian 6.12 "$dir" '6\.12\.[0-9.]+\+deb12' bookworm-backports ;;
 	7.2) build72 "$dir" "$here/min.frag" ;;
 	debug) build72 "$dir" "$here/min.frag" "$here/dbg.frag" ;;
+	gcov) build72 "$dir" "$here/min.frag" "$here/gcov.frag" ;;
 	source) source72 "$dir" ;;
-	*) die "kernel.sh: 6.1, 6.12, 7.2, debug, source or given, not '$name'" ;;
+	*) die "kernel.sh: 6.1, 6.12, 7.2, debug, gcov, source or given, not '$name'" ;;
 	esac
 }
 if [ "$name" = given ]; then given "$dir"; else with_lock "kernel-$name" build; fi

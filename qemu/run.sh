@@ -4,7 +4,7 @@
 # run.sh [options] [COMMAND] - boot a kernel with the module in QEMU, run
 # COMMAND in the guest, give its output and exit status back.
 #
-#  -k NAME    kernel of kernel.sh: 6.1, 6.12 (default), 7.2, debug, given
+#  -k NAME    kernel of kernel.sh: 6.1, 6.12 (default), 7.2, debug, gcov, given
 #  -m FILE    the module (default build/NAME/kpmu.stripped.ko); -m none: no module
 #  -P PARAMS  module parameters
 #  -c MODEL   CPU: skylake (default) icelake spr generic, or a QEMU -cpu line
@@ -78,7 +78,7 @@ trap 'rm -rf "$work"' EXIT
 # overlay COMMAND - the second cpio: module, files, command
 overlay()
 {
-	local o=$work/o f src dst
+	local o=$work/o f src dst slow
 	mkdir -p "$o/run" "$o/tests" "$o/modules"
 	cp "$kdir"/modules/*.ko "$o/modules/" 2>/dev/null || true
 	if [ "$module" != none ]; then
@@ -100,7 +100,8 @@ overlay()
 		# In time that may jump, nothing is late
 		echo "LATE=$([ "$icount" = 1 ] && echo 0 || echo $((limit > 30 ? limit - 15 : limit / 2)))"
 		echo "export KPMU_EXACT=$([ "$accel" = kvm ] && echo 0 || echo 1)"
-		echo "export KPMU_SLOW=$([ "$kernel" = debug ] && echo 4 || echo 1)"
+		case $kernel in debug) slow=4 ;; gcov) slow=2 ;; *) slow=1 ;; esac
+		echo "export KPMU_SLOW=$slow"
 		echo "export KPMU_CPUS=$cpus KPMU_ICOUNT=$icount KPMU_MODEL=$model"
 		echo "export KPMU_PROPS='$props'"
 	} >"$o/run/env"
