@@ -13,6 +13,7 @@
 ## make stress       everything at once at random (T=600 seconds, K=debug, SEED=n,
 ##                   P=stress_storm: a storm of NMIs)
 ## make fuzz         random programs, natively and on kpmu, compared (T=600 seconds, SEED=n)
+## make coverage     which code of the module the tests reach: a page per file, a table (J=guests)
 ## make bench        what operations cost, native beside kpmu
 ## make shell        a shell in a guest with kpmu loaded (K=6.12)
 ## make conformance  which rows of the specification the last tests proved (V=1: by what)
@@ -70,6 +71,9 @@ stress: module selftests
 	@selftests/stress/run.sh $(K) $(or $(T),60) "$(SEED)" $(P)
 fuzz: module selftests
 	@selftests/fuzz/run.sh $(K) $(or $(T),600) "$(SEED)"
+coverage: deps selftests
+	@qemu/deps.sh lcov
+	@selftests/coverage/run.sh
 install: tools
 	@tools/install.sh
 clients: modules selftests
@@ -85,3 +89,4 @@ clean:
 
 .PHONY: help module modules selftests demo kinds bench check layers conformance deps
 .PHONY: tools install clients perf-test perf-busy perf-switching shell test test-debug test-quick stress fuzz clean
+.PHONY: coverage

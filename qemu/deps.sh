@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# deps.sh - install the Debian packages that the build and the tests need, if
-# they are missing and we are root; else say which.
+# deps.sh [PACKAGE...] - install the Debian packages that the build and the tests need,
+# and these, if they are missing and we are root; else say which.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -15,6 +15,7 @@ packages=(
 	libfdt-dev						# QEMU
 	sparse shellcheck					# make check
 )
+packages+=("$@")						# what one make target needs
 
 missing=()
 for p in "${packages[@]}"; do

@@ -12,8 +12,8 @@
 # busy host can upset its timing, and it is not what is tested here.  Ours has one try.
 # A native column that needed one try is printed, for run.sh to keep; PROGRAM.res in the
 # folder native/ is such a one, and stands as long as it agrees with native-differs.
-# On the debug kernel, which is slow, there is no second column: what it looks for is in
-# our code.  Lines printed:
+# On the kernels debug and gcov, which are slow, there is no second column: what they look
+# for is in our code.  Lines printed:
 #	@@ prog.test kpmu-result native-result
 #
 # selftests/harness.sh runs it on the host, with programs and folders of its own.
@@ -83,10 +83,17 @@ native()
 	done
 }
 
+# reached NAME - print what was reached of the module, where the kernel can tell
+reached()
+{
+	[ ! -e "$tests/coverage/guest.sh" ] || sh "$tests/coverage/guest.sh" "$1"
+}
+
 slow=
 [ "${KPMU_SLOW:-1}" = 1 ] || slow=1
 kernel=${KPMU_KERNEL:-$(uname -r | sed 's/^\([0-9]*\.[0-9]*\).*/\1/')}
 
+reached load
 for prog; do
 	began=$(cut -d. -f1 /proc/uptime)
 	column "$prog" kpmu
@@ -108,6 +115,8 @@ for prog; do
 		esac
 		case $theirs in FAIL|STALE) fail=$((fail + 1)) ;; esac
 	done <"$tmp/compared"
+	reached "$prog"
 done
+reached unload
 echo "@@sum $pass $fail $skip"
 [ $fail -eq 0 ]

@@ -4,7 +4,7 @@
 # run.sh [-b BOOT] [-k KERNELS] [-j GUESTS] [PROGRAM...] - run the selftests in
 # all the guests of the file boots, or in the one named, on its kernels or those
 # named; all programs, or those named; so many guests at a time (default: a CPU
-# of the host each, at most 4).  Logs go to build/log.  Needs modules and selftests
+# of the host each, at most 4).  Logs go to build/log, or $LOGS.  Needs modules and selftests
 # built (make test does it).
 #
 # What the kernel's own perf answered is kept in the cache under a key of all that it may
@@ -16,7 +16,7 @@
 
 here=$KPMU_TOP/selftests
 bin=$KPMU_TOP/build/selftests
-log=$KPMU_TOP/build/log
+log=${LOGS:-$KPMU_TOP/build/log}
 only_boot='' only_kernels='' jobs=$(nproc)
 [ "$jobs" -le 4 ] || jobs=4
 while getopts b:k:j: opt; do
@@ -125,6 +125,7 @@ boot()
 		f=$(kept_native "$p" "$env")
 		[ ! -e "$f" ] || [ -n "${FRESH:-}" ] || files+=(-f "$f:/tests/native/$p.res")
 	done
+	[ "$kernel" != gcov ] || files+=(-f "$here/coverage/guest.sh:/tests/coverage/")
 	out=$log/$name-$kernel.tap
 	# shellcheck disable=SC2086
 	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -t 1800 $options "${files[@]}" \
