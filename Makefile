@@ -14,6 +14,8 @@
 ##                   P=stress_storm: a storm of NMIs)
 ## make fuzz         random programs, natively and on kpmu, compared (T=600 seconds, SEED=n)
 ## make coverage     which code of the module the tests reach: a page per file, a table (J=guests)
+## make mutants      small bugs put in one at a time: does a test fail? (N=40 SEED=n T=seconds of
+##                   tests for each; make coverage first)
 ## make bench        what operations cost, native beside kpmu
 ## make shell        a shell in a guest with kpmu loaded (K=6.12)
 ## make conformance  which rows of the specification the last tests proved (V=1: by what)
@@ -74,6 +76,9 @@ fuzz: module selftests
 coverage: deps selftests
 	@qemu/deps.sh lcov
 	@selftests/coverage/run.sh
+mutants: deps module selftests
+	@qemu/deps.sh coccinelle
+	@selftests/mutants/run.sh $(or $(N),40) $(SEED)
 install: tools
 	@tools/install.sh
 clients: modules selftests
@@ -89,4 +94,4 @@ clean:
 
 .PHONY: help module modules selftests demo kinds bench check layers conformance deps
 .PHONY: tools install clients perf-test perf-busy perf-switching shell test test-debug test-quick stress fuzz clean
-.PHONY: coverage
+.PHONY: coverage mutants

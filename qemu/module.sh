@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # module.sh NAME [MAKE-ARGUMENTS] - build kpmu.ko for a kernel of kernel.sh into
-# build/NAME.  A warning is an error.
+# build/NAME.  A warning is an error.  SOURCES= and OUT= give other folders.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -12,11 +12,11 @@ shift
 unset MAKEFLAGS		# a caller's -s would hide what sparse says it read
 need_tools make gcc-12
 kdir=$("$KPMU_TOP/qemu/kernel.sh" "$name")
-out=$KPMU_TOP/build/$name
+out=${OUT:-$KPMU_TOP/build/$name}
 mkdir -p "$out"
 
 # Copy what changed: kbuild then rebuilds just that
-cd "$KPMU_TOP"
+cd "${SOURCES:-$KPMU_TOP}"
 find kernel include Kbuild -type f \( -name '*.[chS]' -o -name Kbuild \) |
 while read -r f; do
 	cmp -s "$f" "$out/$f" && continue

@@ -13,7 +13,8 @@
 # A native column that needed one try is printed, for run.sh to keep; PROGRAM.res in the
 # folder native/ is such a one, and stands as long as it agrees with native-differs.
 # On the kernels debug and gcov, which are slow, there is no second column: what they look
-# for is in our code.  Lines printed:
+# for is in our code.  Nor is there with KPMU_FIRST=1, which also ends the run at the first program
+# that fails.  Lines printed:
 #	@@ prog.test kpmu-result native-result
 #
 # selftests/harness.sh runs it on the host, with programs and folders of its own.
@@ -97,7 +98,7 @@ reached load
 for prog; do
 	began=$(cut -d. -f1 /proc/uptime)
 	column "$prog" kpmu
-	case $slow$prog in
+	case $slow${KPMU_FIRST:-}$prog in
 	1*|fuzz_*|kpmu_*|security_*|stress_*) compare "$prog" ;;	# has no other column
 	*) native "$prog" ;;
 	esac
@@ -116,6 +117,7 @@ for prog; do
 		case $theirs in FAIL|STALE) fail=$((fail + 1)) ;; esac
 	done <"$tmp/compared"
 	reached "$prog"
+	[ -z "${KPMU_FIRST:-}" ] || [ $fail = 0 ] || break
 done
 reached unload
 echo "@@sum $pass $fail $skip"

@@ -8,7 +8,8 @@
 # built (make test does it).
 #
 # What the kernel's own perf answered is kept in the cache under a key of all that it may
-# depend on; our module is not of that.  FRESH=1 asks it again.  Nor is it lost how long
+# depend on; our module is not of that.  FRESH=1 asks it again.  FIRST=1 does not ask it,
+# and a guest ends at the first program that fails.  Nor is it lost how long
 # each program took: the parts of a boot are dealt by that.
 
 # shellcheck source=qemu/lib.sh
@@ -129,9 +130,9 @@ boot()
 	out=$log/$name-$kernel.tap
 	# shellcheck disable=SC2086
 	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -t 1800 $options "${files[@]}" \
-		"sh guest.sh $*" >"$out" 2>"$out.err" || rc=$?
+		"${FIRST:+KPMU_FIRST=1 }sh guest.sh $*" >"$out" 2>"$out.err" || rc=$?
 	keep_natives "$env" "$out"
-	keep_seconds "$out" "$kernel"
+	[ -n "${FIRST:-}" ] || keep_seconds "$out" "$kernel"
 	# Without a sum the guest did not come to its end
 	read -r p f s < <(sed -n 's/^@@sum //p' "$out"; echo 0 1 0)
 	if [ "$rc" != 0 ] && [ "$f" = 0 ]; then f=1; fi

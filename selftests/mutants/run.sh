@@ -1,0 +1,202 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# run.sh N [SEED] - put N small bugs into the module, one at a time, and see whether a
+# test fails; make mutants calls it.  rules.cocci says what a small bug is.  The tests
+# are those that reach the place (make coverage must have run), the quick ones first, for
+# about T seconds, on 6.12 with check=1, until one fails.  A mutant that does not build, or
+# whose object code is the same, is not counted.
+#
+# In build/mutants: NR.diff the bugs, NR.log what the guests said.  The last line is
+# "mutants: K of N killed".
+
+# shellcheck source=qemu/lib.sh
+. "$(dirname "$0")/../../qemu/lib.sh"
+
+count=${1:?how many} seed=${2:-$((RANDOM * 32768 + RANDOM))} budget=${T:-120}
+here=$KPMU_TOP/selftests/mutants
+coverage=$KPMU_TOP/build/coverage
+out=$KPMU_TOP/build/mutants
+src=$out/src built=$out/6.12
+kernel=6.12
+
+# places - RULE:FILE:LINE:COLUMN of all possible bugs.  Not in what looks for bugs.
+places()
+{
+	local key
+	key=$out/places-$(cd "$src" && hash_of "$here/rules.cocci" "${files[@]}")
+	[ -e "$key" ] || {
+		say "looking for places"
+		(cd "$src" && for f in "${files[@]}"; do
+			spatch --very-quiet --no-includes --timeout 60 \
+				--sp-file "$here/rules.cocci" "$f" 2>/dev/null || true
+		done) | grep -E '^[a-z]+:kernel/' | sort -u >"$key.tmp"
+		mv "$key.tmp" "$key"
+	}
+	cat "$key"
+}
+
+# draw - all places in the order of the seed, the rules taking turns
+draw()
+{
+	places | shuf --random-source=<(openssl enc -aes-128-ctr -nosalt \
+		-pass "pass:$seed" </dev/zero 2>/dev/null) |
+		awk -F: '{ print ++turn[$1] "\t" $0 }' | sort -s -n -k1,1 | cut -f2-
+}
+
+# counted FILE LINE - the line that coverage counts this one with
+counted()
+{
+	awk -v file="$KPMU_TOP/$1" -v line="$2" '
+	/^SF:/ { ours = substr($0, 4) == file }
+	ours && /^DA:/ { n = substr($0, 4) + 0; if (n <= line && n > best) best = n }
+	END { print best + 0 }' "$coverage/module.info"
+}
+
+# tests FILE LINE - programs that reach it, cheap ones first, as many as there is time for
+tests()
+{
+	local p
+	(cd "$coverage/reached" && grep -lx "$1:$(counted "$1" "$2")" -- *) |
+	while read -r p; do
+		case $p in
+		load|unload) p=kpmu_device ;;	# any will do
+		multiplex_fairness|life_suspend) continue ;;	# have boots of their own
+		esac
+		grep -qx "$p" "$out/upset" ||
+			echo "$(cat "$KPMU_CACHE/seconds/$kernel-$p" 2>/dev/null || echo 3) $p"
+	done | sort -u | sort -k1,1n -k2 | awk -v budget="$budget" '
+		{ sum += $1 + 1; if (NR > 1 && sum > budget) exit; print $2 }'
+}
+
+# mutate PLACE - the source with the bug to $src, the difference to $out/new.diff
+mutate()
+{
+	local file
+	file=$(cut -d: -f2 <<<"$1")
+	cp "$KPMU_TOP/$file" "$src/$file"
+	rm -f "$out/new.c"
+	(cd "$src" && KPMU_PLACE=$1 spatch --very-quiet --no-includes --timeout 60 \
+		--sp-file "$here/rules.cocci" -o "$out/new.c" "$file" >/dev/null 2>&1) || return 1
+	[ -e "$out/new.c" ] || return 1
+	! diff -u --label "a/$file" --label "b/$file" "$src/$file" "$out/new.c" \
+		>"$out/new.diff" || return 1
+	cp "$out/new.c" "$src/$file"
+}
+
+build() { SOURCES=$src OUT=$built "$KPMU_TOP/qemu/module.sh" "$kernel" >"$out/build.log" 2>&1; }
+
+# builds FILE - and is it another module?
+builds()
+{
+	local o=${1%.c}.o
+	build || return 1
+	strip --strip-debug -o "$out/new.o" "$built/$o"
+	! cmp -s "$out/new.o" "$out/base/$o"
+}
+
+# bases - object code without a bug, to compare with
+bases()
+{
+	local f
+	rm -rf "$src" "$out/base"
+	mkdir -p "$src"
+	cp -r "$KPMU_TOP"/{Kbuild,include,kernel} "$src/"
+	build || { cat "$out/build.log" >&2; die "the module does not build"; }
+	for f in "${files[@]}"; do
+		mkdir -p "$out/base/${f%/*}"
+		strip --strip-debug -o "$out/base/${f%.c}.o" "$built/${f%.c}.o"
+	done
+	cp "$built/kpmu.stripped.ko" "$out/good.ko"
+}
+
+# guest MODULE LOG PROGRAM... - true if all is well
+guest()
+{
+	local log=$2
+	cp "$1" "$out/kpmu.ko"
+	shift 2
+	rm -rf "$out/guest"
+	if LOGS=$out/guest FIRST=1 "$KPMU_TOP/selftests/run.sh" -b mutant -k "$kernel" -j 1 \
+			"$@" >"$log" 2>&1; then
+		return 0
+	fi
+	# What has skipped all its tests has not failed
+	! grep -q '^0 passed, 0 failed' "$log" || return 0
+	cat "$out"/guest/*.tap.err >>"$log" 2>/dev/null || true
+	return 1
+}
+
+# why LOG - the test that failed, or what else did
+why()
+{
+	local test
+	test=$(sed -n 's/^@@ \([^ ]*\) FAIL .*/\1/p' "$1" | head -n 1)
+	if [ -n "$test" ]; then
+		echo "$test"
+	elif grep -q 'breach of rule' "$1"; then
+		sed -n 's/.*breach of rule \([a-z-]*\).*/invariant \1/p' "$1" | head -n 1
+	elif grep -q 'log is not clean' "$1"; then
+		echo 'the kernel log'
+	elif grep -q 'no end within' "$1"; then
+		echo 'no end'
+	elif grep -q 'status 99' "$1"; then
+		echo 'rmmod'
+	else
+		echo 'the end of the guest'
+	fi
+}
+
+# upset TEST - does it fail without a bug, too?  Then it is not asked again.
+upset()
+{
+	local p=${1%%.*}
+	[ -x "$KPMU_TOP/build/selftests/$p" ] || return 1
+	[ -e "$out/without/$p" ] || guest "$out/good.ko" "$out/without/$p" "$p" || true
+	grep -q "^@@ $1 FAIL" "$out/without/$p" || return 1
+	echo "$p" >>"$out/upset"
+	say "$1 fails without a bug, too"
+}
+
+# judge PLACE - "killed by X" or "survived ..."
+judge()
+{
+	local file line progs log=$out/$nr.log
+	IFS=: read -r _ file line _ <<<"$1"
+	while :; do
+		mapfile -t progs < <(tests "$file" "$line")
+		[ ${#progs[@]} -gt 0 ] || { echo 'survived: no test reaches it'; return; }
+		if guest "$built/kpmu.stripped.ko" "$log" "${progs[@]}"; then
+			echo "survived ${#progs[@]} programs: ${progs[*]}"
+			return
+		fi
+		upset "$(why "$log")" || { echo "killed by $(why "$log")"; return; }
+	done
+}
+
+[ -d "$coverage/reached" ] || die "make coverage first: it says which tests reach what"
+need_tools spatch:coccinelle openssl shuf:coreutils
+cd "$KPMU_TOP"
+mapfile -t files < <(find kernel -name '*.c' ! -path 'kernel/check/*' \
+	! -path kernel/pmu/x86/check.c ! -path 'kernel/trace/*' | LC_ALL=C sort)
+rm -rf "$out"/{[0-9]*.diff,[0-9]*.log,without,upset}
+mkdir -p "$out/without"
+touch "$out/upset"
+echo "mutants: seed $seed"
+bases
+nr=1 killed=0
+while [ $nr -le "$count" ] && read -r place <&3; do
+	start=$SECONDS
+	if ! mutate "$place" || ! builds "$(cut -d: -f2 <<<"$place")"; then
+		cp "$KPMU_TOP/$(cut -d: -f2 <<<"$place")" "$src/$(cut -d: -f2 <<<"$place")"
+		continue
+	fi
+	mv "$out/new.diff" "$out/$nr.diff"
+	verdict=$(judge "$place")
+	case $verdict in killed*) killed=$((killed + 1)) ;; esac
+	echo "$nr of $count, $place, $((SECONDS - start)) s: $verdict"
+	cat "$out/$nr.diff"
+	cp "$KPMU_TOP/$(cut -d: -f2 <<<"$place")" "$src/$(cut -d: -f2 <<<"$place")"
+	nr=$((nr + 1))
+done 3< <(draw)
+echo "mutants: $killed of $((nr - 1)) killed"
