@@ -13,7 +13,8 @@
 ## make stress       everything at once at random (T=600 seconds, K=debug, SEED=n,
 ##                   P=stress_storm: a storm of NMIs)
 ## make fuzz         random programs, natively and on kpmu, compared (T=600 seconds, SEED=n)
-## make coverage     which code of the module the tests reach: a page per file, a table (J=guests)
+## make coverage     which code of the module the tests reach: a page per file, a table (J=guests
+##                   at a time, P="programs")
 ## make mutants      small bugs put in one at a time: does a test fail? (N=40 SEED=n T=seconds of
 ##                   tests for each; make coverage first)
 ## make bench        what operations cost, native beside kpmu
@@ -75,7 +76,7 @@ fuzz: module selftests
 	@selftests/fuzz/run.sh $(K) $(or $(T),600) "$(SEED)"
 coverage: deps selftests
 	@qemu/deps.sh lcov
-	@selftests/coverage/run.sh
+	@selftests/coverage/run.sh $(P)
 mutants: deps module selftests
 	@qemu/deps.sh coccinelle
 	@selftests/mutants/run.sh $(or $(N),40) $(SEED)

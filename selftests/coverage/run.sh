@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# run.sh [-r] - which code of the module the tests reach; make coverage calls it.  The
-# boots of the kernel gcov run all test programs, the fuzzer's corpus among them.
+# run.sh [-r] [PROGRAM...] - which code of the module the tests reach; make coverage calls
+# it.  The boots of the kernel gcov run all test programs, the fuzzer's corpus among them,
+# or those named.
 #  -r   only report again what the guests of the last run have printed
 #
 # In build/coverage: html/ has a page per file, module.info is lcov's, reached/PROGRAM
@@ -18,11 +19,11 @@ built=$KPMU_TOP/build/gcov
 gcov=gcov-12 tool=gcov-tool-12
 rc=0
 
-# guests - run them; a test that fails does not keep the rest from being drawn
+# guests [PROGRAM...] - run them; a test that fails does not keep the rest from being drawn
 guests()
 {
 	rm -rf "$out"
-	LOGS=$out/log "$KPMU_TOP/selftests/run.sh" -k gcov ${J:+-j "$J"} || rc=1
+	LOGS=$out/log "$KPMU_TOP/selftests/run.sh" -k gcov ${J:+-j "$J"} "$@" || rc=1
 }
 
 # unpack - counters of BOOT and PROGRAM to data/BOOT/PROGRAM
@@ -103,7 +104,7 @@ draw()
 
 [ "${1:-}" = -r ] || {
 	"$KPMU_TOP/qemu/module.sh" gcov
-	guests
+	guests "$@"
 }
 need_tools lcov $gcov:gcc-12 $tool:gcc-12
 unpack
