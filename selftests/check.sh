@@ -3,7 +3,7 @@
 #
 # check.sh [KERNEL...] - what a reviewer's tools say: sparse on the module as it is built
 # for these kernels (all), checkpatch on the kernel code and the tests, shellcheck on the
-# scripts, SPDX everywhere.
+# scripts, the compiler on what we tell syzkaller, SPDX everywhere.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
@@ -64,6 +64,10 @@ rc=0
 mapfile -t scripts < <(git ls-files | xargs grep -lE '^#!.*sh$' )
 shellcheck -x "${scripts[@]}" || rc=1
 verdict shellcheck $rc
+
+rc=0
+tools/syzkaller/check.sh >/dev/null || rc=1
+verdict syzkaller $rc
 
 rc=0
 git ls-files | grep -vE '^(COPYING|.*\.md|qemu/patches/.*)$' | while read -r f; do
