@@ -12,7 +12,8 @@
 ## make perf-switching  the redirect on and off 1,000 times while perf runs (K=debug)
 ## make stress       everything at once at random (T=600 seconds, K=debug, SEED=n,
 ##                   P=stress_storm: a storm of NMIs)
-## make fuzz         random programs, natively and on kpmu, compared (T=600 seconds, SEED=n)
+## make fuzz         random programs, natively and on kpmu, compared (T=600 seconds, SEED=n);
+##                   K=debug: several at a time on kpmu alone, watched by the kernel
 ## make coverage     which code of the module the tests reach: a page per file, a table (J=guests
 ##                   at a time, P="programs")
 ## make mutants      small bugs put in one at a time: does a test fail? (N=40 SEED=n T=seconds of

@@ -18,8 +18,12 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <linux/kpmu-read.h>
+
+#include "cgroup.h"
 #include "clone.h"
 #include "prog.h"
 
@@ -28,6 +32,8 @@
 #define RES_WORDS	48
 #define RES_DATA	8192
 #define PROG_SECONDS	20
+#define RUNNERS		8
+#define THREAD_STACK	16384
 
 /* What an operation gave */
 struct result {
@@ -48,6 +54,17 @@ struct order {
 	volatile int what;
 	volatile uint64_t n;
 	pid_t pid;
+	int busy;		/* once it had an order */
+};
+
+/*
+ * What programs that run at the same time share: the stress mode.  There nothing is
+ * compared, so nothing waits for what it has started.
+ */
+struct crowd {
+	pid_t pid[RUNNERS][1 + WORKERS];	/* targets for the others */
+	long programs[RUNNERS], late, killed;
+	int runners;
 };
 
 /* What the child and its own children share */
@@ -56,9 +73,16 @@ struct world {
 	int fd[SLOTS];
 	struct perf_event_mmap_page *page[SLOTS];
 	int pages[SLOTS], writable[SLOTS];
+	void *aux[SLOTS];
+	int aux_pages[SLOTS];
+	struct cgroup group[CGROUPS];
+	int procs[CGROUPS];		/* their cgroup.procs */
 	union any_attr attr;
 	struct order *order;
 	struct result *now;
+	struct crowd *crowd;		/* NULL: one program at a time, compared */
+	int runner, cpus;
+	unsigned int turn;		/* what happens by turns */
 	uint64_t cell[8] __attribute__((aligned(64)));
 	char stack[8192] __attribute__((aligned(64)));
 };
@@ -136,12 +160,36 @@ static inline void put_fd(int slot, long fd)
 	world.fd[slot] = fd;
 }
 
+/* A task of a program that runs beside this one */
+static inline pid_t other_pid(int64_t n)
+{
+	const struct crowd *c = world.crowd;
+
+	return c->pid[(world.runner + 1) % c->runners][(unsigned int)n % (1 + WORKERS)];
+}
+
 /* Targets: 0 the caller, 1.. workers, -1 all, others no task */
 static inline long target_pid(int64_t target)
 {
 	if (target >= 1 && target <= WORKERS)
 		return world.order[target - 1].pid;
+	if (world.crowd && target > WORKERS)
+		return other_pid(world.turn++);
 	return target == -1 || !target ? target : 0x3ffff0;
+}
+
+/* There may be more CPUs than the two that programs know */
+static inline long real_cpu(int64_t cpu)
+{
+	return world.crowd && cpu >= 0 && cpu < 2 ? (cpu + world.turn) % world.cpus : cpu;
+}
+
+/* The first argument of perf_event_open(2) but for the attr */
+static inline long what_for(const struct op *op)
+{
+	if ((op->arg[4] & PERF_FLAG_PID_CGROUP) && op->arg[1] >= 0 && op->arg[1] < CGROUPS)
+		return world.group[op->arg[1]].fd;
+	return target_pid(op->arg[1]);
 }
 
 static inline long do_open(const struct op *op)
@@ -151,7 +199,7 @@ static inline long do_open(const struct op *op)
 	/* Where a breakpoint is to be, no program can know */
 	if (world.attr.a.type == PERF_TYPE_BREAKPOINT)
 		world.attr.a.config1 += (uintptr_t)world.cell;
-	fd = open_event(&world.attr.a, target_pid(op->arg[1]), op->arg[2],
+	fd = open_event(&world.attr.a, what_for(op), real_cpu(op->arg[2]),
 			op->arg[3] < 0 ? -1 : slot_fd(op->arg[3]), op->arg[4]);
 	if (world.attr.a.type == PERF_TYPE_BREAKPOINT)
 		world.attr.a.config1 -= (uintptr_t)world.cell;
@@ -159,7 +207,10 @@ static inline long do_open(const struct op *op)
 	return fd < 0 ? fd : 0;
 }
 
-static const char *const filter[] = { "", "common_pid != 0", "nonsense ==", "0 1" };
+static const char *const filter[8] = {
+	"", "common_pid != 0", "nonsense ==", "0 1", "id == 110", "id != 110",
+	"common_pid == 0 || id == 110", "common_pid > 0",
+};
 
 static inline long do_ioctl(const struct op *op, struct result *res)
 {
@@ -178,7 +229,7 @@ static inline long do_ioctl(const struct op *op, struct result *res)
 		arg = slot_fd(op->arg[2]);
 		break;
 	case C_FILTER:
-		arg = (uintptr_t)filter[op->arg[2] & 3];
+		arg = (uintptr_t)filter[op->arg[2] & 7];
 		break;
 	case C_QUERY:
 		arg = (uintptr_t)query;
@@ -226,9 +277,23 @@ static inline long do_child(void (*fn)(uint64_t), uint64_t arg)
 {
 	long pid = fuzz_clone(SIGCHLD, NULL, fn, arg);
 
-	if (pid > 0)
+	if (pid > 0 && !(world.crowd && world.turn++ % 2))
 		waitpid(pid, NULL, 0);
 	return pid < 0 ? pid : 0;
+}
+
+/* One that goes on beside its process, and beside other threads */
+static inline long do_loose_thread(uint64_t n)
+{
+	char *stack = mmap(NULL, THREAD_STACK, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long tid;
+
+	if (stack == MAP_FAILED)
+		return -1;
+	tid = fuzz_clone(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+			 CLONE_SYSVSEM, stack + THREAD_STACK, do_work, n);
+	return tid < 0 ? tid : 0;
 }
 
 static inline long do_thread(uint64_t n)
@@ -281,6 +346,8 @@ static inline long do_spawn(int nr)
 	if (o->pid)
 		return 2;
 	o->pid = fuzz_clone(SIGCHLD, NULL, worker, nr);
+	if (world.crowd)
+		world.crowd->pid[world.runner][1 + nr] = o->pid;
 	return worker_wait_stop(o);
 }
 
@@ -290,10 +357,13 @@ static inline long do_order(int nr, int what, uint64_t n)
 
 	if (!o->pid)
 		return 2;
+	if (world.crowd && o->busy && worker_wait_stop(o))
+		return 1;
 	o->what = what;
 	o->n = n;
+	o->busy = 1;
 	kill(o->pid, SIGCONT);
-	return worker_wait_stop(o);
+	return world.crowd ? 0 : worker_wait_stop(o);
 }
 
 static inline long do_pin(int64_t cpu)
@@ -301,7 +371,7 @@ static inline long do_pin(int64_t cpu)
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
+	CPU_SET(real_cpu(cpu), &set);
 	return sched_setaffinity(0, sizeof(set), &set);
 }
 
@@ -328,12 +398,66 @@ static inline long do_unmap(int slot)
 
 	if (!world.page[slot])
 		return 2;
+	if (world.aux[slot])
+		munmap(world.aux[slot], world.aux_pages[slot] * 4096);
+	world.aux[slot] = NULL;
 	ret = munmap(world.page[slot], (world.pages[slot] + 1) * 4096);
 	world.page[slot] = NULL;
 	return ret;
 }
 
-/* Take the records out of a ring that is written forwards */
+/* Where the reader says that it should be, behind the ring */
+static inline long do_aux(const struct op *op)
+{
+	int slot = op->arg[0];
+	struct perf_event_mmap_page *page = world.page[slot];
+	void *p;
+
+	if (!page || !world.writable[slot] || world.aux[slot])
+		return 2;
+	page->aux_offset = (world.pages[slot] + 1) * 4096;
+	page->aux_size = op->arg[1] * 4096;
+	p = mmap(NULL, page->aux_size, PROT_READ | PROT_WRITE, MAP_SHARED, slot_fd(slot),
+		 page->aux_offset);
+	if (p == MAP_FAILED)
+		return -1;
+	world.aux[slot] = p;
+	world.aux_pages[slot] = op->arg[1];
+	return 0;
+}
+
+/* What the user page says, and right after it what read(2) says */
+static inline long do_page(int slot, struct result *res)
+{
+	struct perf_event_mmap_page *page = world.page[slot];
+	struct kpmu_value v;
+	long len;
+
+	if (!page)
+		return 2;
+	res->word[0] = kpmu_read_self(page, &v);
+	res->word[1] = v.value;
+	res->word[2] = !!page->index;
+	res->word[3] = page->pmc_width;
+	len = read(slot_fd(slot), res->word + 4, sizeof(res->word) - 32);
+	res->words = 4 + (len > 0 ? len / 8 : 0);
+	return len < 0 ? -1 : 0;
+}
+
+/*
+ * A ring that is written backwards: from its head, which is before 0, is what is newest.
+ * Nothing is taken out.
+ */
+static inline void backward_records(const uint8_t *data, uint64_t head, uint64_t size,
+				    struct result *res)
+{
+	uint64_t len = -head < size ? -head : size;
+
+	for (; len && res->bytes < RES_DATA; len--, head++)
+		res->data[res->bytes++] = data[head & (size - 1)];
+}
+
+/* Take the records out of a ring */
 static inline long do_records(int slot, struct result *res)
 {
 	struct perf_event_mmap_page *page = world.page[slot];
@@ -348,6 +472,12 @@ static inline long do_records(int slot, struct result *res)
 	res->words = 1;
 	if (!world.writable[slot])
 		return 0;
+	if ((int64_t)head < 0) {
+		backward_records(data, head, size, res);
+		return 0;
+	}
+	if (world.aux[slot])
+		__atomic_store_n(&page->aux_tail, page->aux_head, __ATOMIC_RELEASE);
 	for (; tail < head && res->bytes < RES_DATA; tail++)
 		res->data[res->bytes++] = data[tail & (size - 1)];
 	__atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
@@ -396,6 +526,38 @@ static inline long do_own(long fd)
 	return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_ASYNC);
 }
 
+static inline long do_hit(int64_t n)
+{
+	while (n-- > 0)
+		syscall(SYS_getppid);
+	return 0;
+}
+
+static inline long do_touch(int64_t n)
+{
+	volatile char *p = mmap(NULL, n * 4096, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return -1;
+	for (int64_t i = 0; i < n; i++)
+		p[i * 4096] = 1;
+	return munmap((void *)p, n * 4096);
+}
+
+/* Into another cgroup; the digits of the task are as many on both routes */
+static inline long do_cgroup(int who, int group)
+{
+	char pid[16];
+	long ret;
+
+	if (who && (who > WORKERS || !world.order[who - 1].pid))
+		return 2;
+	snprintf(pid, sizeof(pid), "%8d", who ? world.order[who - 1].pid : 0);
+	ret = write(world.procs[group % CGROUPS], pid, strlen(pid));
+	return ret < 0 ? ret : 0;
+}
+
 static inline long copy_fd(int to, long fd)
 {
 	put_fd(to, fd);
@@ -439,7 +601,7 @@ static inline long do_op(const struct op *op, struct result *res)
 	case OP_FORK:
 		return do_child(family, a[0] | a[1] << 16);
 	case OP_THREAD:
-		return do_thread(a[0]);
+		return world.crowd ? do_loose_thread(a[0]) : do_thread(a[0]);
 	case OP_EXEC:
 		return do_child(run_tiny, 0);
 	case OP_PRCTL:
@@ -461,10 +623,48 @@ static inline long do_op(const struct op *op, struct result *res)
 		return do_poll(slot_fd(a[0]), res);
 	case OP_OWN:
 		return do_own(slot_fd(a[0]));
+	case OP_AUX:
+		return do_aux(op);
+	case OP_PAGE:
+		return do_page(a[0], res);
+	case OP_HIT:
+		return do_hit(a[0]);
+	case OP_TOUCH:
+		return do_touch(a[0]);
+	case OP_CGROUP:
+		return do_cgroup(a[0], a[1]);
 	default:
 		attr_op(&world.attr, op);
 		return 0;
 	}
+}
+
+static inline unsigned int slowness(void)
+{
+	const char *s = getenv("KPMU_SLOW");
+
+	return s ? atoi(s) : 1;
+}
+
+/* Killed in the middle of whatever it is about, by no program's doing */
+static inline void die_after(unsigned int us)
+{
+	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };
+	struct itimerspec when = { .it_value.tv_nsec = us * 1000L };
+	timer_t timer;
+
+	if (!timer_create(CLOCK_MONOTONIC, &ev, &timer))
+		timer_settime(timer, 0, &when, NULL);
+}
+
+/* One of many: anywhere, at any time */
+static inline void run_in_crowd(void)
+{
+	world.crowd->pid[world.runner][0] = getpid();
+	world.turn = rand();
+	if (world.turn % 8 == 0)
+		die_after(1 + rand() % 50000);
+	do_pin(world.turn % 3 == 0);
 }
 
 static inline void run_child(const struct prog *p, struct outcome *out)
@@ -472,14 +672,17 @@ static inline void run_child(const struct prog *p, struct outcome *out)
 	struct result *res;
 
 	setpgid(0, 0);
-	alarm(PROG_SECONDS);
+	alarm(PROG_SECONDS * slowness());
 	world.order = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			   -1, 0);
 	memset(world.fd, 0xff, sizeof(world.fd));
 	memset(out->res, 0, p->nr * sizeof(out->res[0]));
 	world.now = out->res;
 	catch_signals();
-	do_pin(0);
+	if (world.crowd)
+		run_in_crowd();
+	else
+		do_pin(0);
 	for (int i = 0; i < p->nr; i++) {
 		res = world.now = &out->res[i];
 		errno = 0;
@@ -518,7 +721,8 @@ static inline void execute(const struct prog *p, int native, struct outcome *out
 	pid_t pid;
 
 	world.native = native;
-	wait_for_counters();
+	if (!world.crowd)
+		wait_for_counters();
 	fflush(NULL);
 	pid = fork();
 	if (!pid)
@@ -535,7 +739,43 @@ static inline struct outcome *outcome_new(void)
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
-/* Once in a process, before anything is executed */
+static inline void find_sources(void)
+{
+	char path[128];
+	long v;
+
+	for (int i = 0; i < TRACEPOINTS; i++) {
+		snprintf(path, sizeof(path), "/sys/kernel/tracing/events/%s/id",
+			 trace_name[i]);
+		v = read_long(path);
+		trace_id[i] = v < 0 ? 0 : v;
+	}
+	v = read_long("/sys/bus/kpmu/devices/fault_trace/type");
+	fault_trace_type = v < 0 ? 0x7fffffff : v;
+}
+
+/* One below the other; tasks are moved by fds that are open, at the same cost each */
+static inline void make_cgroups(void)
+{
+	char path[192];
+
+	cgroup_v2();
+	cgroup_root(&world.group[0]);
+	cgroup_make(&world.group[1], &world.group[0], "kpmu-fuzz");
+	cgroup_make(&world.group[2], &world.group[0], "kpmu-fuzz2");
+	for (int i = 0; i < CGROUPS; i++) {
+		snprintf(path, sizeof(path), "%s/cgroup.procs", world.group[i].path);
+		world.procs[i] = open(path, O_WRONLY | O_CLOEXEC);
+	}
+}
+
+/* Once in a process that executes: of orphans it becomes the parent */
+static inline void exec_runner(void)
+{
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+/* Once, before anything is executed */
 static inline void exec_init(void)
 {
 	int fd = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
@@ -546,7 +786,10 @@ static inline void exec_init(void)
 	}
 	world.device = fcntl(fd, F_DUPFD_CLOEXEC, 250);
 	close(fd);
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	world.cpus = nr_cpus();
+	find_sources();
+	make_cgroups();
+	exec_runner();
 	tiny_install(TINY, TINY_ROUNDS, 0755);
 }
 

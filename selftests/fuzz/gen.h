@@ -11,6 +11,7 @@
 struct gen {
 	uint64_t state;
 	struct prog *p;
+	int alone;		/* no other route is asked */
 	int open;		/* a bit each slot */
 	int spawned;
 };
@@ -58,9 +59,10 @@ static inline void emit_flag(struct gen *g, int bit, int p)
 		emit(g, OP_FLAG, bit, 0, 0, 0, 0);
 }
 
-static inline void gen_kind(struct gen *g)
+/* Returns whether it happens in the kernel only */
+static inline int gen_kind(struct gen *g)
 {
-	switch (below(g, 20)) {
+	switch (below(g, g->alone ? 24 : 22)) {
 	case 0 ... 11:
 		emit(g, OP_ATTR, PERF_TYPE_HARDWARE, PICK(g, 1, 1, 1, 4, 4, 0, 5, 2, 9, 10),
 		     0, 0, 0);
@@ -83,9 +85,16 @@ static inline void gen_kind(struct gen *g)
 		emit_set(g, AT_CONFIG1, PICK(g, 0, 8, 16, 64, 1));
 		emit_set(g, AT_CONFIG2, PICK(g, 1, 2, 4, 8, 8, 3));
 		break;
+	case 19 ... 20:
+		emit(g, OP_TRACE, below(g, TRACEPOINTS), 0, 0, 0, 0);
+		return 1;
+	case 22 ... 23:
+		emit(g, OP_SOURCE, 0, 0, 0, 0, 0);
+		break;
 	default:
 		emit(g, OP_ATTR, PICK(g, 3, 7, 99), 0, 0, 0, 0);
 	}
+	return 0;
 }
 
 static inline void gen_sampling(struct gen *g)
@@ -99,7 +108,7 @@ static inline void gen_sampling(struct gen *g)
 	emit_flag(g, F_WATERMARK, 10);
 	if (percent(g, 40))
 		emit_set(g, AT_WAKEUP, PICK(g, 1, 2, 10, 1000, 100000));
-	emit_flag(g, F_WRITE_BACKWARD, 3);
+	emit_flag(g, F_WRITE_BACKWARD, 8);
 	if (percent(g, 10)) {
 		emit_flag(g, F_SIGTRAP, 100);
 		emit_flag(g, F_REMOVE_ON_EXEC, 90);
@@ -157,8 +166,9 @@ static inline void gen_attr(struct gen *g, int leader)
 		F_NAMESPACES, F_KSYMBOL, F_BPF_EVENT, F_CGROUP, F_TEXT_POKE, F_BUILD_ID,
 		F_MMAP_DATA, F_COMM_EXEC, F_INHERIT_STAT, F_AUX_OUTPUT };
 
-	gen_kind(g);
-	emit_flag(g, F_EXCLUDE_KERNEL, 92);
+	int in_kernel = gen_kind(g);
+
+	emit_flag(g, F_EXCLUDE_KERNEL, in_kernel ? 10 : 92);
 	emit_flag(g, F_EXCLUDE_HV, 50);
 	emit_flag(g, F_DISABLED, leader ? 60 : 20);
 	emit_flag(g, F_INHERIT, 30);
@@ -193,7 +203,7 @@ static inline int any_slot(struct gen *g)
 
 static inline void gen_open(struct gen *g)
 {
-	int slot = below(g, SLOTS), group = -1, target = 0, cpu = -1;
+	int slot = below(g, SLOTS), group = -1, target = 0, cpu = -1, flags;
 
 	if (g->open && percent(g, 45))
 		group = any_slot(g);
@@ -206,8 +216,15 @@ static inline void gen_open(struct gen *g)
 	/* Most often with another attr than the event before; groups like company */
 	if (!g->p->nr || percent(g, 85))
 		gen_attr(g, group < 0);
-	emit(g, OP_OPEN, slot, target, cpu, group,
-	     percent(g, 90) ? 0 : PICK(g, 8, 8, 1, 2, 4, 16, 9));
+	flags = percent(g, 90) ? 0 : PICK(g, 8, 8, 1, 2, 3, 3, 4, 16, 9);
+	if (percent(g, 6)) {
+		flags |= PERF_FLAG_PID_CGROUP;
+		target = below(g, CGROUPS);
+		cpu = percent(g, 95) ? 0 : -1;
+	}
+	if (g->alone && percent(g, 15))
+		target = 9;
+	emit(g, OP_OPEN, slot, target, cpu, group, flags);
 	g->open |= 1 << slot;
 }
 
@@ -234,7 +251,7 @@ static inline void gen_ioctl(struct gen *g)
 		arg = percent(g, 80) ? any_slot(g) : -1;
 		break;
 	case C_FILTER:
-		arg = below(g, 4);
+		arg = below(g, 8);
 		break;
 	case C_BPF:
 		arg = -1;
@@ -315,7 +332,7 @@ static inline void gen_ring(struct gen *g)
 {
 	int slot = any_slot(g);
 
-	switch (below(g, 8)) {
+	switch (below(g, 10)) {
 	case 0 ... 2:
 		emit(g, OP_MAP, slot, PICK(g, 1, 2, 4, 8, 8, 0, 3), percent(g, 90), 0, 0);
 		break;
@@ -327,6 +344,30 @@ static inline void gen_ring(struct gen *g)
 		break;
 	case 7:
 		emit(g, percent(g, 50) ? OP_POLL : OP_OWN, slot, 0, 0, 0, 0);
+		break;
+	case 8:
+		if (g->alone || percent(g, 20))
+			emit(g, OP_AUX, slot, PICK(g, 1, 2, 4, 16, 3, 0), 0, 0, 0);
+		break;
+	case 9:
+		emit(g, OP_PAGE, slot, 0, 0, 0, 0);
+		break;
+	}
+}
+
+/* What the kernel has part in */
+static inline void gen_kernel(struct gen *g)
+{
+	switch (below(g, 3)) {
+	case 0:
+		emit(g, OP_HIT, 1 + below(g, 50), 0, 0, 0, 0);
+		break;
+	case 1:
+		emit(g, OP_TOUCH, 1 + below(g, 20), 0, 0, 0, 0);
+		break;
+	case 2:
+		emit(g, OP_CGROUP, g->spawned ? below(g, 1 + WORKERS) : 0,
+		     below(g, CGROUPS), 0, 0, 0);
 		break;
 	}
 }
@@ -344,7 +385,10 @@ static inline void gen_step(struct gen *g)
 		emit(g, OP_READ, any_slot(g),
 			     percent(g, 90) ? 384 : PICK(g, 0, 8, 16, 24, 32), 0, 0, 0);
 		break;
-	case 55 ... 66:
+	case 55 ... 58:
+		gen_kernel(g);
+		break;
+	case 59 ... 66:
 		emit(g, OP_WORK, 1 + below(g, 5000), 0, 0, 0, 0);
 		break;
 	case 67 ... 76:
@@ -372,12 +416,13 @@ static inline void gen_step(struct gen *g)
  * prog_random() - the program of a seed
  * @p: where to
  * @seed: the same gives the same program
+ * @alone: for kpmu alone, with what other routes do not have
  *
  * All slots are read at the end, so that what was counted is seen.
  */
-static inline void prog_random(struct prog *p, uint64_t seed)
+static inline void prog_random(struct prog *p, uint64_t seed, int alone)
 {
-	struct gen g = { .state = seed * 0x2545f4914f6cdd1dULL, .p = p };
+	struct gen g = { .state = seed * 0x2545f4914f6cdd1dULL, .p = p, .alone = alone };
 	int steps = 4 + below(&g, 24), i;
 
 	p->nr = 0;

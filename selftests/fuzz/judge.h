@@ -108,9 +108,29 @@ static inline struct rule *rule_for(int i)
 	return NULL;
 }
 
+/* Word for word; "?" is equal to any other */
+static inline int same_text(const char *a, const char *b)
+{
+	size_t m, n;
+
+	for (;;) {
+		a += strspn(a, " ");
+		b += strspn(b, " ");
+		m = strcspn(a, " ");
+		n = strcspn(b, " ");
+		if (!m || !n)
+			return m == n;
+		if (!(m == 1 && *a == '?') && !(n == 1 && *b == '?') &&
+		    (m != n || memcmp(a, b, n)))
+			return 0;
+		a += m;
+		b += n;
+	}
+}
+
 static inline int first_difference(const struct prog *p, int from)
 {
-	while (from <= p->nr && !strcmp(judge.native.val[from], judge.kpmu.val[from]))
+	while (from <= p->nr && same_text(judge.native.val[from], judge.kpmu.val[from]))
 		from++;
 	return from;
 }

@@ -22,7 +22,8 @@
 enum opcode {
 	OP_ATTR, OP_SET, OP_FLAG, OP_OPEN, OP_CLOSE, OP_IOCTL, OP_READ, OP_WORK, OP_SPAWN,
 	OP_GO, OP_WFORK, OP_WEXEC, OP_WEXIT, OP_FORK, OP_THREAD, OP_EXEC, OP_PRCTL, OP_PIN,
-	OP_MAP, OP_UNMAP, OP_RECORDS, OP_DUP, OP_PASS, OP_POLL, OP_OWN, OP_NR,
+	OP_MAP, OP_UNMAP, OP_RECORDS, OP_DUP, OP_PASS, OP_POLL, OP_OWN, OP_TRACE, OP_SOURCE,
+	OP_AUX, OP_PAGE, OP_HIT, OP_TOUCH, OP_CGROUP, OP_NR,
 };
 
 struct op {
@@ -66,7 +67,28 @@ static const struct op_kind op_kind[OP_NR] = {
 	[OP_PASS] = { "pass", "nn" },		/* from to */
 	[OP_POLL] = { "poll", "n" },		/* slot */
 	[OP_OWN] = { "own", "n" },		/* slot: SIGIO is asked for */
+	[OP_TRACE] = { "trace", "n" },		/* as attr: tracepoint, of trace_name[] */
+	[OP_SOURCE] = { "source", "" },		/* as attr: fault_trace, on kpmu only */
+	[OP_AUX] = { "aux", "nn" },		/* slot pages */
+	[OP_PAGE] = { "page", "n" },		/* slot: its user page is read, then the fd */
+	[OP_HIT] = { "hit", "n" },		/* so many getppid(2) */
+	[OP_TOUCH] = { "touch", "n" },		/* so many new pages */
+	[OP_CGROUP] = { "cgroup", "nn" },	/* task (0, or a worker) group */
 };
+
+/* An open with PERF_FLAG_PID_CGROUP has one of these as its target; 0 is the root */
+#define CGROUPS		3
+
+#define TRACEPOINTS	7
+static const char *const trace_name[TRACEPOINTS] = {
+	"syscalls/sys_enter_getppid", "syscalls/sys_exit_getppid", "raw_syscalls/sys_enter",
+	"sched/sched_process_fork", "sched/sched_process_exec", "task/task_newtask",
+	"sched/sched_switch",
+};
+
+/* What the machine calls them; 0 where there is none */
+static uint64_t trace_id[TRACEPOINTS];
+static uint32_t fault_trace_type;
 
 struct field {
 	const char *name;
@@ -264,6 +286,17 @@ static inline void attr_op(union any_attr *x, const struct op *op)
 		memset(x, 0, sizeof(*x));
 		x->a.type = op->arg[0];
 		x->a.config = op->arg[1];
+		x->a.size = PERF_ATTR_SIZE_VER7;
+		break;
+	case OP_TRACE:
+		memset(x, 0, sizeof(*x));
+		x->a.type = PERF_TYPE_TRACEPOINT;
+		x->a.config = trace_id[op->arg[0] % TRACEPOINTS];
+		x->a.size = PERF_ATTR_SIZE_VER7;
+		break;
+	case OP_SOURCE:
+		memset(x, 0, sizeof(*x));
+		x->a.type = fault_trace_type;
 		x->a.size = PERF_ATTR_SIZE_VER7;
 		break;
 	case OP_SET:

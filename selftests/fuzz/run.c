@@ -1,39 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * fuzz_run SEED COUNT: programs of these seeds on both routes, compared
+ * fuzz_run -s SEED SECONDS [N]: programs on kpmu alone, N at a time (4), not compared
  * fuzz_run -f FILE: a program of a file, both columns, and as C if they differ
- * fuzz_run -p SEED: print the program of a seed
+ * fuzz_run -p SEED [alone]: print the program of a seed; that of -s
  */
 #define _GNU_SOURCE
 #include "gen.h"
 #include "judge.h"
+#include "stress.h"
 #include "toc.h"
+
+/* exec_init() opens the device; printing a program needs none */
+const bool ev_device_late = true;
 
 #define MEANT_FILE	"/tests/meant"
 #define KNOWN		256
 
+static uint64_t hash_text(uint64_t h, const char *c)
+{
+	for (; *c; c++)
+		if (*c < '0' || *c > '9')
+			h = (h ^ *c) * 0x100000001b3ULL;
+	return h;
+}
+
 /* Two differences are alike if they are after their digits are taken away */
 static int known(const struct prog *p)
 {
-	static char seen[KNOWN][2 * SHOW_MAX];
+	static uint64_t seen[KNOWN];
 	static int nr;
-	char sig[2 * SHOW_MAX], *s = sig;
-	const char *c;
-	int i;
+	uint64_t h = judge.at < p->nr ? p->op[judge.at].code : OP_NR;
 
-	s += sprintf(s, "%s ", judge.at < p->nr ? op_kind[p->op[judge.at].code].name : "end");
-	for (c = judge.native.val[judge.at]; *c && s < sig + SHOW_MAX; c++)
-		if (*c < '0' || *c > '9')
-			*s++ = *c;
-	for (c = judge.kpmu.val[judge.at]; *c && s < sig + 2 * SHOW_MAX - 1; c++)
-		if (*c < '0' || *c > '9')
-			*s++ = *c;
-	*s = 0;
-	for (i = 0; i < nr; i++)
-		if (!strcmp(seen[i], sig))
+	h = hash_text(h, judge.native.val[judge.at]);
+	h = hash_text(h * 31, judge.kpmu.val[judge.at]);
+	for (int i = 0; i < nr; i++)
+		if (seen[i] == h)
 			return 1;
 	if (nr < KNOWN)
-		strcpy(seen[nr++], sig);
+		seen[nr++] = h;
 	return 0;
 }
 
@@ -48,14 +53,15 @@ static void print_difference(const struct prog *p)
 
 static int compare(uint64_t seed, long count)
 {
+	static char found[3 * SHOW_MAX];
+	static struct prog p, whole;
 	long i, differs = 0, meant = 0;
-	static struct prog p;
 	int v;
 
 	for (i = 0; i < count; i++) {
 		if (i && i % 100 == 0)
 			printf("# %ld programs, %ld differences\n", i, differs);
-		prog_random(&p, seed + i);
+		prog_random(&p, seed + i, 0);
 		v = judge_prog(&p);
 		meant += v == MEANT;
 		if (v != DIFFERS)
@@ -64,9 +70,14 @@ static int compare(uint64_t seed, long count)
 		if (known(&p))
 			continue;
 		printf("# seed %llu: ", (long long)(seed + i));
+		whole = p;
+		snprintf(found, sizeof(found), "%s\n  native: %s\n  kpmu:   %s\n",
+			 judge.kpmu.key[judge.at], judge.native.val[judge.at],
+			 judge.kpmu.val[judge.at]);
 		minimise(&p);
 		if (judge.at > p.nr) {
-			printf("not repeated in its short form\n");
+			printf("not repeated in its short form; first it was\n%s", found);
+			prog_print(stdout, &whole);
 			continue;
 		}
 		known(&p);	/* by its short form as well */
@@ -101,21 +112,31 @@ static int replay(const char *path)
 	return v == DIFFERS;
 }
 
+static int some(const char *n)
+{
+	int v = atoi(n);
+
+	return v < 1 ? 1 : v > RUNNERS ? RUNNERS : v;
+}
+
 int main(int argc, char **argv)
 {
 	struct prog p;
 
-	if (argc == 3 && !strcmp(argv[1], "-p")) {
-		prog_random(&p, strtoull(argv[2], NULL, 0));
+	if (argc >= 3 && !strcmp(argv[1], "-p")) {
+		prog_random(&p, strtoull(argv[2], NULL, 0), argc > 3);
 		prog_print(stdout, &p);
 		return 0;
 	}
 	exec_init();
+	if (argc >= 4 && !strcmp(argv[1], "-s"))
+		return stress(strtoull(argv[2], NULL, 0), atol(argv[3]),
+			      argc > 4 ? some(argv[4]) : 4) ? 3 : 0;
 	judge_init(MEANT_FILE);
 	if (argc == 3 && !strcmp(argv[1], "-f"))
 		return replay(argv[2]);
 	if (argc == 3)
 		return compare(strtoull(argv[1], NULL, 0), atol(argv[2]));
-	fprintf(stderr, "fuzz_run SEED COUNT | -f FILE | -p SEED\n");
+	fprintf(stderr, "fuzz_run SEED COUNT | -s SEED SECONDS [N] | -f FILE | -p SEED\n");
 	return 2;
 }

@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # run.sh KERNEL SECONDS [SEED] - the fuzzer for so long, guest after guest; make fuzz
-# calls it.  Programs run natively and on kpmu under -icount and are compared.  The last
-# line is "fuzz: P programs, D differences, R reports"; a report is a guest that failed
-# for another reason than differences: its kernel log, its end, or rmmod.
+# calls it.  Programs run natively and on kpmu under -icount and are compared.  On the
+# debug kernel, or with STRESS=1, several run at a time on kpmu alone, on four CPUs with
+# the invariants on, and nothing is compared.  The last line is
+# "fuzz: P programs, D differences, R reports"; a report is a guest that failed for
+# another reason than differences: its kernel log, a program or a guest that did not end,
+# or rmmod.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../../qemu/lib.sh"
@@ -12,23 +15,53 @@
 kernel=$1 seconds=$2 seed=${3:-$((RANDOM * 32768 + RANDOM))}
 here=$KPMU_TOP/selftests/fuzz
 bin=$KPMU_TOP/build/selftests/fuzz_run
-programs=0 differences=0 reports=0 began=$SECONDS batch=60
+programs=0 differences=0 reports=0 began=$SECONDS batch=60 step=10
+stress=${STRESS:-}
+[ "$kernel" != debug ] || stress=1
 log=$KPMU_TOP/build/log/fuzz
 mkdir -p "$log"
+live=$(mktemp -d "${TMPDIR:-/tmp}/kpmu-fuzz.XXXXXX")
+pid=
+# A guest of ours ends with us
+trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null; rm -rf "$live"' EXIT
 echo "fuzz: seed $seed"
 
-# guest NAME ARGUMENTS - one guest's output to the file NAME
+# guest NAME SEED - one guest's output to the file NAME
 guest()
 {
-	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -c skylake -i -s 1 -t 1800 -f "$bin" \
-		-f "$here/meant" "/tests/fuzz_run $2" >"$1" 2>"$1.err"
+	local files=(-f "$bin" -f "$here/meant") left=$((seconds - (SECONDS - began)))
+	if [ -n "$stress" ]; then
+		[ $left -le 300 ] || left=300
+		TMPDIR=$live exec "$KPMU_TOP/qemu/run.sh" -k "$kernel" -P check=1 -c skylake \
+			-s 4 -t $((left * 2 + 900)) "${files[@]}" \
+			"/tests/fuzz_run -s $2 $left" >"$1" 2>"$1.err"
+	else
+		TMPDIR=$live exec "$KPMU_TOP/qemu/run.sh" -k "$kernel" -c skylake -i -s 1 \
+			-t 1800 "${files[@]}" "/tests/fuzz_run $2 $batch" >"$1" 2>"$1.err"
+	fi
 }
 
-# take FILE STATUS - add up what a guest has found, show what is new
+# watch PID - show how far its guest is, until it ends
+watch()
+{
+	local was='' now
+	while kill -0 "$1" 2>/dev/null; do
+		for _ in $(seq $step); do
+			kill -0 "$1" 2>/dev/null || return 0
+			sleep 1
+		done
+		now=$(cat "$live"/kpmu-run.*/out 2>/dev/null | tr -d '\r' |
+			grep -E '^# .* programs' | tail -n 1) || true
+		[ -z "$now" ] || [ "$now" = "$was" ] ||
+			echo "$((SECONDS - began)) s: $programs programs before; ${now#\# }"
+		was=$now
+	done
+}
+
+# take FILE STATUS SECONDS - add up what a guest has found, show what is new
 take()
 {
-	local p d m u took
-	took=$((SECONDS - start))
+	local p d m u took=$3
 	# Without its last line a guest has not come to its end
 	read -r p d m u < <(sed -nE 's/^fuzz: ([0-9]+) programs, ([0-9]+) diff.* ([0-9]+) meant, ([0-9]+) .*/\1 \2 \3 \4/p' "$1"
 		echo 0 0 0 0)
@@ -36,7 +69,7 @@ take()
 		reports=$((reports + 1))
 		cat "$1.err"
 	fi
-	grep -vE '^(fuzz: |# [0-9]+ programs)' "$1" || true
+	grep -vE '^(fuzz: |# .* programs)' "$1" || true
 	programs=$((programs + p)) differences=$((differences + d))
 	[ "$took" -gt 0 ] || took=1
 	echo "$((SECONDS - began)) s: $programs programs ($((p / took))/s), $differences differences ($m meant, $u lines unstable), $reports reports"
@@ -47,8 +80,12 @@ take()
 nr=0
 while [ $((SECONDS - began)) -lt "$seconds" ]; do
 	start=$SECONDS rc=0
-	guest "$log/$nr" "$((seed + nr * 1000000)) $batch" || rc=$?
-	take "$log/$nr" $rc
+	guest "$log/$nr" $((seed + nr * 1000000)) &
+	pid=$!
+	watch $pid
+	wait $pid || rc=$?
+	pid=
+	take "$log/$nr" $rc $((SECONDS - start))
 	nr=$((nr + 1))
 done
 echo "fuzz: $programs programs, $differences differences, $reports reports"

@@ -3,11 +3,11 @@
 #ifndef KPMU_FUZZ_TOC_H
 #define KPMU_FUZZ_TOC_H
 
-#include "prog.h"
+#include "exec.h"
 
 static inline void c_attr(FILE *f, const struct op *op)
 {
-	const struct field *d = &field[op->arg[0]];
+	const struct field *d = &field[op->code == OP_SET ? op->arg[0] : 0];
 
 	switch (op->code) {
 	case OP_ATTR:
@@ -15,6 +15,12 @@ static inline void c_attr(FILE *f, const struct op *op)
 			(long long)op->arg[0]);
 		fprintf(f, "\tx.a.config = %#llx;\n\tx.a.size = PERF_ATTR_SIZE_VER7;\n",
 			(long long)op->arg[1]);
+		break;
+	case OP_TRACE:
+		fprintf(f, "\tmemset(&x, 0, sizeof(x));\n\tx.a.type = PERF_TYPE_TRACEPOINT;\n");
+		fprintf(f, "\tx.a.config = read_long(\"/sys/kernel/tracing/events/%s/id\");\n",
+			trace_name[op->arg[0] % TRACEPOINTS]);
+		fprintf(f, "\tx.a.size = PERF_ATTR_SIZE_VER7;\n");
 		break;
 	case OP_SET:
 		fprintf(f, "\tany_put(&x, %d, %d, %#llx);\t/* %s */\n", d->at, d->bytes,
@@ -29,7 +35,9 @@ static inline void c_attr(FILE *f, const struct op *op)
 static inline void c_open(FILE *f, const int64_t *a)
 {
 	fprintf(f, "\tfd[%lld] = ev_open(&x.a, ", (long long)a[0]);
-	if (a[1] >= 1 && a[1] <= WORKERS)
+	if (a[4] & PERF_FLAG_PID_CGROUP)
+		fprintf(f, "group[%lld].fd, ", (long long)a[1]);
+	else if (a[1] >= 1 && a[1] <= WORKERS)
 		fprintf(f, "w[%lld].pid, ", (long long)a[1] - 1);
 	else
 		fprintf(f, "%lld, ", (long long)a[1]);
@@ -54,6 +62,9 @@ static inline void c_ioctl(FILE *f, const int64_t *a)
 	case C_MODIFY:
 		fprintf(f, "&x);\n");
 		break;
+	case C_FILTER:
+		fprintf(f, "\"%s\");\n", filter[a[2] & 7]);
+		break;
 	case C_OUTPUT:
 		if (a[2] >= 0) {
 			fprintf(f, "fd[%lld]);\n", (long long)a[2]);
@@ -72,6 +83,7 @@ static inline void c_op(FILE *f, const struct op *op)
 
 	switch (op->code) {
 	case OP_ATTR:
+	case OP_TRACE:
 	case OP_SET:
 	case OP_FLAG:
 		c_attr(f, op);
@@ -102,6 +114,10 @@ static inline void c_op(FILE *f, const struct op *op)
 		fprintf(f, "\tfd[%lld] = dup(fd[%lld]);\n", (long long)a[1],
 			(long long)a[0]);
 		break;
+	case OP_HIT:
+		fprintf(f, "\tfor (int i = 0; i < %lld; i++)\n\t\tgetppid();\n",
+			(long long)a[0]);
+		break;
 	case OP_PRCTL:
 		fprintf(f, "\tprctl(PR_TASK_PERF_EVENTS_%s);\n", a[0] ? "ENABLE" : "DISABLE");
 		break;
@@ -119,7 +135,7 @@ static inline void c_op(FILE *f, const struct op *op)
 static inline void to_c(FILE *f, const struct prog *p)
 {
 	fprintf(f, "\tunion any_attr x;\n\tstruct worker w[%d];\n\tuint64_t v[48];\n"
-		"\tint fd[%d];\n\n", WORKERS, SLOTS);
+		"\tint fd[%d];\n\n\tmemset(&x, 0, sizeof(x));\n", WORKERS, SLOTS);
 	for (int i = 0; i < p->nr; i++)
 		c_op(f, &p->op[i]);
 	fprintf(f, "\n");

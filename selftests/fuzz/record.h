@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Records of a ring as text: what is in them, but for what a route may choose or that is
+ * of time.  Tasks get names by their first appearance, as ids do.  A word "?" is equal to
+ * any other.
+ */
+#ifndef KPMU_FUZZ_RECORD_H
+#define KPMU_FUZZ_RECORD_H
+
+#include "values.h"
+
+#define USER_END	(1ULL << 47)
+
+/* The words of a record, from the front */
+struct words {
+	const uint64_t *at, *end;
+};
+
+static inline uint64_t next_word(struct words *w)
+{
+	return w->at < w->end ? *w->at++ : 0;
+}
+
+static inline void skip_words(struct words *w, uint64_t n)
+{
+	w->at = n < (uint64_t)(w->end - w->at) ? w->at + n : w->end;
+}
+
+static inline void put_task(struct show *s, uint32_t pid)
+{
+	int i;
+
+	for (i = 0; i < s->tasks && s->task[i] != pid; i++)
+		;
+	if (i == s->tasks && s->tasks < (int)ARRAY_SIZE(s->task))
+		s->task[s->tasks++] = pid;
+	put(s, " t%d", i);
+}
+
+/* pid and tid, in a word */
+static inline void put_tasks(struct show *s, uint64_t both)
+{
+	put_task(s, both);
+	put_task(s, both >> 32);
+}
+
+/* An address, where it is one of the program's own */
+static inline void put_user(struct show *s, uint64_t at)
+{
+	if (at && at < USER_END)
+		put(s, " %#llx", (long long)at);
+	else
+		put(s, " ?");
+}
+
+/* What follows the period, up to what is behind the call chain */
+static inline void put_lists(struct show *s, const struct slot *slot, struct words *w)
+{
+	uint64_t type = slot->attr.sample_type, nr;
+
+	if (type & PERF_SAMPLE_READ)
+		w->at = put_values(s, slot, w->at, w->end, 0);
+	if (type & PERF_SAMPLE_CALLCHAIN) {
+		nr = next_word(w);
+		put(s, slot->attr.exclude_kernel ? " chain%llu" : " chain", (long long)nr);
+		skip_words(w, nr);
+	}
+	if (type & PERF_SAMPLE_RAW) {
+		nr = (uint32_t)*w->at;
+		put(s, " raw%llu", (long long)nr);
+		skip_words(w, (nr + 4 + 7) / 8);
+	}
+	if (type & PERF_SAMPLE_BRANCH_STACK) {
+		nr = next_word(w);
+		put(s, " branches%llu", (long long)nr);
+		skip_words(w, nr * 3);
+	}
+}
+
+static inline void put_regs(struct show *s, uint64_t mask, struct words *w)
+{
+	uint64_t abi = next_word(w);
+
+	put(s, " abi%llu", (long long)abi);
+	if (abi)
+		skip_words(w, __builtin_popcountll(mask));
+}
+
+static inline void put_stack(struct show *s, struct words *w)
+{
+	uint64_t size = next_word(w);
+
+	put(s, " stack%llu", (long long)size);
+	if (!size)
+		return;
+	skip_words(w, size / 8);
+	put(s, " of %llu", (long long)next_word(w));
+}
+
+static inline void put_rest(struct show *s, const struct slot *slot, struct words *w)
+{
+	const struct perf_event_attr *a = &slot->attr;
+	uint64_t type = a->sample_type;
+
+	if (type & PERF_SAMPLE_REGS_USER)
+		put_regs(s, a->sample_regs_user, w);
+	if (type & PERF_SAMPLE_STACK_USER)
+		put_stack(s, w);
+	if (type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT))
+		put(s, " weight%llu", (long long)next_word(w));
+	if (type & PERF_SAMPLE_DATA_SRC)
+		put(s, " source%#llx", (long long)next_word(w));
+	if (type & PERF_SAMPLE_TRANSACTION)
+		put(s, " tx%llu", (long long)next_word(w));
+	if (type & PERF_SAMPLE_REGS_INTR)
+		put_regs(s, a->sample_regs_intr, w);
+	if (type & PERF_SAMPLE_PHYS_ADDR)
+		put(s, " phys%s", next_word(w) ? "+" : "0");
+	if (type & PERF_SAMPLE_CGROUP)
+		put(s, " cgroup%llu", (long long)next_word(w));
+	if (type & PERF_SAMPLE_DATA_PAGE_SIZE)
+		put(s, " data%llu", (long long)next_word(w));
+	if (type & PERF_SAMPLE_CODE_PAGE_SIZE)
+		put(s, " code%llu", (long long)next_word(w));
+}
+
+static inline void put_sample(struct show *s, const struct slot *slot, struct words w)
+{
+	uint64_t type = slot->attr.sample_type;
+
+	if (type & PERF_SAMPLE_IDENTIFIER)
+		put_id(s, next_word(&w));
+	if (type & PERF_SAMPLE_IP)
+		put_user(s, next_word(&w));
+	if (type & PERF_SAMPLE_TID)
+		put_tasks(s, next_word(&w));
+	if (type & PERF_SAMPLE_TIME)
+		skip_words(&w, 1);
+	if (type & PERF_SAMPLE_ADDR)
+		put(s, " addr%#llx", (long long)next_word(&w));
+	if (type & PERF_SAMPLE_ID)
+		put_id(s, next_word(&w));
+	if (type & PERF_SAMPLE_STREAM_ID)
+		put_id(s, next_word(&w));
+	if (type & PERF_SAMPLE_CPU)
+		put(s, " cpu%llu", (long long)next_word(&w));
+	if (type & PERF_SAMPLE_PERIOD)
+		put_count(s, next_word(&w), slot->exact && !slot->attr.freq);
+	put_lists(s, slot, &w);
+	put_rest(s, slot, &w);
+}
+
+/* The part that is the same in all records but samples, from the end */
+static inline void put_trailer(struct show *s, const struct slot *slot, struct words w)
+{
+	uint64_t type = slot->attr.sample_type;
+
+	if (!slot->attr.sample_id_all)
+		return;
+	w.end -= !!(type & PERF_SAMPLE_IDENTIFIER);
+	if (type & PERF_SAMPLE_CPU)
+		put(s, " cpu%llu", (long long)*--w.end);
+	if (type & PERF_SAMPLE_STREAM_ID)
+		put_id(s, *--w.end);
+	if (type & PERF_SAMPLE_ID)
+		put_id(s, *--w.end);
+	w.end -= !!(type & PERF_SAMPLE_TIME);
+	if (type & PERF_SAMPLE_TID)
+		put_tasks(s, *--w.end);
+}
+
+/* A name at the end of a record, of which only the file's own part is the same */
+static inline void put_name(struct show *s, const uint64_t *name)
+{
+	const char *slash = strrchr((const char *)name, '/');
+
+	put(s, " %.24s", slash ? slash + 1 : (const char *)name);
+}
+
+static inline void put_side(struct show *s, uint32_t type, const struct slot *slot,
+			    struct words w)
+{
+	struct words all = w;
+
+	switch (type) {
+	case PERF_RECORD_COMM:
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		put_tasks(s, next_word(&w));
+		skip_words(&w, type == PERF_RECORD_COMM ? 0 :
+			   type == PERF_RECORD_MMAP ? 3 : 7);
+		if (w.at < w.end)
+			put_name(s, w.at);
+		break;
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		put_tasks(s, next_word(&w));
+		put_tasks(s, next_word(&w));
+		break;
+	case PERF_RECORD_READ:
+		put_tasks(s, next_word(&w));
+		put_values(s, slot, w.at, w.end, 0);
+		break;
+	case PERF_RECORD_LOST:
+		put_id(s, next_word(&w));
+		put_count(s, next_word(&w), slot->exact);
+		break;
+	}
+	put_trailer(s, slot, all);
+}
+
+/* Of an event that does not see the kernel, where it was noticed does not matter */
+static inline void put_record(struct show *s, const struct slot *slot,
+			      const struct perf_event_header *h, const uint64_t *body)
+{
+	struct words w = { body, body + (h->size - sizeof(*h)) / 8 };
+	int kernel = (h->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+
+	put(s, " %u:%u", h->type, h->size);
+	if (kernel && slot->attr.exclude_kernel && h->type == PERF_RECORD_SAMPLE)
+		put(s, " ?");
+	else
+		put(s, " %#x", h->misc);
+	if (slot->mixed)
+		return;
+	if (h->type == PERF_RECORD_SAMPLE)
+		put_sample(s, slot, w);
+	else
+		put_side(s, h->type, slot, w);
+}
+
+/* As many alike ones as there were */
+static inline void put_run(struct show *s, int n)
+{
+	int fits = s->all_exact && s->hardware <= ALWAYS_FIT;
+
+	if (n > 1 && fits)
+		put(s, " *%d", n);
+	else if (n > 1)
+		put(s, " *");
+}
+
+/* Records in their order, alike ones together; throttling is of time */
+static inline void put_records(struct show *s, const struct slot *slot,
+			       const struct result *r)
+{
+	char *last = NULL, *begin;
+	struct perf_event_header h;
+	uint64_t body[RES_DATA / 8];
+	uint32_t at = 0;
+	int n = 1;
+
+	for (; at + sizeof(h) <= r->bytes; at += h.size) {
+		memcpy(&h, r->data + at, sizeof(h));
+		if (h.size < sizeof(h) || h.size % 8 || at + h.size > r->bytes)
+			break;
+		memcpy(body, r->data + at + sizeof(h), h.size - sizeof(h));
+		if (h.type == PERF_RECORD_THROTTLE || h.type == PERF_RECORD_UNTHROTTLE)
+			continue;
+		begin = s->at;
+		put_record(s, slot, &h, body);
+		if (last && begin - last == s->at - begin &&
+		    !memcmp(last, begin, s->at - begin)) {
+			s->at = begin;
+			*begin = 0;
+			n++;
+			continue;
+		}
+		if (n > 1) {
+			s->at = begin;
+			put_run(s, n);
+			begin = s->at;
+			put_record(s, slot, &h, body);
+		}
+		last = begin;
+		n = 1;
+	}
+	put_run(s, n);
+	if (at < r->bytes)
+		put(s, r->bytes == RES_DATA ? " and more" : " broken");
+}
+
+#endif
