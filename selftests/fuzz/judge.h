@@ -206,9 +206,11 @@ static inline int try_without(struct prog *p, int at, int n, enum opcode code)
  * @p: a program that DIFFERS by judge_prog(), just judged
  *
  * The difference must stay one of the same operation.  The last judgement looks again
- * whether both routes repeat it; if not, judge.at is behind the program.
+ * whether both routes repeat it.
+ *
+ * Return: DIFFERS, or something else if they do not.
  */
-static inline void minimise(struct prog *p)
+static inline int minimise(struct prog *p)
 {
 	enum opcode code = code_at(p);
 	int n, at, less;
@@ -224,7 +226,7 @@ static inline void minimise(struct prog *p)
 					less |= try_without(p, at, n, code);
 	} while (less);
 	judge.once = 0;
-	judge_prog(p);
+	return judge_prog(p);
 }
 
 #endif

@@ -232,7 +232,7 @@ static inline void put_record(struct show *s, const struct slot *slot,
 /* As many alike ones as there were */
 static inline void put_run(struct show *s, int n)
 {
-	int fits = s->all_exact && s->hardware <= ALWAYS_FIT;
+	int fits = s->all_exact && all_fit(s);
 
 	if (n > 1 && fits)
 		put(s, " *%d", n);

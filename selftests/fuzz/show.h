@@ -21,7 +21,7 @@ static inline void put_page(struct show *s, const struct slot *slot, const struc
 	if (r->words < 5 || w[0])
 		return;
 	more = w[group ? 4 + 1 + times : 4] - w[1];
-	if (slot->exact && s->hardware <= ALWAYS_FIT && w[2])
+	if (slot->exact && all_fit(s) && w[2])
 		put(s, " %lld", (long long)more);
 	else if (more < 0 && !slot->attr.inherit)
 		put(s, " page is ahead");

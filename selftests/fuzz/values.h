@@ -37,6 +37,7 @@ struct show {
 	int redirected;		/* there are rings that others write to */
 	struct slot ring[SLOTS];	/* whose is mapped there */
 	int all_exact;		/* all opened events are */
+	int exclusive;		/* there is one that wants no others */
 	char *at, *end;
 };
 
@@ -121,6 +122,7 @@ static inline void saw_open(struct show *s, const struct op *op)
 	    slot->attr.config == PERF_COUNT_HW_REF_CPU_CYCLES)
 		s->hardware += ALWAYS_FIT - 1;
 	s->all_exact &= slot->exact;
+	s->exclusive |= is_hardware(&slot->attr) && slot->attr.exclusive;
 	s->redirected |= op->arg[4] & PERF_FLAG_FD_OUTPUT;
 }
 
@@ -135,9 +137,19 @@ static inline void put_id(struct show *s, uint64_t id)
 	put(s, " id%d", i);
 }
 
+/*
+ * All hardware events fit on the counters, so none need take turns.  Upstream lets one that
+ * is exclusive run beside pinned ones and those of CPUs, which kpmu does not: see
+ * native-differs.
+ */
+static inline int all_fit(const struct show *s)
+{
+	return s->hardware <= (s->exclusive ? 1 : ALWAYS_FIT);
+}
+
 static inline void put_count(struct show *s, uint64_t v, int exact)
 {
-	if (s->hardware > ALWAYS_FIT)
+	if (!all_fit(s))
 		put(s, " ~");
 	else if (exact)
 		put(s, " %llu", (long long)v);
@@ -186,7 +198,7 @@ static inline const uint64_t *put_values(struct show *s, const struct slot *slot
 					 const uint64_t *w, const uint64_t *end, long len)
 {
 	uint64_t format = slot->attr.read_format, nr, v;
-	int fits = s->hardware <= ALWAYS_FIT;
+	int fits = all_fit(s);
 
 	if (w >= end)
 		return end;
