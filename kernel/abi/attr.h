@@ -194,6 +194,7 @@ struct kpmu_attr_limits {
 enum kpmu_attr_phase {
 	KPMU_ATTR_SHAPE,	/* bits and fields that make no sense */
 	KPMU_ATTR_LIMITS,	/* against sysctls */
+	KPMU_ATTR_FAMILY,	/* what an inherited event cannot have */
 	KPMU_ATTR_SUPPORT,	/* what this machine or version does not have */
 };
 

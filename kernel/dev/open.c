@@ -90,6 +90,25 @@ static int check_inherit(struct kpmu_request *r)
 	return -EINVAL;
 }
 
+/* What the source has against the event comes before what it does not support */
+static int alloc_event(struct kpmu_request *r, const struct kpmu_target *target)
+{
+	int err;
+
+	r->event = kpmu_event_alloc(target, &r->why);
+	if (IS_ERR(r->event)) {
+		err = PTR_ERR(r->event);
+		r->event = NULL;
+		return err;
+	}
+	err = check_rules(r, KPMU_ATTR_SUPPORT);
+	if (err) {
+		kpmu_event_put(r->event);
+		r->event = NULL;
+	}
+	return err;
+}
+
 static int make_event(struct kpmu_request *r)
 {
 	struct kpmu_target target = { .attr = &r->attr, .cpu = r->args->cpu };
@@ -98,7 +117,7 @@ static int make_event(struct kpmu_request *r)
 	err = kpmu_target_check_cpu(r);
 	if (err)
 		return err;
-	err = check_rules(r, KPMU_ATTR_SUPPORT);
+	err = check_rules(r, KPMU_ATTR_FAMILY);
 	if (err)
 		return err;
 	if (r->attr.flags & KPMU_ATTR_SIGTRAP && !r->task) {
@@ -109,12 +128,9 @@ static int make_event(struct kpmu_request *r)
 	if (r->attr.flags & KPMU_ATTR_NAMESPACES)
 		kpmu_side_namespaces_setup();
 	target.task = r->task;
-	r->event = kpmu_event_alloc(&target, &r->why);
-	if (IS_ERR(r->event)) {
-		err = PTR_ERR(r->event);
-		r->event = NULL;
+	err = alloc_event(r, &target);
+	if (err)
 		return err;
-	}
 	if (r->who != current)
 		kpmu_sampling_for(r->event, r->who);
 	err = kpmu_target_attach(r);

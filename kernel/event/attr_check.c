@@ -246,15 +246,18 @@ static const struct rule limit_rules[] = {
 	{ period, -EINVAL, "sample_period has bit 63 set" },
 };
 
+static const struct rule family_rules[] = {
+	{ inherited_read, -EINVAL, "inherit and SAMPLE_READ without SAMPLE_TID" },
+};
+
 static const struct rule support_rules[] = {
 	{ extended_regs, -EOPNOTSUPP, "no extended registers on this PMU" },
-	{ inherited_read, -EINVAL, "inherit and SAMPLE_READ without SAMPLE_TID" },
 	{ aux_output, -EOPNOTSUPP, "this PMU writes no AUX data" },
 	{ aux_start_paused, -EOPNOTSUPP, "this PMU cannot start paused" },
 	{ aux_both, -EINVAL, "aux_pause and aux_resume together" },
-	{ aux_group, -EINVAL, "needs an AUX event as group leader" },
 	{ branch_stack, -EOPNOTSUPP, "this PMU records no branches" },
 	{ max_stack, -EOVERFLOW, "sample_max_stack above perf_event_max_stack" },
+	{ aux_group, -EINVAL, "needs an AUX event as group leader" },
 };
 
 static const struct {
@@ -263,6 +266,7 @@ static const struct {
 } phases[] = {
 	[KPMU_ATTR_SHAPE] = { shape_rules, ARRAY_SIZE(shape_rules) },
 	[KPMU_ATTR_LIMITS] = { limit_rules, ARRAY_SIZE(limit_rules) },
+	[KPMU_ATTR_FAMILY] = { family_rules, ARRAY_SIZE(family_rules) },
 	[KPMU_ATTR_SUPPORT] = { support_rules, ARRAY_SIZE(support_rules) },
 };
 

@@ -430,6 +430,31 @@ TEST(order_of_checks)
 }
 
 /* A record of each branch is what a branch trace store makes, and there is none */
+/* What an event's source has against it comes before what the source does not have */
+TEST(order_of_the_source)
+{
+	ROWS("E-21 E-28 E-29");
+	union any_attr x;
+
+	any_init(&x);
+	x.a.type = PERF_TYPE_SOFTWARE;
+	x.a.config = 12;
+	x.a.sample_regs_user = 1ULL << 32;
+	EXPECT_EQ(any_errno(&x), ENOENT);
+	any_init(&x);
+	x.a.type = PERF_TYPE_SOFTWARE;
+	x.a.config = 12;
+	any_put(&x, AT_AUX_SAMPLE_SIZE, 4, 4096);
+	EXPECT_EQ(any_errno(&x), ENOENT);
+	x.a.config = PERF_COUNT_SW_DUMMY;
+	EXPECT_EQ(any_errno(&x), EINVAL);
+	any_init(&x);
+	x.a.config = PERF_COUNT_HW_MAX;
+	EXPECT_EQ(any_errno(&x), EINVAL);
+	x.a.precise_ip = 1;
+	EXPECT_EQ(any_errno(&x), EOPNOTSUPP);
+}
+
 TEST(branch_trace)
 {
 	ROWS("E-34");

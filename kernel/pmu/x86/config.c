@@ -227,6 +227,10 @@ int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		*why = "no hardware PMU";
 		return -ENOENT;
 	}
+	if (kpmu_attr_precise(attr)) {
+		*why = "no precise events on this PMU";
+		return -EOPNOTSUPP;
+	}
 	switch (attr->type) {
 	case KPMU_TYPE_HARDWARE:
 		err = generic_config(attr, &config, why) ?:
@@ -242,10 +246,6 @@ int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 	}
 	if (err)
 		return err;
-	if (kpmu_attr_precise(attr)) {
-		*why = "no precise events on this PMU";
-		return -EOPNOTSUPP;
-	}
 	hw->sel = c.sel;
 	hw->rdpmc = kpmu_rdpmc_get();
 	err = extra_reg(hw, c.extra, why) ?: refuse(hw, attr, why);
