@@ -59,8 +59,10 @@ static int compare(uint64_t seed, long count)
 	int v;
 
 	for (i = 0; i < count; i++) {
-		if (i && i % 100 == 0)
+		if (i && i % 5 == 0) {
 			printf("# %ld programs, %ld differences\n", i, differs);
+			fflush(stdout);
+		}
 		prog_random(&p, seed + i, 0);
 		v = judge_prog(&p);
 		meant += v == MEANT;

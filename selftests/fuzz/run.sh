@@ -41,6 +41,9 @@ guest()
 	fi
 }
 
+# rate PROGRAMS SECONDS
+rate() { awk -v p="$1" -v s="$2" 'BEGIN { printf "%.1f/s", p / (s > 0 ? s : 1) }'; }
+
 # watch PID - show how far its guest is, until it ends
 watch()
 {
@@ -52,9 +55,11 @@ watch()
 		done
 		now=$(cat "$live"/kpmu-run.*/out 2>/dev/null | tr -d '\r' |
 			grep -E '^# .* programs' | tail -n 1) || true
-		[ -z "$now" ] || [ "$now" = "$was" ] ||
-			echo "$((SECONDS - began)) s: $programs programs before; ${now#\# }"
+		[ "$now" != "$was" ] || continue
 		was=$now
+		# Of programs side by side the guest says how many a second
+		[ -n "$stress" ] || now+=" ($(rate "$(cut -d' ' -f2 <<<"$now")" $((SECONDS - start))))"
+		echo "$((SECONDS - began)) s: $programs programs before; ${now#\# }"
 	done
 }
 
@@ -72,7 +77,7 @@ take()
 	grep -vE '^(fuzz: |# .* programs)' "$1" || true
 	programs=$((programs + p)) differences=$((differences + d))
 	[ "$took" -gt 0 ] || took=1
-	echo "$((SECONDS - began)) s: $programs programs ($((p / took))/s), $differences differences ($m meant, $u lines unstable), $reports reports"
+	echo "$((SECONDS - began)) s: $programs programs ($(rate "$p" "$took")), $differences differences ($m meant, $u lines unstable), $reports reports"
 	# About two minutes each
 	if [ "$p" -gt 0 ]; then batch=$((p * 120 / took + 1)); fi
 }

@@ -31,6 +31,7 @@ static inline void stress_runner(int nr, uint64_t seed, uint64_t until)
 	srand(seed + nr);
 	for (uint64_t i = nr; now_ns() < until; i += world.crowd->runners) {
 		prog_random(&p, seed + i, 1);
+		world.turn = rand();
 		execute(&p, 0, out);
 		world.crowd->programs[nr]++;
 		if (!WIFSIGNALED(out->status))
@@ -58,9 +59,9 @@ static inline void stress_progress(uint64_t began, uint64_t until)
 	while (now_ns() < until) {
 		sleep(STEP_SECONDS);
 		now = stress_programs();
-		printf("# %llu s: %ld programs (%ld/s), %ld killed, %ld late\n",
+		printf("# %llu s: %ld programs (%.1f/s), %ld killed, %ld late\n",
 		       (long long)(now_ns() - began) / 1000000000, now,
-		       (now - last) / STEP_SECONDS, world.crowd->killed,
+		       (double)(now - last) / STEP_SECONDS, world.crowd->killed,
 		       world.crowd->late);
 		fflush(stdout);
 		last = now;
