@@ -72,9 +72,10 @@ tests()
 # mutate PLACE - the source with the bug to $src, the difference to $out/new.diff
 mutate()
 {
-	local file
-	file=$(cut -d: -f2 <<<"$1")
-	cp "$KPMU_TOP/$file" "$src/$file"
+	local file line
+	IFS=: read -r _ file line _ <<<"$1"
+	# Coverage knows nothing of a macro's line
+	[[ $(sed -n "${line}p" "$KPMU_TOP/$file") != '#'* ]] || return 1
 	rm -f "$out/new.c"
 	(cd "$src" && KPMU_PLACE=$1 spatch --very-quiet --no-includes --timeout 60 \
 		--sp-file "$here/rules.cocci" -o "$out/new.c" "$file" >/dev/null 2>&1) || return 1
