@@ -55,6 +55,17 @@ CASE "fxsave"
 	fxsave	(%rdi)
 	int	$VEC_EXIT
 
+CASE "locked"
+	movl	$5, (%rdi)
+	movl	$1, %eax
+	xchgl	%eax, (%rdi)		/* gives 5 */
+	movl	$7, %ecx
+	lock; addl %ecx, (%rdi)
+	movl	$2, %edx
+	lock; xaddl %edx, (%rdi)	/* gives 8 */
+	movl	(%rdi), %ecx		/* 10 */
+	int	$VEC_EXIT
+
 CASE "rep movs"
 	movl	$4096, %ecx
 	movl	$DEMAND_RAM, %esi

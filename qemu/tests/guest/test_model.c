@@ -52,8 +52,23 @@ static void expect(const char *name, u32 event, const char *what, int cold, u64 
 	      v, want);
 }
 
+/* What is shown to the caches must not get into what is stored */
+static void locked(void)
+{
+	struct cpu *cpu = this_cpu();
+
+	wrmsr(STAT_COLD, 0);
+	gp_start(0, EV_LLC_REF | SEL_USR, 0);
+	run_case(cpu, find("locked"), 0);
+	pmu_stop();
+	check(cpu->end.rax == 5 && cpu->end.rdx == 8 && cpu->end.rcx == 10,
+	      "model: locked instructions do what they do without events: %d %d %d",
+	      cpu->end.rax, cpu->end.rdx, cpu->end.rcx);
+}
+
 void test_model(void)
 {
+	locked();
 	/* All counters weakly not taken. The loop's branch: wrong, then right
 	 * 98 times, wrong at the end; the next time only at the end. */
 	expect("loop", EV_BR_MISS, "branch misses", 1, 2);
