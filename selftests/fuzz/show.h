@@ -52,6 +52,10 @@ static inline void put_result(struct show *s, const struct op *op, const struct 
 		if (!r->ret)
 			saw_open(s, op);
 		break;
+	case OP_PRCTL:
+		for (int i = 0; i < SLOTS && !op->arg[0]; i++)
+			s->slot[i].was_off = 1;
+		break;
 	case OP_READ:
 		if (r->ret > 0)
 			put_values(s, &s->slot[op->arg[0]], r->word, r->word + r->words,
@@ -114,6 +118,9 @@ static inline void show(struct text *t, const struct prog *p, const struct outco
 		if (op->code == OP_READ && s.slot[op->arg[0]].leaderless)
 			put(&s, s.slot[op->arg[0]].leaderless == 2 ?
 			    " leaderless of one off" : " leaderless");
+		if (op->code == OP_READ && s.slot[op->arg[0]].attr.pinned &&
+		    s.slot[op->arg[0]].was_off)
+			put(&s, " pinned and once off");
 		if (op->code == OP_OPEN || (op->code == OP_IOCTL && op->arg[1] == C_MODIFY))
 			put_attr(&s, &s.attr);
 		s.at = t->val[i];
