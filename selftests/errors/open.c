@@ -429,7 +429,6 @@ TEST(order_of_checks)
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
 }
 
-/* A record of each branch is what a branch trace store makes, and there is none */
 /* What an event's source has against it comes before what the source does not have */
 TEST(order_of_the_source)
 {
@@ -455,6 +454,7 @@ TEST(order_of_the_source)
 	EXPECT_EQ(any_errno(&x), EOPNOTSUPP);
 }
 
+/* A record of each branch is what a branch trace store makes, and there is none */
 TEST(branch_trace)
 {
 	ROWS("E-34");
