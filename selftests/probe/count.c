@@ -119,6 +119,27 @@ TEST(kprobe_of_a_cpu)
 	EXPECT_EQ(ev_times(fd).value, 4);
 }
 
+/* By the fields that all trace events have */
+TEST(kprobe_filter)
+{
+	ROWS("T-87 I-19");
+	struct perf_event_attr a = kprobe(FUNC, 0, 0);
+	int none = ev_must(&a, 0, -1, -1, 0), all = ev_must(&a, 0, -1, -1, 0);
+	int bad = ev_must(&a, 0, -1, -1, 0);
+
+	ASSERT_EQ(ioctl(none, PERF_EVENT_IOC_SET_FILTER, "common_pid == 0"), 0);
+	ASSERT_EQ(ioctl(all, PERF_EVENT_IOC_SET_FILTER, "common_pid > 0"), 0);
+	EXPECT_EQ(ioctl(all, PERF_EVENT_IOC_SET_FILTER, "common_pid > 0"), -1);
+	EXPECT_EQ(errno, EEXIST);
+	EXPECT_EQ(ioctl(bad, PERF_EVENT_IOC_SET_FILTER, "no_such_field > 0"), -1);
+	EXPECT_EQ(errno, EINVAL);
+	ev_enable(none);
+	ev_enable(all);
+	call(5);
+	EXPECT_EQ(ev_times(none).value, 0);
+	EXPECT_EQ(ev_times(all).value, 5);
+}
+
 TEST(kprobe_errors)
 {
 	ROWS("C-14 T-87");

@@ -192,6 +192,33 @@ static int map_errno(struct trace *t, uint64_t offset, uint64_t size)
 		      PROT_READ | PROT_WRITE) == MAP_FAILED ? errno : 0;
 }
 
+/* A mapping cannot be split; one that moves keeps the area, and the last gives it back */
+TEST(moves)
+{
+	ROWS("X-03");
+	const uint64_t size = 4 * PAGE;
+	struct chunk c;
+	struct trace t;
+	void *to;
+
+	SKIP_NATIVE();
+	open_self(&t, 4, PROT_READ | PROT_WRITE);
+	prepare(t.fd, 8);
+	EXPECT_EQ(mprotect((char *)t.word + 2 * PAGE, 2 * PAGE, PROT_READ), -1);
+	EXPECT_EQ(errno, EINVAL);
+	to = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	to = mremap((void *)t.word, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	ASSERT_TRUE(to != MAP_FAILED);
+	t.word = to;
+	EXPECT_EQ(map_errno(&t, 32 * PAGE, size), EINVAL);
+	traced(&t, 0, 4);
+	ASSERT_TRUE(next_chunk(&t, &c));
+	EXPECT_EQ(c.size, 4 * 16);
+	EXPECT_EQ(entries_wrong(&t, 0, 4, 0), 0);
+	ASSERT_EQ(munmap(to, size), 0);
+	EXPECT_EQ(map_errno(&t, 32 * PAGE, size), 0);
+}
+
 TEST(where_it_may_be)
 {
 	ROWS("X-03 X-04 X-05");

@@ -424,10 +424,14 @@ TEST(in_groups)
 TEST(a_cpu_goes_and_comes)
 {
 	ROWS("T-03");
-	int fd = self(GETPPID), cpu = nr_cpus() - 1, i;
+	struct perf_event_attr a = tp(GETPPID);
+	int fd, counts = self(GETPPID), cpu = nr_cpus() - 1, i;
 
 	if (route_is_native())
 		SKIP(return, "what happens to listeners of a CPU is ours only");
+	/* Hits that are sampled are told by an event of the kernel's on each CPU */
+	a.sample_period = 1;
+	fd = ev_must(&a, 0, -1, -1, 0);
 	if (cpu < 1 || cpu_online(cpu, 0))
 		SKIP(return, "no CPU can be taken offline");
 	ASSERT_EQ(cpu_online(cpu, 1), 0);
@@ -441,8 +445,10 @@ TEST(a_cpu_goes_and_comes)
 	}
 	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_RESET, 0), 0);
 	ev_enable(fd);
+	ev_enable(counts);
 	call(5);
 	EXPECT_EQ(ev_times(fd).value, 5);
+	EXPECT_EQ(ev_times(counts).value, 5);
 }
 
 TEST_HARNESS_MAIN
