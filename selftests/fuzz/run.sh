@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # run.sh KERNEL SECONDS [SEED] - the fuzzer for so long, guest after guest; make fuzz
-# calls it.  Programs run natively and on kpmu under -icount and are compared.  On the
-# debug kernel, or with STRESS=1, several run at a time on kpmu alone, on four CPUs with
-# the invariants on, and nothing is compared.  The last line is
+# calls it.  The invariants are on.  Programs run natively and on kpmu under -icount and are
+# compared.  On the debug kernel, or with STRESS=1, several run at a time on kpmu alone, on
+# four CPUs, and nothing is compared.  The last line is
 # "fuzz: P programs, D differences, R reports"; a report is a guest that failed for
 # another reason than differences: its kernel log, a program or a guest that did not end,
 # or rmmod.
@@ -36,8 +36,9 @@ guest()
 			-s 4 -t $((left * 2 + 900)) "${files[@]}" \
 			"/tests/fuzz_run -s $2 $left" >"$1" 2>"$1.err"
 	else
-		TMPDIR=$live exec "$KPMU_TOP/qemu/run.sh" -k "$kernel" -c skylake -i -s 1 \
-			-t 1800 "${files[@]}" "/tests/fuzz_run $2 $batch" >"$1" 2>"$1.err"
+		TMPDIR=$live exec "$KPMU_TOP/qemu/run.sh" -k "$kernel" -P check=1 -c skylake \
+			-i -s 1 -t 1800 "${files[@]}" \
+			"/tests/fuzz_run $2 $batch" >"$1" 2>"$1.err"
 	fi
 }
 

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # run.sh KERNEL SECONDS [SEED [PROGRAM]] - a stress test by itself, for as long as
-# you like; make stress calls it.  PROGRAM: stress_random (default), stress_storm.
+# you like, with the invariants on; make stress calls it.  PROGRAM: stress_random (default), stress_storm.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../../qemu/lib.sh"
 
 bin=$KPMU_TOP/build/selftests
 prog=${4:-stress_random}
-"$KPMU_TOP/qemu/run.sh" -k "$1" -c skylake -s 4 -t $(($2 * 2 + 300)) \
+"$KPMU_TOP/qemu/run.sh" -k "$1" -P check=1 -c skylake -s 4 -t $(($2 * 2 + 300)) \
 	-f "$bin/$prog" \
 	"KPMU_STRESS=$2 KPMU_SEED=${3:-} $prog"
