@@ -6,7 +6,7 @@
  * all tasks would pay for an event on one of them.  So its entry in the CPU's list of
  * events to be told is taken out while no event of ours runs there that counts the
  * hits, and put back when one does: by the add and del operations of the event's PMU,
- * as the kernel's scheduling of events does it.
+ * under the lock of the event's context, as the kernel's scheduling of events does it.
  *
  * The kernel's perf knows nothing of that and may itself take the event out at any time
  * (when it schedules the CPU's events anew, at CPU offline, at release).  That unlinks
@@ -28,9 +28,11 @@ static void open_gate(struct kpmu_gate *gate)
 	/* The kernel has put it back itself, or there is none yet: a new one is told */
 	if (hlist_empty(&gate->aside))
 		return;
+	raw_spin_lock(&event->ctx->lock);
 	hlist_del_rcu(&event->hlist_entry);
 	if (WARN_ON_ONCE(event->pmu->add(event, PERF_EF_START)))
 		hlist_add_head_rcu(&event->hlist_entry, &gate->aside);
+	raw_spin_unlock(&event->ctx->lock);
 }
 
 static void shut_gate(struct kpmu_gate *gate)
@@ -40,8 +42,10 @@ static void shut_gate(struct kpmu_gate *gate)
 	if (!event || event->state != PERF_EVENT_STATE_ACTIVE ||
 	    !hlist_empty(&gate->aside))
 		return;
+	raw_spin_lock(&event->ctx->lock);
 	event->pmu->del(event, 0);
 	hlist_add_head_rcu(&event->hlist_entry, &gate->aside);
+	raw_spin_unlock(&event->ctx->lock);
 }
 
 /**
