@@ -12,6 +12,7 @@ struct gen {
 	uint64_t state;
 	struct prog *p;
 	int alone;		/* no other route is asked */
+	int execs;		/* it is about what an exec does to groups */
 	int open;		/* a bit each slot */
 	int spawned;
 };
@@ -175,8 +176,8 @@ static inline void gen_attr(struct gen *g, int leader)
 	emit_flag(g, F_INHERIT_THREAD, 5);
 	emit_flag(g, F_PINNED, 8);
 	emit_flag(g, F_EXCLUSIVE, 6);
-	emit_flag(g, F_ENABLE_ON_EXEC, 10);
-	emit_flag(g, F_REMOVE_ON_EXEC, 5);
+	emit_flag(g, F_ENABLE_ON_EXEC, g->execs ? 40 : 10);
+	emit_flag(g, F_REMOVE_ON_EXEC, g->execs ? 35 : 5);
 	emit_flag(g, F_EXCLUDE_USER, 3);
 	emit_flag(g, F_EXCLUDE_IDLE, 4);
 	emit_flag(g, F_EXCLUDE_HOST, 2);
@@ -205,7 +206,7 @@ static inline void gen_open(struct gen *g)
 {
 	int slot = below(g, SLOTS), group = -1, target = 0, cpu = -1, flags;
 
-	if (g->open && percent(g, 45))
+	if (g->open && percent(g, g->execs ? 75 : 45))
 		group = any_slot(g);
 	if (g->spawned && percent(g, 35))
 		target = 1 + below(g, WORKERS);
@@ -412,13 +413,25 @@ static inline void gen_step(struct gen *g)
 	}
 }
 
+/* All that run a program do, and an event goes afterwards */
+static inline void gen_execs(struct gen *g)
+{
+	for (int w = 0; w < WORKERS; w++)
+		if (g->spawned >> w & 1)
+			emit(g, OP_WEXEC, w, 0, 0, 0, 0);
+	emit(g, OP_EXEC, 0, 0, 0, 0, 0);
+	emit(g, OP_CLOSE, any_slot(g), 0, 0, 0, 0);
+	emit(g, OP_WORK, 1000, 0, 0, 0, 0);
+}
+
 /**
  * prog_random() - the program of a seed
  * @p: where to
  * @seed: the same gives the same program
  * @alone: for kpmu alone, with what other routes do not have
  *
- * All slots are read at the end, so that what was counted is seen.
+ * All slots are read at the end, so that what was counted is seen.  Some programs are
+ * about one thing: with all of them alike, what needs several rare choices never comes.
  */
 static inline void prog_random(struct prog *p, uint64_t seed, int alone)
 {
@@ -426,9 +439,12 @@ static inline void prog_random(struct prog *p, uint64_t seed, int alone)
 	int steps = 4 + below(&g, 24), i;
 
 	p->nr = 0;
+	g.execs = percent(&g, 15);
 	gen_open(&g);
-	for (i = 0; i < steps && p->nr < PROG_OPS - 20 - SLOTS; i++)
+	for (i = 0; i < steps && p->nr < PROG_OPS - 24 - SLOTS; i++)
 		gen_step(&g);
+	if (g.execs)
+		gen_execs(&g);
 	for (i = 0; i < SLOTS; i++)
 		if (g.open >> i & 1)
 			emit(&g, OP_READ, i, 384, 0, 0, 0);

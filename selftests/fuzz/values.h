@@ -100,6 +100,7 @@ static inline void saw_close(struct show *s, int leader)
 	for (int i = 0; i < SLOTS; i++)
 		if (i != leader && s->slot[i].group == leader) {
 			s->slot[i].leaderless = 1 + s->slot[leader].was_off;
+			s->slot[i].exact &= !s->slot[leader].was_off;
 			s->slot[i].group = i;
 		}
 }
@@ -115,7 +116,8 @@ static inline void saw_open(struct show *s, const struct op *op)
 	if (group == op->arg[0] && op->arg[3] >= 0)
 		slot->leaderless = 1 + was.was_off;
 	slot->was_off = slot->attr.disabled;
-	slot->exact = is_exact(&slot->attr, op->arg);
+	/* It starts when the leader is closed, in the middle of the call that opens it */
+	slot->exact = is_exact(&slot->attr, op->arg) && slot->leaderless != 2;
 	s->hardware += is_hardware(&slot->attr);
 	/* There is one counter for it */
 	if (slot->attr.type == PERF_TYPE_HARDWARE &&
