@@ -15,7 +15,7 @@
  *
  * A walk of the CPU's list that this interrupts (by an IPI) ends where the entry was.
  */
-#include <linux/kprobes.h>
+#include <linux/compiler.h>
 #include <linux/perf_event.h>
 #include <linux/rculist.h>
 
@@ -23,10 +23,10 @@
 
 static void open_gate(struct kpmu_gate *gate)
 {
-	struct perf_event *event = gate->event;
+	struct perf_event *event = READ_ONCE(gate->event);
 
-	/* The kernel has put it back itself, or there is none yet: a new one is told */
-	if (hlist_empty(&gate->aside))
+	/* There is none, or the kernel has put it back itself: a new one is told */
+	if (!event || hlist_empty(&gate->aside))
 		return;
 	raw_spin_lock(&event->ctx->lock);
 	hlist_del_rcu(&event->hlist_entry);
@@ -37,7 +37,7 @@ static void open_gate(struct kpmu_gate *gate)
 
 static void shut_gate(struct kpmu_gate *gate)
 {
-	struct perf_event *event = gate->event;
+	struct perf_event *event = READ_ONCE(gate->event);
 
 	if (!event || event->state != PERF_EVENT_STATE_ACTIVE ||
 	    !hlist_empty(&gate->aside))
@@ -74,12 +74,14 @@ void kpmu_gate_leave(struct kpmu_gate *gate)
 
 /**
  * kpmu_gate_settle() - a gate has a new event, which is told of everything
- * @gate: the gate of this CPU
+ * @gate: the gate of this CPU, a struct kpmu_gate
  *
- * Context: IRQs off, not NMI.
+ * Context: IRQs off, not NMI: for smp_call_function_single().
  */
-void kpmu_gate_settle(struct kpmu_gate *gate)
+void kpmu_gate_settle(void *gate)
 {
-	if (!gate->wanted)
-		shut_gate(gate);
+	struct kpmu_gate *g = gate;
+
+	if (!g->wanted)
+		shut_gate(g);
 }

@@ -9,7 +9,7 @@ struct perf_event;
 
 /**
  * struct kpmu_gate - the event of a tap on one CPU
- * @event: the event of the kernel's perf, NULL while there is none
+ * @event: the event of the kernel's perf, NULL while there is none; set from another CPU
  * @aside: holds the event's list entry while hits need not be told
  * @wanted: events of ours that run on this CPU and count the hits
  */
@@ -21,6 +21,6 @@ struct kpmu_gate {
 
 void kpmu_gate_want(struct kpmu_gate *gate);
 void kpmu_gate_leave(struct kpmu_gate *gate);
-void kpmu_gate_settle(struct kpmu_gate *gate);
+void kpmu_gate_settle(void *gate);
 
 #endif

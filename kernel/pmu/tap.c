@@ -93,11 +93,6 @@ static struct kpmu_tap *new_tap(const struct perf_event_attr *attr, int nr)
 	return tap;
 }
 
-static void settle(void *gate)
-{
-	kpmu_gate_settle(gate);
-}
-
 static int listen_on(struct kpmu_tap *tap, int cpu)
 {
 	struct perf_event *e;
@@ -107,7 +102,7 @@ static int listen_on(struct kpmu_tap *tap, int cpu)
 		return PTR_ERR(e);
 	WRITE_ONCE(tap->on[cpu].event, e);
 	if (tap->gated)
-		smp_call_function_single(cpu, settle, &tap->on[cpu], 1);
+		smp_call_function_single(cpu, kpmu_gate_settle, &tap->on[cpu], 1);
 	return 0;
 }
 
