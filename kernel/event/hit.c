@@ -220,8 +220,8 @@ static void hit_ctx(struct kpmu_ctx *ctx, const void *tap, u64 nr,
 }
 NOKPROBE_SYMBOL(hit_ctx);
 
-static noinline void hit_all(struct kpmu_cpu *kc, const void *tap, u64 nr,
-			     struct kpmu_hit *hit)
+static __always_inline void hit_all(struct kpmu_cpu *kc, const void *tap, u64 nr,
+				    struct kpmu_hit *hit)
 {
 	struct kpmu_ctx *ctx;
 
@@ -230,7 +230,6 @@ static noinline void hit_all(struct kpmu_cpu *kc, const void *tap, u64 nr,
 	if (kc->task)
 		hit_ctx(kc->task, tap, nr, hit);
 }
-NOKPROBE_SYMBOL(hit_all);
 
 /**
  * kpmu_hit() - something happened on this CPU that events may count
