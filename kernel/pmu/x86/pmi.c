@@ -20,13 +20,13 @@
 
 #include "counter.h"
 
-static bool nobody(struct kpmu_hw *hw, struct kpmu_hit *hit)
+static bool no_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 {
 	return false;
 }
 
 /* Without a detour by a pointer, which is dear where branches are not to be guessed */
-DEFINE_STATIC_CALL(x86_overflow, nobody);
+DEFINE_STATIC_CALL(x86_overflow, no_overflow);
 
 /* See source.h */
 void __init kpmu_on_overflow(kpmu_overflow_fn fn)
