@@ -28,13 +28,7 @@ static inline void skip_words(struct words *w, uint64_t n)
 
 static inline void put_task(struct show *s, uint32_t pid)
 {
-	int i;
-
-	for (i = 0; i < s->tasks && s->task[i] != pid; i++)
-		;
-	if (i == s->tasks && s->tasks < (int)ARRAY_SIZE(s->task))
-		s->task[s->tasks++] = pid;
-	put(s, " t%d", i);
+	put(s, " t%d", order_of(s->task, &s->tasks, ARRAY_SIZE(s->task), pid));
 }
 
 /* pid and tid, in a word */

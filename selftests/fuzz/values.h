@@ -32,7 +32,7 @@ struct show {
 	struct slot slot[SLOTS];
 	uint64_t id[64];
 	int ids, hardware;	/* how many were seen, opened */
-	uint32_t task[32];
+	uint64_t task[32];
 	int tasks;
 	int redirected;		/* there are rings that others write to */
 	struct slot ring[SLOTS];	/* whose is mapped there */
@@ -128,15 +128,21 @@ static inline void saw_open(struct show *s, const struct op *op)
 	s->redirected |= op->arg[4] & PERF_FLAG_FD_OUTPUT;
 }
 
-static inline void put_id(struct show *s, uint64_t id)
+/* Numbers that differ from route to route are told by their order */
+static inline int order_of(uint64_t *seen, int *nr, int room, uint64_t number)
 {
 	int i;
 
-	for (i = 0; i < s->ids && s->id[i] != id; i++)
+	for (i = 0; i < *nr && seen[i] != number; i++)
 		;
-	if (i == s->ids && s->ids < (int)ARRAY_SIZE(s->id))
-		s->id[s->ids++] = id;
-	put(s, " id%d", i);
+	if (i == *nr && i < room)
+		seen[(*nr)++] = number;
+	return i;
+}
+
+static inline void put_id(struct show *s, uint64_t id)
+{
+	put(s, " id%d", order_of(s->id, &s->ids, ARRAY_SIZE(s->id), id));
 }
 
 /*

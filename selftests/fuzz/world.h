@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a program and its tasks share while it runs, and what the operands of its operations
+ * stand for: slots for fds, numbers for tasks and CPUs.
+ */
+#ifndef KPMU_FUZZ_WORLD_H
+#define KPMU_FUZZ_WORLD_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/kpmu-read.h>
+
+#include "cgroup.h"
+#include "clone.h"
+#include "prog.h"
+
+#define TINY		"/tmp/fuzz_tiny"
+#define TINY_ROUNDS	300
+#define RES_WORDS	48
+#define RES_DATA	8192
+#define PROG_SECONDS	20
+#define RUNNERS		8
+#define THREAD_STACK	16384
+
+/* What an operation gave */
+struct result {
+	int done, ret, err;
+	uint32_t traps, ios;		/* signals until its end */
+	uint64_t trap_data;		/* si_perf_data, all added up */
+	uint32_t words, bytes;
+	uint64_t word[RES_WORDS];
+	uint8_t data[RES_DATA];
+};
+
+struct outcome {
+	int status;			/* as of waitpid(2) */
+	struct result res[PROG_OPS];
+};
+
+struct order {
+	volatile int what;
+	volatile uint64_t n;
+	pid_t pid;
+	int busy;		/* once it had an order */
+};
+
+/*
+ * What programs that run at the same time share: the stress mode.  There nothing is
+ * compared, so nothing waits for what it has started.
+ */
+struct crowd {
+	pid_t pid[RUNNERS][1 + WORKERS];	/* targets for the others */
+	long programs[RUNNERS], late, killed;
+	int runners;
+};
+
+/* What the child and its own children share */
+struct world {
+	int device, native;
+	int fd[SLOTS];
+	struct perf_event_mmap_page *page[SLOTS];
+	int pages[SLOTS], writable[SLOTS];
+	void *aux[SLOTS];
+	int aux_pages[SLOTS];
+	struct cgroup group[CGROUPS];
+	int procs[CGROUPS];		/* their cgroup.procs */
+	union any_attr attr;
+	struct order *order;
+	struct result *now;
+	struct crowd *crowd;		/* NULL: one program at a time, compared */
+	int runner, cpus;
+	unsigned int turn;		/* what happens by turns */
+	uint64_t cell[8] __attribute__((aligned(64)));
+	char stack[8192] __attribute__((aligned(64)));
+};
+
+static struct world world;
+
+/* clone(flags, stack or 0); the child calls fn(arg) and exits */
+long fuzz_clone(unsigned long flags, void *stack, void (*fn)(uint64_t), uint64_t arg);
+asm("fuzz_clone:\n"
+	"	mov %rdx, %r8\n"
+	"	mov %rcx, %r9\n"
+	"	xor %edx, %edx\n"
+	"	xor %r10d, %r10d\n"
+	"	mov $56, %eax\n"		/* clone */
+	"	syscall\n"
+	"	test %rax, %rax\n"
+	"	jnz 1f\n"
+	"	mov %r9, %rdi\n"
+	"	call *%r8\n"
+	"	xor %edi, %edi\n"
+	"	mov $60, %eax\n"		/* exit */
+	"	syscall\n"
+	"1:	ret\n");
+
+static inline void on_signal(int sig, siginfo_t *info, void *context)
+{
+	uint64_t data;
+
+	memcpy(&data, (char *)info + 24, sizeof(data));	/* si_perf_data */
+	if (sig == SIGTRAP) {
+		world.now->traps++;
+		world.now->trap_data += data;
+	} else {
+		world.now->ios++;
+	}
+}
+
+static inline void catch_signals(void)
+{
+	struct sigaction act = { .sa_sigaction = on_signal,
+		.sa_flags = SA_SIGINFO | SA_RESTART };
+
+	sigaction(SIGTRAP, &act, NULL);
+	sigaction(SIGIO, &act, NULL);
+}
+
+/* Both routes go through here with the same instructions */
+static inline long open_event(const struct perf_event_attr *attr, long pid, long cpu,
+			      long group, long flags)
+{
+	struct kpmu_open args = {
+		.attr = (uintptr_t)attr, .pid = pid, .cpu = cpu, .group_fd = group,
+		.flags = flags,
+	};
+	volatile long regs[2][6] = {
+		{ SYS_ioctl, world.device, KPMU_IOC_OPEN, (long)&args, 0, 0 },
+		{ SYS_perf_event_open, (long)attr, pid, cpu, group, flags },
+	};
+	volatile long *r = regs[world.native];
+
+	return syscall(r[0], r[1], r[2], r[3], r[4], r[5]);
+}
+
+static inline long slot_fd(int64_t slot)
+{
+	return slot >= 0 && slot < SLOTS ? world.fd[slot] : -1;
+}
+
+static inline void put_fd(int slot, long fd)
+{
+	if (fd < 0)
+		return;
+	if (world.fd[slot] >= 0)
+		close(world.fd[slot]);
+	world.fd[slot] = fd;
+}
+
+/* A task of a program that runs beside this one */
+static inline pid_t other_pid(int64_t n)
+{
+	const struct crowd *c = world.crowd;
+
+	return c->pid[(world.runner + 1) % c->runners][(unsigned int)n % (1 + WORKERS)];
+}
+
+/* Targets: 0 the caller, 1.. workers, -1 all, others no task */
+static inline long target_pid(int64_t target)
+{
+	if (target >= 1 && target <= WORKERS)
+		return world.order[target - 1].pid;
+	if (world.crowd && target > WORKERS)
+		return other_pid(world.turn++);
+	return target == -1 || !target ? target : 0x3ffff0;
+}
+
+/* There may be more CPUs than the two that programs know */
+static inline long real_cpu(int64_t cpu)
+{
+	return world.crowd && cpu >= 0 && cpu < 2 ? (cpu + world.turn) % world.cpus : cpu;
+}
+
+#endif
