@@ -14,6 +14,7 @@ struct gen {
 	int alone;		/* no other route is asked */
 	int execs;		/* it is about what an exec does to groups */
 	int open;		/* a bit each slot */
+	int target[SLOTS], cpu[SLOTS];	/* of what is in it */
 	int spawned;
 };
 
@@ -208,7 +209,7 @@ static inline void gen_open(struct gen *g)
 
 	if (g->open && percent(g, g->execs ? 75 : 45))
 		group = any_slot(g);
-	if (g->spawned && percent(g, 35))
+	if (g->spawned && percent(g, g->execs ? 80 : 35))
 		target = 1 + below(g, WORKERS);
 	if (percent(g, 8))
 		cpu = PICK(g, 0, 0, 0, 0, 4000, -2);
@@ -225,8 +226,15 @@ static inline void gen_open(struct gen *g)
 	}
 	if (g->alone && percent(g, 15))
 		target = 9;
+	/* A group is of one task and CPU */
+	if (group >= 0 && percent(g, 90)) {
+		target = g->target[group];
+		cpu = g->cpu[group];
+	}
 	emit(g, OP_OPEN, slot, target, cpu, group, flags);
 	g->open |= 1 << slot;
+	g->target[slot] = target;
+	g->cpu[slot] = cpu;
 }
 
 static inline void gen_ioctl(struct gen *g)
@@ -440,6 +448,8 @@ static inline void prog_random(struct prog *p, uint64_t seed, int alone)
 
 	p->nr = 0;
 	g.execs = percent(&g, 15);
+	if (g.execs)
+		gen_worker(&g);
 	gen_open(&g);
 	for (i = 0; i < steps && p->nr < PROG_OPS - 24 - SLOTS; i++)
 		gen_step(&g);
