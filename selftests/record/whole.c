@@ -52,8 +52,8 @@ static void handler(int sig)
 }
 
 /*
- * What the family does, on one CPU.  None of it is interrupted by another: between
- * what one ring is told and the other there must be no switch.
+ * What the family does, on one CPU.  Little preempts it: between the entries in one ring
+ * and in the other there must be no switch.
  */
 static void script(void)
 {
@@ -123,6 +123,43 @@ static void run_script(struct __test *_metadata, struct pair *p, bool of_cpu)
 		pair_disable(p);
 }
 
+#define ATTEMPTS	10
+#define YIELDS		3	/* of the threads, which look like preemption */
+
+static int preempted(struct pair *p)
+{
+	int n = -YIELDS;
+
+	pair_rewind(p);
+	while (ring_next(&p->ours, &rec))
+		n += rec.head.type == PERF_RECORD_SWITCH &&
+		     rec.head.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+	return n;
+}
+
+/*
+ * A task that is preempted between the entries in one ring and in the other has its
+ * switch in another place in each: then there is another attempt.  (The scheduler keeps a
+ * share of a CPU for ordinary tasks.)  After the last the switches are left out.
+ */
+static bool same_rings(struct __test *_metadata, struct pair *p)
+{
+	int i, n;
+
+	for (i = 0; i < ATTEMPTS; i++) {
+		run_script(_metadata, p, false);
+		n = preempted(p);
+		pair_rewind(p);
+		if (pair_compare(p, -1) >= 50)
+			return true;
+		printf("# preempted %d times\n", n);
+		if (!n)
+			return false;
+	}
+	pair_rewind(p);
+	return pair_compare(p, ~TYPE(SWITCH)) >= 40;
+}
+
 TEST(of_a_family)
 {
 	ROWS("D-01 D-12 D-21 D-46 H-09 R-24 J-05");
@@ -133,16 +170,7 @@ TEST(of_a_family)
 	int n[RECORD_MAX_TYPE + 1] = { 0 }, i;
 	struct pair p;
 
-	/*
-	 * A task that is preempted between the two who write down what it does has
-	 * its switch in another place in each: nobody's fault, and not likely
-	 */
-	for (i = 0; i < 4; i++) {
-		run_script(_metadata, &p, false);
-		if (pair_compare(&p, -1) >= 50)
-			break;
-	}
-	EXPECT_LT(i, 4);
+	EXPECT_TRUE(same_rings(_metadata, &p));
 	pair_rewind(&p);
 	while (ring_next(&p.ours, &rec))
 		n[rec.head.type]++;
