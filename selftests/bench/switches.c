@@ -24,27 +24,54 @@ static void bench_group(const char *name, int nr, bool both)
 	partner_end(pid);
 }
 
-/* Four clocks and faults on both sides: no counters */
+/* Events of no counters on both sides, of two kinds by turns */
+static void bench_both(const char *name, const struct perf_event_attr *kind, int nr)
+{
+	pid_t pid = partner_start();
+	int i, fd, first = -1;
+
+	for (i = 0; i < 2 * nr; i++) {
+		fd = ev_must(&kind[i % nr], i < nr ? 0 : pid, -1, -1, 0);
+		if (first < 0)
+			first = fd;
+	}
+	row(name, net_switch());
+	close_from(first);
+	partner_end(pid);
+}
+
 static void bench_soft(void)
 {
 	static const uint64_t configs[] = {
 		PERF_COUNT_SW_TASK_CLOCK, PERF_COUNT_SW_PAGE_FAULTS,
 		PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_CONTEXT_SWITCHES,
 	};
-	pid_t pid = partner_start();
-	int i, fd, first = -1;
+	struct perf_event_attr kind[4];
+	int i;
 
-	for (i = 0; i < 8; i++) {
-		struct perf_event_attr attr = counting(PERF_TYPE_SOFTWARE,
-						       configs[i % 4]);
+	for (i = 0; i < 4; i++)
+		kind[i] = counting(PERF_TYPE_SOFTWARE, configs[i]);
+	bench_both("4 software events both sides", kind, 4);
+}
 
-		fd = ev_must(&attr, i < 4 ? 0 : pid, -1, -1, 0);
-		if (first < 0)
-			first = fd;
+/* What tells of their hits is switched with them */
+static void bench_tracepoints(void)
+{
+	static const char *const names[] = {
+		"syscalls/sys_enter_getppid", "syscalls/sys_exit_getppid",
+	};
+	struct perf_event_attr kind[2];
+	char path[128];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "/sys/kernel/tracing/events/%s/id", names[i]);
+		kind[i] = counting(PERF_TYPE_TRACEPOINT, read_long(path));
 	}
-	row("4 software events both sides", net_switch());
-	close_from(first);
-	partner_end(pid);
+	bench_both("2 counted tracepoints both sides", kind, 2);
+	for (i = 0; i < 2; i++)
+		kind[i].sample_period = 1;
+	bench_both("2 sampled tracepoints both sides", kind, 2);
 }
 
 /* Less than this is nothing: so much may two measurements of the same differ */
@@ -75,6 +102,7 @@ int main(void)
 	bench_group("4 events one side, per switch", 4, false);
 	bench_group("1 event both sides", 1, true);
 	bench_soft();
+	bench_tracepoints();
 	bench_none(idle);
 	return 0;
 }
