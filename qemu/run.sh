@@ -17,6 +17,8 @@
 #  -a ARGS    more kernel arguments
 #  -K         keep the module loaded at the end (no rmmod check)
 #  -o FILE    also keep the kernel log there
+#  -W PLACE   a WARNING at a source file that matches (a regular expression), without a
+#             frame of ours, is the kernel's own fault and is only told
 #  -I         interactive: a shell on this terminal
 #
 # Exit status: the command's; 99 rmmod failed; 124 no end within the limit;
@@ -30,17 +32,17 @@ trap 'exit 125' ERR
 
 here=$KPMU_TOP/qemu
 kernel=6.12 model=skylake cpus=2 mem=1024 limit=60
-module='' params='' props='' kargs='' keeplog=''
+module='' params='' props='' kargs='' keeplog='' place=''
 icount=0 keep=0 interactive=0
 files=()
 accel=${ACCEL:-tcg}
 
-while getopts k:m:P:c:p:s:M:f:t:a:o:iKI opt; do
+while getopts k:m:P:c:p:s:M:f:t:a:o:W:iKI opt; do
 	case $opt in
 	k) kernel=$OPTARG ;; m) module=$OPTARG ;; P) params=$OPTARG ;;
 	c) model=$OPTARG ;; p) props=,$OPTARG ;; s) cpus=$OPTARG ;;
 	M) mem=$OPTARG ;; f) files+=("$OPTARG") ;; t) limit=$OPTARG ;;
-	a) kargs=$OPTARG ;; o) keeplog=$OPTARG ;; i) icount=1 ;;
+	a) kargs=$OPTARG ;; o) keeplog=$OPTARG ;; W) place=$OPTARG ;; i) icount=1 ;;
 	K) keep=1 ;; I) interactive=1 ;;
 	*) sed -n '3,/^$/s/^# \?//p' "$0" >&2; exit 125 ;;
 	esac
@@ -150,6 +152,26 @@ kvm_trial()
 		die "ACCEL=kvm: a trial boot gave no guest with a PMU (status $rc); use the default ACCEL=tcg"
 }
 
+# own_faults PLACE FILE - take WARNINGs at PLACE without a frame of ours out of FILE
+own_faults()
+{
+	awk -v place=" at $1:" '
+		/WARNING:/ && $0 ~ place { text = $0; open = 1; next }
+		open {
+			text = text "\n" $0
+			if (/end trace/) {
+				if (text ~ /\[kpmu\]/)
+					print text
+				open = 0
+			}
+			next
+		}
+		{ print }
+		END { if (open) print text }' "$2" >"$2.rest"
+	cmp -s "$2" "$2.rest" || say "the kernel has warned of itself at $1: $(grep -c "WARNING:.* at $1:" "$2")"
+	mv "$2.rest" "$2"
+}
+
 overlay "$*" >"$work/over.cpio"
 cat "$base" "$work/over.cpio" >"$work/initrd"
 [ "$accel" != kvm ] || kvm_trial
@@ -175,6 +197,7 @@ fi
 # Boot messages are the kernel's own business; ours begin at init's mark, and end where
 # init has become impatient: the backtraces that it asks for are not complaints
 sed -n '/kpmu-guest: start/,/kpmu-guest: late/p' "$work/log" >"$work/judged"
+[ -z "$place" ] || own_faults "$place" "$work/judged"
 if grep -aqE "$bad" "$work/judged"; then
 	say "the kernel log is not clean:"
 	grep -aE -B2 -A25 -m3 "$bad" "$work/judged" | head -n 80 >&2 || true
