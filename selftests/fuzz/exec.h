@@ -282,6 +282,20 @@ static inline long do_close(int slot)
 	return ret;
 }
 
+/* A group of so many more; their fds stay until the end.  The failure is its result. */
+static inline long do_many(const int64_t *a, struct result *res)
+{
+	const struct rlimit room = { MANY_FDS, MANY_FDS };
+	long n, limit = world.crowd && a[3] > CROWD_MANY ? CROWD_MANY : a[3];
+	long fd = setrlimit(RLIMIT_NOFILE, &room);
+
+	for (n = 0; n < limit && fd >= 0; n++)
+		fd = open_event(&world.attr.a, target_pid(a[0]), real_cpu(a[1]), slot_fd(a[2]),
+				PERF_FLAG_FD_CLOEXEC);
+	res->word[0] = n;
+	return fd < 0 ? -1 : 0;
+}
+
 static inline long do_op(const struct op *op, struct result *res)
 {
 	const int64_t *a = op->arg;
@@ -343,6 +357,8 @@ static inline long do_op(const struct op *op, struct result *res)
 		return do_touch(a[0]);
 	case OP_CGROUP:
 		return do_cgroup(a[0], a[1]);
+	case OP_MANY:
+		return do_many(a, res);
 	default:
 		attr_op(&world.attr, op);
 		return 0;
@@ -381,7 +397,8 @@ static inline void run_child(const struct prog *p, struct outcome *out)
 	struct result *res;
 
 	setpgid(0, 0);
-	alarm(PROG_SECONDS * slowness());
+	alarm((world.crowd ? CROWD_SECONDS : world.native ? NATIVE_SECONDS : KPMU_SECONDS) *
+	      slowness());
 	world.order = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			   -1, 0);
 	memset(world.fd, 0xff, sizeof(world.fd));

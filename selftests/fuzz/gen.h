@@ -237,6 +237,17 @@ static inline void gen_open(struct gen *g)
 	g->cpu[slot] = cpu;
 }
 
+/* A group up to what a read of it may be long, and beyond */
+static inline void gen_many(struct gen *g)
+{
+	int slot = any_slot(g);
+
+	emit(g, OP_ATTR, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, 0, 0, 0);
+	emit_set(g, AT_READ_FORMAT, PICK(g, 28, 28, 12, 8));
+	emit(g, OP_MANY, g->target[slot], g->cpu[slot], slot,
+	     PICK(g, 3, 20, 700, 700, 1100), 0);
+}
+
 static inline void gen_ioctl(struct gen *g)
 {
 	int cmd = PICK(g, C_ENABLE, C_ENABLE, C_ENABLE, C_DISABLE, C_DISABLE, C_RESET, C_RESET,
@@ -416,7 +427,10 @@ static inline void gen_step(struct gen *g)
 		emit(g, OP_PRCTL, below(g, 2), 0, 0, 0, 0);
 		break;
 	case 99:
-		emit(g, OP_PIN, below(g, 2), 0, 0, 0, 0);
+		if (percent(g, 60))
+			emit(g, OP_PIN, below(g, 2), 0, 0, 0, 0);
+		else
+			gen_many(g);
 		break;
 	}
 }

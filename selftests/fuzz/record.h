@@ -139,7 +139,8 @@ static inline void put_sample(struct show *s, const struct slot *slot, struct wo
 	if (type & PERF_SAMPLE_CPU)
 		put(s, " cpu%llu", (long long)next_word(&w));
 	if (type & PERF_SAMPLE_PERIOD)
-		put_count(s, next_word(&w), slot->exact && !slot->attr.freq);
+		put_count(s, next_word(&w), slot->exact && !slot->attr.freq,
+			  slot->loose);
 	put_lists(s, slot, &w);
 	put_rest(s, slot, &w);
 }
@@ -197,7 +198,7 @@ static inline void put_side(struct show *s, uint32_t type, const struct slot *sl
 		break;
 	case PERF_RECORD_LOST:
 		put_id(s, next_word(&w));
-		put_count(s, next_word(&w), slot->exact);
+		put_count(s, next_word(&w), slot->exact, slot->loose);
 		break;
 	}
 	put_trailer(s, slot, all);

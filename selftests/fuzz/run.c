@@ -85,6 +85,8 @@ static int compare(uint64_t seed, long count)
 		print_difference(&p);
 		to_c(stdout, &p);
 	}
+	if (judge.late)
+		printf("# %ld had no end natively\n", judge.late);
 	for (i = 0; i < judge.rules; i++)
 		if (judge.rule[i].used)
 			printf("# meant %ld: %s\n", judge.rule[i].used, judge.rule[i].why);

@@ -37,7 +37,7 @@ guest()
 			"/tests/fuzz_run -s $2 $left" >"$1" 2>"$1.err"
 	else
 		TMPDIR=$live exec "$KPMU_TOP/qemu/run.sh" -k "$kernel" -P check=1 -c skylake \
-			-i -s 1 -t 1800 "${files[@]}" \
+			-i -s 1 -t 1800 -W kernel/events/core.c "${files[@]}" \
 			"/tests/fuzz_run $2 $batch" >"$1" 2>"$1.err"
 	fi
 }

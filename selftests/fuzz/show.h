@@ -33,9 +33,33 @@ static inline void saw_ioctl(struct show *s, const struct op *op, const struct r
 		return;
 	if (op->arg[1] == C_ID)
 		put_id(s, r->word[0]);
+	if (op->arg[1] == C_RESET && s->forks)
+		s->slot[op->arg[0]].reset_late = 1;
 	if (op->arg[1] == C_DISABLE)
 		s->slot[op->arg[0]].was_off = 1;
 	s->redirected |= op->arg[1] == C_OUTPUT && op->arg[2] >= 0;
+}
+
+/* What counts the kernel's work as well comes during ours for certain, else anywhere */
+static inline void put_signals(struct show *s, const struct op *op, const struct result *r)
+{
+	if (!s->all_exact && op->code != OP_WORK)
+		return;
+	if (r->traps)
+		put(s, s->all_exact ? " SIGTRAP*%u %llu" : " SIGTRAP",
+		    r->traps, (long long)r->trap_data);
+	if (r->ios)
+		put(s, " SIGIO");
+}
+
+/* How many were opened, if none did not */
+static inline void saw_many(struct show *s, const struct op *op, const struct result *r)
+{
+	put(s, " %llu", (long long)r->word[0]);
+	s->all_exact &= is_exact(&s->attr.a, (const int64_t[]){ 0, 0, 0, 0, 0 });
+	s->any_loose |= is_loose(&s->attr.a);
+	if (is_hardware(&s->attr.a))
+		s->hardware += r->word[0];
 }
 
 static inline void put_result(struct show *s, const struct op *op, const struct result *r)
@@ -51,6 +75,16 @@ static inline void put_result(struct show *s, const struct op *op, const struct 
 	case OP_OPEN:
 		if (!r->ret)
 			saw_open(s, op);
+		break;
+	case OP_MANY:
+		saw_many(s, op, r);
+		break;
+	case OP_FORK:
+	case OP_WFORK:
+	case OP_THREAD:
+	case OP_EXEC:
+	case OP_SPAWN:
+		s->forks++;
 		break;
 	case OP_PRCTL:
 		for (int i = 0; i < SLOTS && !op->arg[0]; i++)
@@ -90,11 +124,7 @@ static inline void put_result(struct show *s, const struct op *op, const struct 
 	default:
 		break;
 	}
-	if (r->traps)
-		put(s, s->all_exact ? " SIGTRAP*%u %llu" : " SIGTRAP",
-		    r->traps, (long long)r->trap_data);
-	if (r->ios)
-		put(s, " SIGIO");
+	put_signals(s, op, r);
 }
 
 /**
@@ -121,6 +151,15 @@ static inline void show(struct text *t, const struct prog *p, const struct outco
 		if (op->code == OP_READ && s.slot[op->arg[0]].attr.pinned &&
 		    s.slot[op->arg[0]].was_off)
 			put(&s, " pinned and once off");
+		if (op->code == OP_PAGE && s.slot[op->arg[0]].of_worker)
+			put(&s, " of another task");
+		if (op->code == OP_READ && s.slot[op->arg[0]].of_cgroup)
+			put(&s, " of a cgroup");
+		if (op->code == OP_READ && s.slot[op->arg[0]].reset_late &&
+		    s.slot[op->arg[0]].attr.inherit)
+			put(&s, " inherited, reset after a fork");
+		if (op->code == OP_OPEN && s.forks)
+			put(&s, " after a fork");
 		if (op->code == OP_OPEN || (op->code == OP_IOCTL && op->arg[1] == C_MODIFY))
 			put_attr(&s, &s.attr);
 		s.at = t->val[i];

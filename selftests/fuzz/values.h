@@ -21,6 +21,9 @@ struct text {
 struct slot {
 	struct perf_event_attr attr;
 	int exact;		/* its kind counts the same on both routes */
+	int loose;		/* not even whether there is a count */
+	int of_cgroup, of_worker;
+	int reset_late;		/* after tasks were copied */
 	int group;		/* the leader's slot */
 	int was_off;		/* by itself, at any time */
 	int leaderless;		/* the leader was closed, 2: and had been off */
@@ -36,7 +39,8 @@ struct show {
 	int tasks;
 	int redirected;		/* there are rings that others write to */
 	struct slot ring[SLOTS];	/* whose is mapped there */
-	int all_exact;		/* all opened events are */
+	int all_exact, any_loose;	/* of the opened events */
+	int forks;		/* tasks that were copied until now */
 	int exclusive;		/* there is one that wants no others */
 	char *at, *end;
 };
@@ -94,6 +98,25 @@ static inline int is_exact(const struct perf_event_attr *a, const int64_t *open)
 	       (a->type == PERF_TYPE_SOFTWARE && a->config == PERF_COUNT_SW_DUMMY);
 }
 
+/* Told by what waits, and by what the caches hold of what was before */
+static inline int is_loose(const struct perf_event_attr *a)
+{
+	switch (a->type) {
+	case PERF_TYPE_HARDWARE:
+		return a->config == PERF_COUNT_HW_CACHE_REFERENCES ||
+		       a->config == PERF_COUNT_HW_CACHE_MISSES;
+	case PERF_TYPE_HW_CACHE:
+		return (a->config & 0xff) == PERF_COUNT_HW_CACHE_LL ||
+		       a->config >> 16 == PERF_COUNT_HW_CACHE_RESULT_MISS;
+	case PERF_TYPE_SOFTWARE:
+		return a->config == PERF_COUNT_SW_CONTEXT_SWITCHES ||
+		       a->config == PERF_COUNT_SW_CPU_MIGRATIONS;
+	case PERF_TYPE_TRACEPOINT:
+		return a->config == trace_id[TRACEPOINTS - 1];
+	}
+	return 0;
+}
+
 /* Members go on without it */
 static inline void saw_close(struct show *s, int leader)
 {
@@ -118,12 +141,16 @@ static inline void saw_open(struct show *s, const struct op *op)
 	slot->was_off = slot->attr.disabled;
 	/* It starts when the leader is closed, in the middle of the call that opens it */
 	slot->exact = is_exact(&slot->attr, op->arg) && slot->leaderless != 2;
+	slot->loose = is_loose(&slot->attr);
+	slot->of_cgroup = op->arg[4] & PERF_FLAG_PID_CGROUP;
+	slot->of_worker = !slot->of_cgroup && op->arg[1] > 0;
 	s->hardware += is_hardware(&slot->attr);
 	/* There is one counter for it */
 	if (slot->attr.type == PERF_TYPE_HARDWARE &&
 	    slot->attr.config == PERF_COUNT_HW_REF_CPU_CYCLES)
 		s->hardware += ALWAYS_FIT - 1;
 	s->all_exact &= slot->exact;
+	s->any_loose |= slot->loose;
 	s->exclusive |= is_hardware(&slot->attr) && slot->attr.exclusive;
 	s->redirected |= op->arg[4] & PERF_FLAG_FD_OUTPUT;
 }
@@ -155,9 +182,9 @@ static inline int all_fit(const struct show *s)
 	return s->hardware <= (s->exclusive ? 1 : ALWAYS_FIT);
 }
 
-static inline void put_count(struct show *s, uint64_t v, int exact)
+static inline void put_count(struct show *s, uint64_t v, int exact, int loose)
 {
-	if (!all_fit(s))
+	if (!all_fit(s) || loose)
 		put(s, " ~");
 	else if (exact)
 		put(s, " %llu", (long long)v);
@@ -165,12 +192,13 @@ static inline void put_count(struct show *s, uint64_t v, int exact)
 		put(s, " %s", v ? "+" : "0");
 }
 
-static inline void put_event(struct show *s, const uint64_t **w, uint64_t format, int exact)
+static inline void put_event(struct show *s, const uint64_t **w, uint64_t format, int exact,
+			     int loose)
 {
 	if (format & PERF_FORMAT_ID)
 		put_id(s, *(*w)++);
 	if (format & PERF_FORMAT_LOST)
-		put_count(s, *(*w)++, exact);
+		put_count(s, *(*w)++, exact, loose);
 }
 
 static inline void put_times(struct show *s, const uint64_t **w, uint64_t format, int fits)
@@ -217,15 +245,15 @@ static inline const uint64_t *put_values(struct show *s, const struct slot *slot
 			put(s, " more");
 		put_times(s, &w, format, fits);
 		while (nr-- && w < end) {
-			put_count(s, *w++, s->all_exact);
-			put_event(s, &w, format, s->all_exact);
+			put_count(s, *w++, s->all_exact, s->any_loose);
+			put_event(s, &w, format, s->all_exact, s->any_loose);
 		}
 		return w;
 	}
 	v = *w++;
-	put_count(s, v, slot->exact);
+	put_count(s, v, slot->exact, slot->loose);
 	put_times(s, &w, format, fits);
-	put_event(s, &w, format, slot->exact);
+	put_event(s, &w, format, slot->exact, slot->loose);
 	return w;
 }
 

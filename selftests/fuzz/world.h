@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -30,7 +31,15 @@
 #define TINY_ROUNDS	300
 #define RES_WORDS	48
 #define RES_DATA	8192
-#define PROG_SECONDS	20
+/*
+ * So long may a program take, by the guest's clock.  One that is compared takes a moment, but
+ * one whose signals' handlers overflow again has no end.
+ */
+#define CROWD_SECONDS	20
+#define NATIVE_SECONDS	3
+#define KPMU_SECONDS	6
+#define MANY_FDS	8192
+#define CROWD_MANY	800
 #define RUNNERS		8
 #define THREAD_STACK	16384
 
