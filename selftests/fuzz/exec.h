@@ -287,13 +287,14 @@ static inline long do_many(const int64_t *a, struct result *res)
 {
 	const struct rlimit room = { MANY_FDS, MANY_FDS };
 	long n, limit = world.crowd && a[3] > CROWD_MANY ? CROWD_MANY : a[3];
-	long fd = setrlimit(RLIMIT_NOFILE, &room);
 
-	for (n = 0; n < limit && fd >= 0; n++)
-		fd = open_event(&world.attr.a, target_pid(a[0]), real_cpu(a[1]), slot_fd(a[2]),
-				PERF_FLAG_FD_CLOEXEC);
+	setrlimit(RLIMIT_NOFILE, &room);
+	for (n = 0; n < limit; n++)
+		if (open_event(&world.attr.a, target_pid(a[0]), real_cpu(a[1]), slot_fd(a[2]),
+			       PERF_FLAG_FD_CLOEXEC) < 0)
+			break;
 	res->word[0] = n;
-	return fd < 0 ? -1 : 0;
+	return n < limit ? -1 : 0;
 }
 
 static inline long do_op(const struct op *op, struct result *res)

@@ -152,6 +152,16 @@ static inline void drop_unstable(const struct prog *p, int native)
 	}
 }
 
+/* Behind an open that goes one way or the other nothing can be compared */
+static inline int is_astray(const struct prog *p)
+{
+	for (int i = 0; i < judge.at && i < p->nr; i++)
+		if ((p->op[i].code == OP_OPEN || p->op[i].code == OP_MANY) &&
+		    !strcmp(judge.native.val[i], "unstable"))
+			return 1;
+	return 0;
+}
+
 /**
  * judge_prog() - run a program on both routes and compare
  * @p: the program
@@ -179,7 +189,7 @@ static inline int judge_prog(const struct prog *p)
 		drop_unstable(p, 0);
 	}
 	judge.at = first_difference(p, 0);
-	if (judge.at > p->nr)
+	if (judge.at > p->nr || is_astray(p))
 		return SAME;
 	r = rule_for(judge.at);
 	judge.met = r;

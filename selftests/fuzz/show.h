@@ -127,6 +127,21 @@ static inline void put_result(struct show *s, const struct op *op, const struct 
 	put_signals(s, op, r);
 }
 
+/* What the rules of what is meant go by */
+static inline void put_history(struct show *s, const struct slot *slot)
+{
+	if (slot->leaderless)
+		put(s, slot->leaderless == 2 ? " leaderless of one off" : " leaderless");
+	if (slot->moved)
+		put(s, " moved while off");
+	if (slot->of_cgroup)
+		put(s, slot->was_off ? " of a cgroup, once off" : " of a cgroup");
+	if (slot->attr.inherit && s->forks)
+		put(s, slot->reset_late ? " of copies, reset" : " of copies");
+	if (slot->attr.pinned && slot->was_off)
+		put(s, " pinned and once off");
+}
+
 /**
  * show() - the text of what came out
  * @t: where to
@@ -145,20 +160,11 @@ static inline void show(struct text *t, const struct prog *p, const struct outco
 		s.at = t->key[i];
 		s.end = s.at + SHOW_MAX;
 		s.at += op_print(s.at, op);
-		if (op->code == OP_READ && s.slot[op->arg[0]].leaderless)
-			put(&s, s.slot[op->arg[0]].leaderless == 2 ?
-			    " leaderless of one off" : " leaderless");
-		if (op->code == OP_READ && s.slot[op->arg[0]].attr.pinned &&
-		    s.slot[op->arg[0]].was_off)
-			put(&s, " pinned and once off");
+		if (op->code == OP_READ)
+			put_history(&s, &s.slot[op->arg[0]]);
 		if (op->code == OP_PAGE && s.slot[op->arg[0]].of_worker)
 			put(&s, " of another task");
-		if (op->code == OP_READ && s.slot[op->arg[0]].of_cgroup)
-			put(&s, " of a cgroup");
-		if (op->code == OP_READ && s.slot[op->arg[0]].reset_late &&
-		    s.slot[op->arg[0]].attr.inherit)
-			put(&s, " inherited, reset after a fork");
-		if (op->code == OP_OPEN && s.forks)
+		if ((op->code == OP_OPEN || op->code == OP_MANY) && s.forks)
 			put(&s, " after a fork");
 		if (op->code == OP_OPEN || (op->code == OP_IOCTL && op->arg[1] == C_MODIFY))
 			put_attr(&s, &s.attr);

@@ -27,6 +27,7 @@ struct slot {
 	int group;		/* the leader's slot */
 	int was_off;		/* by itself, at any time */
 	int leaderless;		/* the leader was closed, 2: and had been off */
+	int moved;		/* its group got counters while the leader was off */
 	int mixed;		/* others may write into its ring */
 };
 
@@ -128,6 +129,12 @@ static inline void saw_close(struct show *s, int leader)
 		}
 }
 
+static inline void saw_move(struct show *s, int leader)
+{
+	for (int i = 0; i < SLOTS; i++)
+		s->slot[i].moved |= s->slot[i].group == leader;
+}
+
 static inline void saw_open(struct show *s, const struct op *op)
 {
 	struct slot *slot = &s->slot[op->arg[0]], was = *slot;
@@ -151,7 +158,10 @@ static inline void saw_open(struct show *s, const struct op *op)
 		s->hardware += ALWAYS_FIT - 1;
 	s->all_exact &= slot->exact;
 	s->any_loose |= slot->loose;
-	s->exclusive |= is_hardware(&slot->attr) && slot->attr.exclusive;
+	s->exclusive |= slot->attr.exclusive;
+	if (is_hardware(&slot->attr) && !is_hardware(&s->slot[group].attr) &&
+	    s->slot[group].was_off)
+		saw_move(s, group);
 	s->redirected |= op->arg[4] & PERF_FLAG_FD_OUTPUT;
 }
 
