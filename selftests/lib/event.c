@@ -189,13 +189,18 @@ bool exact(void)
 	return !e || strcmp(e, "0");
 }
 
-int pin_to(int cpu)
+int pin_task(pid_t pid, int cpu)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	return sched_setaffinity(0, sizeof(set), &set);
+	return sched_setaffinity(pid, sizeof(set), &set);
+}
+
+int pin_to(int cpu)
+{
+	return pin_task(0, cpu);
 }
 
 int nr_cpus(void)

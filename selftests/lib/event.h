@@ -86,6 +86,7 @@ bool exact(void);
 #define SLACK(expected)	(exact() ? 0 : (expected) / 100 + 100)
 
 int pin_to(int cpu);
+int pin_task(pid_t pid, int cpu);
 int nr_cpus(void);
 bool has_pmu(void);
 int pmu_version(void);

@@ -24,6 +24,8 @@ void pair_open(struct pair *p, const struct perf_event_attr *attr, pid_t pid,
 	/* One is written after the other, and both name the CPU: it must not change between */
 	if (!pid)
 		pin_to(sched_getcpu());
+	else if (pid > 0 && cpu < 0)
+		pin_task(pid, 0);
 	p->fd = ev_must(attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	p->native_fd = native_dummy(attr, pid, cpu);
 	ring_map(&p->ours, p->fd, attr, pages);

@@ -201,7 +201,7 @@ static bool all_done(void)
 
 static void run(struct __test *_metadata, int seconds)
 {
-	uint64_t end = now_ns() + seconds * 1000000000ULL, late = patience();
+	uint64_t end = now_ns() + seconds * 1000000000ULL, late = late_end();
 	int i, status, dev = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
 	pid_t pid[NR_ROLES];
 

@@ -355,7 +355,7 @@ static bool all_done(void)
 
 static void run(struct __test *_metadata, int seconds)
 {
-	uint64_t end = now_ns() + seconds * 1000000000ULL, late = patience();
+	uint64_t end = now_ns() + seconds * 1000000000ULL, late = late_end();
 	pid_t pid[NR_ROLES];
 	int i, status;
 

@@ -40,6 +40,14 @@ struct shared {
 extern struct shared *sh;
 extern unsigned int seed;	/* of this process */
 
+/* When to give up waiting until all was done: many share the time of a busy host */
+static inline uint64_t late_end(void)
+{
+	uint64_t now = now_ns();
+
+	return now + 5 * (patience() - now);
+}
+
 static inline unsigned int any(unsigned int n)
 {
 	return rand_r(&seed) % n;
