@@ -195,16 +195,18 @@ int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
 }
 
 /* The leader goes; each member goes on alone, as it was told to, in its place */
-static noinline void promote_members(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
-			    struct kpmu_event *leader)
+static noinline void promote_members(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 {
 	struct kpmu_event *e, *tmp;
+	struct kpmu_cpu *live;
 
 	list_for_each_entry_safe(e, tmp, &leader->group.members, node) {
 		list_move_tail(&e->node, &leader->node);
 		e->leader = e;
 		e->group.nr = 1;
 		if (e->attached && e->state == KPMU_ON) {
+			/* Not once one had no room: the next plan is made from all */
+			live = kpmu_plan_live(ctx);
 			kpmu_queue_add(ctx, e);
 			kpmu_plan_insert(live, e);
 		}
@@ -282,7 +284,7 @@ void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e)
 	if (e->group.placed)
 		kpmu_ctx_unplace(ctx, e);
 	if (!list_empty(&e->group.members))
-		promote_members(ctx, live, e);
+		promote_members(ctx, e);
 	list_del_init(&e->node);
 }
 

@@ -510,7 +510,7 @@ static bool add_group(struct kpmu_slots *slots, struct kpmu_event *leader)
  * @leader: the group, in its queue now
  *
  * If there is no room for it as things are, the next kpmu_resched() makes a new
- * plan.
+ * plan, and until then kpmu_plan_live() says NULL.  So each change asks that again.
  *
  * Context: the context's owner, IRQs off; a kpmu_resched() must follow.
  */

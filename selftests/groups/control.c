@@ -269,6 +269,34 @@ TEST(leader_closed)
 	EXPECT_GE(ev_count(fd[TWO]), 2 * WORK_STORES(N));
 }
 
+/* Each goes on in its way: one that takes a new plan, and then one that does not */
+TEST(leader_closed_by_those_with_extra_register)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	struct ev_times before, after;
+
+	a.disabled = 0;
+	a.read_format = FORMAT_TIMES;
+	fd[LEAD] = ev_must(&a, 0, -1, -1, 0);
+	a.type = PERF_TYPE_RAW;
+	a.config = 0x01b7;
+	a.config1 = 0x10001;
+	fd[ONE] = ev_must(&a, 0, -1, fd[LEAD], 0);
+	a.config = RAW_STORES;
+	a.config1 = 0;
+	fd[TWO] = ev_must(&a, 0, -1, fd[LEAD], 0);
+	close(fd[LEAD]);
+	before = ev_times(fd[ONE]);
+	work(N);
+	after = ev_times(fd[ONE]);
+	EXPECT_GT(after.running, before.running);
+	EXPECT_EQ(after.running - before.running, after.enabled - before.enabled);
+	EXPECT_GE(ev_count(fd[TWO]), WORK_STORES(N));
+	close(fd[ONE]);
+	close(fd[TWO]);
+}
+
 TEST(leader_closed_while_off)
 {
 	open_group(1, 0, 1);
