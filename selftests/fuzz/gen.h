@@ -435,6 +435,25 @@ static inline void gen_step(struct gen *g)
 	}
 }
 
+/* One counts the kernel and overflows once, anywhere in what switches another on and off */
+static inline void gen_storm(struct gen *g)
+{
+	for (int slot = 0; slot < 2; slot++) {
+		emit(g, OP_ATTR, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 0, 0, 0);
+		emit_flag(g, F_DISABLED, 100);
+		if (!slot)
+			emit_set(g, AT_PERIOD, 1000);
+		emit(g, OP_OPEN, slot, 0, -1, -1, 0);
+		g->open |= 1 << slot;
+	}
+	for (int i = 0; i < 10; i++) {
+		emit(g, OP_IOCTL, 0, C_PERIOD, 100 + below(g, 4000), 0, 0);
+		emit(g, OP_IOCTL, 0, C_REFRESH, 1 + below(g, 2), 0, 0);
+		emit(g, OP_IOCTL, 1, C_ENABLE, 0, 0, 0);
+		emit(g, OP_IOCTL, 1, C_DISABLE, 0, 0, 0);
+	}
+}
+
 /* All that run a program do, and an event goes afterwards */
 static inline void gen_execs(struct gen *g)
 {
@@ -461,11 +480,15 @@ static inline void prog_random(struct prog *p, uint64_t seed, int alone)
 	int steps = 4 + below(&g, 24), i;
 
 	p->nr = 0;
+	if (percent(&g, 5)) {
+		gen_storm(&g);
+		steps = 4;
+	}
 	g.execs = percent(&g, 15);
 	if (g.execs)
 		gen_worker(&g);
 	gen_open(&g);
-	for (i = 0; i < steps && p->nr < PROG_OPS - 24 - SLOTS; i++)
+	for (i = 0; i < steps && p->nr < PROG_OPS - 24 - 2 * SLOTS; i++)
 		gen_step(&g);
 	if (g.execs)
 		gen_execs(&g);

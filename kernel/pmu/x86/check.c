@@ -53,9 +53,12 @@ static bool selectors(const struct x86_cpu *c, const struct kpmu_slots *want)
 /* What has an event counts, unless it is halted; nothing else does */
 static bool counting(const struct x86_cpu *c, const struct kpmu_slots *want)
 {
+	/* First: a PMI in between may halt more, and lets none of these go on */
+	u32 halted = READ_ONCE(c->halted);
 	u32 on = READ_ONCE(c->on);
 
-	return !(on & ~c->slots.mask) &&
+	barrier();
+	return !(on & ~c->slots.mask) && !(on & halted) &&
 	       !(c->slots.mask & ~on & ~READ_ONCE(c->halted));
 }
 
