@@ -297,6 +297,26 @@ static inline long do_many(const int64_t *a, struct result *res)
 	return n < limit ? -1 : 0;
 }
 
+/*
+ * An event overflows once, and then stands, after each number of what it counts; meanwhile
+ * another is switched on and off.
+ */
+static inline long do_sweep(const int64_t *a)
+{
+	int fd = slot_fd(a[0]), other = slot_fd(a[1]);
+	uint64_t period = a[2];
+	long ret = 0;
+
+	for (int i = 0; i < SWEEP_ROUNDS && !ret; i++, period += a[3]) {
+		ret = ioctl(fd, PERF_EVENT_IOC_PERIOD, &period);
+		ret = ret ?: ioctl(fd, PERF_EVENT_IOC_REFRESH, 1);
+		ret = ret ?: ioctl(other, PERF_EVENT_IOC_ENABLE, 0);
+		ret = ret ?: ioctl(other, PERF_EVENT_IOC_DISABLE, 0);
+		ret = ret ?: ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+	}
+	return ret;
+}
+
 static inline long do_op(const struct op *op, struct result *res)
 {
 	const int64_t *a = op->arg;
@@ -360,6 +380,8 @@ static inline long do_op(const struct op *op, struct result *res)
 		return do_cgroup(a[0], a[1]);
 	case OP_MANY:
 		return do_many(a, res);
+	case OP_SWEEP:
+		return do_sweep(a);
 	default:
 		attr_op(&world.attr, op);
 		return 0;

@@ -203,6 +203,14 @@ static inline int any_slot(struct gen *g)
 	return slot;
 }
 
+static inline void emit_open(struct gen *g, int slot, int target, int cpu, int group, int flags)
+{
+	emit(g, OP_OPEN, slot, target, cpu, group, flags);
+	g->open |= 1 << slot;
+	g->target[slot] = target;
+	g->cpu[slot] = cpu;
+}
+
 static inline void gen_open(struct gen *g)
 {
 	int slot = below(g, SLOTS), group = -1, target = 0, cpu = -1, flags;
@@ -231,10 +239,7 @@ static inline void gen_open(struct gen *g)
 		target = g->target[group];
 		cpu = g->cpu[group];
 	}
-	emit(g, OP_OPEN, slot, target, cpu, group, flags);
-	g->open |= 1 << slot;
-	g->target[slot] = target;
-	g->cpu[slot] = cpu;
+	emit_open(g, slot, target, cpu, group, flags);
 }
 
 /* A group up to what a read of it may be long, and beyond */
@@ -436,22 +441,19 @@ static inline void gen_step(struct gen *g)
 }
 
 /* One counts the kernel and overflows once, anywhere in what switches another on and off */
-static inline void gen_storm(struct gen *g)
+static inline void gen_sweep(struct gen *g)
 {
 	for (int slot = 0; slot < 2; slot++) {
 		emit(g, OP_ATTR, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 0, 0, 0);
 		emit_flag(g, F_DISABLED, 100);
-		if (!slot)
+		if (slot)
+			emit_flag(g, F_EXCLUDE_KERNEL, 100);
+		else
 			emit_set(g, AT_PERIOD, 1000);
-		emit(g, OP_OPEN, slot, 0, -1, -1, 0);
-		g->open |= 1 << slot;
+		emit_open(g, slot, 0, -1, -1, 0);
 	}
-	for (int i = 0; i < 10; i++) {
-		emit(g, OP_IOCTL, 0, C_PERIOD, 100 + below(g, 4000), 0, 0);
-		emit(g, OP_IOCTL, 0, C_REFRESH, 1 + below(g, 2), 0, 0);
-		emit(g, OP_IOCTL, 1, C_ENABLE, 0, 0, 0);
-		emit(g, OP_IOCTL, 1, C_DISABLE, 0, 0, 0);
-	}
+	emit(g, OP_SWEEP, 0, 1, 100 + below(g, 10000), 1 + below(g, 8), 0);
+	emit(g, OP_READ, 1, 384, 0, 0, 0);
 }
 
 /* All that run a program do, and an event goes afterwards */
@@ -480,10 +482,8 @@ static inline void prog_random(struct prog *p, uint64_t seed, int alone)
 	int steps = 4 + below(&g, 24), i;
 
 	p->nr = 0;
-	if (percent(&g, 5)) {
-		gen_storm(&g);
-		steps = 4;
-	}
+	if (percent(&g, 8))
+		gen_sweep(&g);
 	g.execs = percent(&g, 15);
 	if (g.execs)
 		gen_worker(&g);

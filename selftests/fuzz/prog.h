@@ -23,7 +23,8 @@ enum opcode {
 	OP_ATTR, OP_SET, OP_FLAG, OP_OPEN, OP_CLOSE, OP_IOCTL, OP_READ, OP_WORK, OP_SPAWN,
 	OP_GO, OP_WFORK, OP_WEXEC, OP_WEXIT, OP_FORK, OP_THREAD, OP_EXEC, OP_PRCTL, OP_PIN,
 	OP_MAP, OP_UNMAP, OP_RECORDS, OP_DUP, OP_PASS, OP_POLL, OP_OWN, OP_TRACE, OP_SOURCE,
-	OP_AUX, OP_PAGE, OP_HIT, OP_TOUCH, OP_CGROUP, OP_MANY, OP_NR,
+	OP_AUX, OP_PAGE, OP_HIT, OP_TOUCH, OP_CGROUP, OP_MANY,
+	OP_SWEEP, OP_NR,
 };
 
 struct op {
@@ -75,6 +76,7 @@ static const struct op_kind op_kind[OP_NR] = {
 	[OP_TOUCH] = { "touch", "n" },		/* so many new pages */
 	[OP_CGROUP] = { "cgroup", "nn" },	/* task (0, or a worker) group */
 	[OP_MANY] = { "many", "nnnn" },		/* members: target cpu group number */
+	[OP_SWEEP] = { "sweep", "nnnn" },	/* slot other first step: see do_sweep() */
 };
 
 /* An open with PERF_FLAG_PID_CGROUP has one of these as its target; 0 is the root */

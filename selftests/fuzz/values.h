@@ -109,6 +109,8 @@ static inline int is_loose(const struct perf_event_attr *a)
 	case PERF_TYPE_HW_CACHE:
 		return (a->config & 0xff) == PERF_COUNT_HW_CACHE_LL ||
 		       a->config >> 16 == PERF_COUNT_HW_CACHE_RESULT_MISS;
+	case PERF_TYPE_RAW:
+		return (a->config & 0xff) == 0xb7 || (a->config & 0xff) == 0xbb; /* offcore */
 	case PERF_TYPE_SOFTWARE:
 		return a->config == PERF_COUNT_SW_CONTEXT_SWITCHES ||
 		       a->config == PERF_COUNT_SW_CPU_MIGRATIONS;
@@ -147,8 +149,8 @@ static inline void saw_open(struct show *s, const struct op *op)
 		slot->leaderless = 1 + was.was_off;
 	slot->was_off = slot->attr.disabled;
 	/* It starts when the leader is closed, in the middle of the call that opens it */
-	slot->exact = is_exact(&slot->attr, op->arg) && slot->leaderless != 2;
 	slot->loose = is_loose(&slot->attr);
+	slot->exact = is_exact(&slot->attr, op->arg) && !slot->loose && slot->leaderless != 2;
 	slot->of_cgroup = op->arg[4] & PERF_FLAG_PID_CGROUP;
 	slot->of_worker = !slot->of_cgroup && op->arg[1] > 0;
 	s->hardware += is_hardware(&slot->attr);

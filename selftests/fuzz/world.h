@@ -41,6 +41,7 @@
 #define CROWD_SIGNALS	20000	/* nor so many signals */
 #define MANY_FDS	8192
 #define CROWD_MANY	800
+#define SWEEP_ROUNDS	1000
 #define RUNNERS		8
 #define THREAD_STACK	16384
 
