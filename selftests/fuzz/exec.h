@@ -297,21 +297,38 @@ static inline long do_many(const int64_t *a, struct result *res)
 	return n < limit ? -1 : 0;
 }
 
+static inline long meanwhile(int what, int fd)
+{
+	uint64_t v[RES_WORDS];
+
+	switch (what) {
+	case SWEEP_SWITCH:
+		return ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) ?:
+		       ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+	case SWEEP_READ:
+		return read(fd, v, sizeof(v)) < 0;
+	case SWEEP_PRCTL:
+		return prctl(PR_TASK_PERF_EVENTS_DISABLE) ?: prctl(PR_TASK_PERF_EVENTS_ENABLE);
+	case SWEEP_FORK:
+		return do_child(do_work, 1);
+	}
+	return do_child(run_tiny, 0);
+}
+
 /*
  * An event overflows once, and then stands, after each number of what it counts; meanwhile
- * another is switched on and off.
+ * something is done with another, or to its task.
  */
 static inline long do_sweep(const int64_t *a)
 {
-	int fd = slot_fd(a[0]), other = slot_fd(a[1]);
+	int fd = slot_fd(a[0]), rounds = a[4] >= SWEEP_FORK ? SWEEP_FORKS : SWEEP_ROUNDS;
 	uint64_t period = a[2];
 	long ret = 0;
 
-	for (int i = 0; i < SWEEP_ROUNDS && !ret; i++, period += a[3]) {
+	for (int i = 0; i < rounds && !ret; i++, period += a[3]) {
 		ret = ioctl(fd, PERF_EVENT_IOC_PERIOD, &period);
 		ret = ret ?: ioctl(fd, PERF_EVENT_IOC_REFRESH, 1);
-		ret = ret ?: ioctl(other, PERF_EVENT_IOC_ENABLE, 0);
-		ret = ret ?: ioctl(other, PERF_EVENT_IOC_DISABLE, 0);
+		ret = ret ?: meanwhile(a[4], slot_fd(a[1]));
 		ret = ret ?: ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
 	}
 	return ret;

@@ -440,19 +440,29 @@ static inline void gen_step(struct gen *g)
 	}
 }
 
-/* One counts the kernel and overflows once, anywhere in what switches another on and off */
+/* One counts the kernel and overflows once, anywhere in what is done with another */
 static inline void gen_sweep(struct gen *g)
 {
+	int what = PICK(g, SWEEP_SWITCH, SWEEP_SWITCH, SWEEP_READ, SWEEP_PRCTL, SWEEP_FORK,
+			SWEEP_EXEC);
+	int in_tasks = what >= SWEEP_FORK;
+
 	for (int slot = 0; slot < 2; slot++) {
 		emit(g, OP_ATTR, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 0, 0, 0);
 		emit_flag(g, F_DISABLED, 100);
-		if (slot)
+		if (slot) {
 			emit_flag(g, F_EXCLUDE_KERNEL, 100);
-		else
+			emit_flag(g, F_INHERIT, in_tasks ? 90 : 20);
+		} else {
 			emit_set(g, AT_PERIOD, 1000);
+			emit_flag(g, F_INHERIT, 20);
+		}
 		emit_open(g, slot, 0, -1, -1, 0);
 	}
-	emit(g, OP_SWEEP, 0, 1, 100 + below(g, 10000), 1 + below(g, 8), 0);
+	if (what != SWEEP_SWITCH)
+		emit(g, OP_IOCTL, 1, C_ENABLE, 0, 0, 0);
+	emit(g, OP_SWEEP, 0, 1, 100 + below(g, in_tasks ? 100000 : 10000),
+	     1 + below(g, in_tasks ? 300 : 8), what);
 	emit(g, OP_READ, 1, 384, 0, 0, 0);
 }
 

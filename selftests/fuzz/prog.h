@@ -76,8 +76,11 @@ static const struct op_kind op_kind[OP_NR] = {
 	[OP_TOUCH] = { "touch", "n" },		/* so many new pages */
 	[OP_CGROUP] = { "cgroup", "nn" },	/* task (0, or a worker) group */
 	[OP_MANY] = { "many", "nnnn" },		/* members: target cpu group number */
-	[OP_SWEEP] = { "sweep", "nnnn" },	/* slot other first step: see do_sweep() */
+	[OP_SWEEP] = { "sweep", "nnnnn" },	/* slot other first step what: see do_sweep() */
 };
+
+/* What a sweep is over */
+enum { SWEEP_SWITCH, SWEEP_READ, SWEEP_PRCTL, SWEEP_FORK, SWEEP_EXEC, SWEEP_NR };
 
 /* An open with PERF_FLAG_PID_CGROUP has one of these as its target; 0 is the root */
 #define CGROUPS		3

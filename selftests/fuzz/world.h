@@ -42,6 +42,7 @@
 #define MANY_FDS	8192
 #define CROWD_MANY	800
 #define SWEEP_ROUNDS	1000
+#define SWEEP_FORKS	40
 #define RUNNERS		8
 #define THREAD_STACK	16384
 
