@@ -195,7 +195,8 @@ static void fair(struct __test *_metadata, int nr, int counters, double least)
 		for (i = 0; i < nr_groups; i++)
 			EXPECT_GE(parts(o.share[i]), parts(least * 0.97));
 		EXPECT_GT(parts(o.used), parts(counters * 0.99));
-		EXPECT_LT(parts(o.estimate), parts(0.02));
+		/* What the CPU does differs from turn to turn: 2.2 % was seen, 1 % is usual */
+		EXPECT_LT(parts(o.estimate), parts(0.03));
 	}
 	for (i = 0; i < nr_groups; i++)
 		printf("# group %2d, size %d: %.2f%% of the time\n", i, g[i].size,
