@@ -4,8 +4,8 @@
  * PERF_COUNT_SW_TASK_CLOCK.
  *
  * Both count the nanoseconds in which they run, which their context measures
- * anyway; so there is nothing to do for them at a switch, or ever.  Whoever knows
- * contexts also reads them.
+ * anyway; so there is nothing to do for them at a switch, or ever.  They are read where
+ * contexts are known.
  */
 #include "../abi/attr.h"
 #include "sources.h"

@@ -24,7 +24,7 @@ static void bench_group(const char *name, int nr, bool both)
 	partner_end(pid);
 }
 
-/* Events of no counters on both sides, of two kinds by turns */
+/* Events that need no counter on both sides: @nr kinds, one of each on a side */
 static void bench_both(const char *name, const struct perf_event_attr *kind, int nr)
 {
 	pid_t pid = partner_start();
@@ -40,6 +40,7 @@ static void bench_both(const char *name, const struct perf_event_attr *kind, int
 	partner_end(pid);
 }
 
+/* Two clocks, and two kinds that are counted where something happens */
 static void bench_soft(void)
 {
 	static const uint64_t configs[] = {

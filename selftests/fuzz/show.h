@@ -40,7 +40,10 @@ static inline void saw_ioctl(struct show *s, const struct op *op, const struct r
 	s->redirected |= op->arg[1] == C_OUTPUT && op->arg[2] >= 0;
 }
 
-/* What counts the kernel's work as well comes during ours for certain, else anywhere */
+/*
+ * Signals of events that count user instructions alone come at the same operation on both
+ * routes.  Those of other events may come anywhere, but come while the program works.
+ */
 static inline void put_signals(struct show *s, const struct op *op, const struct result *r)
 {
 	if (!s->all_exact && op->code != OP_WORK)
@@ -52,7 +55,7 @@ static inline void put_signals(struct show *s, const struct op *op, const struct
 		put(s, " SIGIO");
 }
 
-/* How many were opened, if none did not */
+/* So many events of the same attr were opened */
 static inline void saw_many(struct show *s, const struct op *op, const struct result *r)
 {
 	put(s, " %llu", (long long)r->word[0]);

@@ -52,8 +52,8 @@ static void handler(int sig)
 }
 
 /*
- * What the family does, on one CPU.  Little preempts it: between the entries in one ring
- * and in the other there must be no switch.
+ * The family's life, on one CPU, at real-time priority: it should not be preempted
+ * between the entries in one ring and in the other.
  */
 static void script(void)
 {

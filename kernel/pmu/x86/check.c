@@ -53,11 +53,14 @@ static bool selectors(const struct x86_cpu *c, const struct kpmu_slots *want)
 /* What has an event counts, unless it is halted; nothing else does */
 static bool counting(const struct x86_cpu *c, const struct kpmu_slots *want)
 {
-	/* First: a PMI in between may halt more, and lets none of these go on */
+	/*
+	 * A PMI between the reads halts counters and lets none go on: it sets bits of
+	 * halted, then clears them in on.  So this comes first, and what is neither on nor
+	 * halted is looked for with what is halted after that.
+	 */
 	u32 halted = READ_ONCE(c->halted);
 	u32 on = READ_ONCE(c->on);
 
-	barrier();
 	return !(on & ~c->slots.mask) && !(on & halted) &&
 	       !(c->slots.mask & ~on & ~READ_ONCE(c->halted));
 }
