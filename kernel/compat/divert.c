@@ -92,8 +92,7 @@ int kpmu_diverts_register(struct kpmu_diverts *set)
 		.flags = FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PERMANENT,
 	};
 	for (i = 0; i < set->n; i++) {
-		table[i].ok = !ftrace_set_filter(&set->ops, (char *)table[i].func,
-						 strlen(table[i].func), 0);
+		table[i].ok = !kpmu_ftrace_filter(&set->ops, table[i].func);
 		any |= table[i].ok;
 	}
 	err = any ? register_ftrace_function(&set->ops) : -ENOENT;

@@ -35,6 +35,26 @@ bool kpmu_ftrace_on(void)
 }
 
 /**
+ * kpmu_ftrace_filter() - add a function to those whose entry is told of
+ * @ops: not registered yet
+ * @func: its name
+ *
+ * By its address: ftrace finds a name by looking up the name of each function
+ * that it knows, some 50,000.
+ *
+ * Context: may sleep.
+ * Return: 0; -EINVAL if there is no such function or it cannot be traced; -ENOMEM.
+ */
+int kpmu_ftrace_filter(struct ftrace_ops *ops, const char *func)
+{
+	unsigned long ip = kpmu_ksym_find(func);
+
+	if (ip)
+		return ftrace_set_filter_ip(ops, ip, 0, 0);
+	return ftrace_set_filter(ops, (char *)func, strlen(func), 0);
+}
+
+/**
  * kpmu_ftrace_leave() - ftrace is to call us no more
  * @ops: registered
  *
@@ -105,7 +125,7 @@ static struct ftrace_ops fhook_ops = {
  * @hooks: the table, must stay; .ok tells afterwards which are attached
  * @n: its rows
  *
- * Context: may sleep, takes about 50 ms under emulation.
+ * Context: may sleep.
  * Return: 0 if anything was attached, else the last error.
  */
 int kpmu_fhooks_register(struct kpmu_fhook *hooks, int n)
@@ -115,8 +135,7 @@ int kpmu_fhooks_register(struct kpmu_fhook *hooks, int n)
 	fhooks = hooks;
 	nr_fhooks = n;
 	for (i = 0; i < n; i++) {
-		int e = ftrace_set_filter(&fhook_ops, (char *)hooks[i].func,
-					  strlen(hooks[i].func), 0);
+		int e = kpmu_ftrace_filter(&fhook_ops, hooks[i].func);
 
 		hooks[i].ok = !e;
 		if (e)
@@ -168,9 +187,7 @@ void kpmu_lhooks_find(struct kpmu_lhook *hooks, int n)
 
 	for (i = 0; i < n; i++) {
 		hooks[i].ops.func = lhook_entry;
-		hooks[i].ok = !ftrace_set_filter(&hooks[i].ops,
-						 (char *)hooks[i].func,
-						 strlen(hooks[i].func), 0);
+		hooks[i].ok = !kpmu_ftrace_filter(&hooks[i].ops, hooks[i].func);
 	}
 }
 

@@ -56,6 +56,7 @@ int kpmu_lhook_arm(struct kpmu_lhook *hook);
 void kpmu_lhook_disarm(struct kpmu_lhook *hook);
 
 bool kpmu_ftrace_on(void);
+int kpmu_ftrace_filter(struct ftrace_ops *ops, const char *func);
 void kpmu_ftrace_leave(struct ftrace_ops *ops);
 int kpmu_fhooks_register(struct kpmu_fhook *hooks, int n);
 void kpmu_fhooks_unregister(void);

@@ -20,6 +20,7 @@
 #include "ksym.h"
 
 static unsigned long addr[KSYM_NR] __ro_after_init;
+static unsigned long lookup __ro_after_init;
 
 #define KPMU_KSYM_NAME(name) #name,
 static const char *const names[KSYM_NR] = { KPMU_KSYMS(KPMU_KSYM_NAME) };
@@ -42,7 +43,6 @@ int __init kpmu_ksym_init(void)
 		.symbol_name = "kallsyms_lookup_name",
 		.pre_handler = nothing,
 	};
-	unsigned long lookup;
 	int i, err;
 
 	err = register_kprobe(&kp);
@@ -54,6 +54,18 @@ int __init kpmu_ksym_init(void)
 	for (i = 0; i < KSYM_NR; i++)
 		addr[i] = kpmu_thunk(lookup, (unsigned long)names[i], 0, 0, 0, 0);
 	return 0;
+}
+
+/**
+ * kpmu_ksym_find() - a symbol that is not of the table
+ * @name: its name
+ *
+ * Context: may sleep.
+ * Return: its address, 0 if there is none or it cannot be found.
+ */
+unsigned long kpmu_ksym_find(const char *name)
+{
+	return lookup ? kpmu_thunk(lookup, (unsigned long)name, 0, 0, 0, 0) : 0;
 }
 
 const char *kpmu_ksym_name(enum kpmu_ksym sym)

@@ -65,6 +65,7 @@ unsigned long kpmu_thunk(unsigned long fn, unsigned long a0, unsigned long a1,
 			 unsigned long a2, unsigned long a3, unsigned long a4);
 
 int kpmu_ksym_init(void);
+unsigned long kpmu_ksym_find(const char *name);
 const char *kpmu_ksym_name(enum kpmu_ksym sym);
 bool kpmu_ksym_has(enum kpmu_ksym sym);
 bool kpmu_ksym_optional(enum kpmu_ksym sym);
