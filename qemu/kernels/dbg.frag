@@ -35,3 +35,7 @@ CONFIG_FAULT_INJECTION_USERCOPY=y
 # A long stress run meets many orders of locks
 CONFIG_LOCKDEP_BITS=16
 CONFIG_LOCKDEP_CHAINS_BITS=18
+# Guides the fuzzer: a module can be built to tell what code a task reaches in it
+CONFIG_KCOV=y
+CONFIG_KCOV_INSTRUMENT_ALL=n
+CONFIG_KCOV_IRQ_AREA_SIZE=0x1000

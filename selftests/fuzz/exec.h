@@ -7,6 +7,7 @@
 #ifndef KPMU_FUZZ_EXEC_H
 #define KPMU_FUZZ_EXEC_H
 
+#include "guide.h"
 #include "tasks.h"
 #include "world.h"
 
@@ -449,12 +450,14 @@ static inline void run_child(const struct prog *p, struct outcome *out)
 		run_in_crowd();
 	else
 		do_pin(0);
+	guide_start();
 	for (int i = 0; i < p->nr; i++) {
 		res = world.now = &out->res[i];
 		errno = 0;
 		res->ret = do_op(&p->op[i], res);
 		res->err = res->ret < 0 ? errno : 0;
 		res->done = 1;
+		guide_op(p->op[i].code);
 	}
 	_exit(0);
 }

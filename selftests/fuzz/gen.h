@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A seed as a program: mostly legal, or wrong in one thing.  All choices come from
- * rnd(), so another source of bytes (one that coverage guides) can take its place.
+ * rnd().
  */
 #ifndef KPMU_FUZZ_GEN_H
 #define KPMU_FUZZ_GEN_H

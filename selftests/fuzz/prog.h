@@ -23,8 +23,8 @@ enum opcode {
 	OP_ATTR, OP_SET, OP_FLAG, OP_OPEN, OP_CLOSE, OP_IOCTL, OP_READ, OP_WORK, OP_SPAWN,
 	OP_GO, OP_WFORK, OP_WEXEC, OP_WEXIT, OP_FORK, OP_THREAD, OP_EXEC, OP_PRCTL, OP_PIN,
 	OP_MAP, OP_UNMAP, OP_RECORDS, OP_DUP, OP_PASS, OP_POLL, OP_OWN, OP_TRACE, OP_SOURCE,
-	OP_AUX, OP_PAGE, OP_HIT, OP_TOUCH, OP_CGROUP, OP_MANY,
-	OP_SWEEP, OP_NR,
+	OP_AUX, OP_PAGE, OP_HIT, OP_TOUCH, OP_CGROUP, OP_MANY, OP_SWEEP,
+	OP_NR,
 };
 
 struct op {
@@ -37,7 +37,10 @@ struct prog {
 	struct op op[PROG_OPS];
 };
 
-/* Arguments: n a number, f a field of the attr, b a flag of it, c an ioctl */
+/*
+ * Arguments: n a number, f a field of the attr, b a flag of it, c an ioctl; and numbers
+ * that must be in bounds: s a slot, w a worker, d how deep, r how many or how far.
+ */
 struct op_kind {
 	const char *name, *args;
 };
@@ -46,41 +49,41 @@ static const struct op_kind op_kind[OP_NR] = {
 	[OP_ATTR] = { "attr", "nn" },		/* type config */
 	[OP_SET] = { "set", "fn" },
 	[OP_FLAG] = { "flag", "b" },
-	[OP_OPEN] = { "open", "nnnnn" },	/* slot target cpu group flags */
-	[OP_CLOSE] = { "close", "n" },		/* slot */
-	[OP_IOCTL] = { "ioctl", "ncn" },	/* slot command argument */
-	[OP_READ] = { "read", "nn" },		/* slot bytes */
-	[OP_WORK] = { "work", "n" },		/* rounds */
-	[OP_SPAWN] = { "spawn", "n" },		/* worker */
-	[OP_GO] = { "go", "nn" },		/* worker rounds */
-	[OP_WFORK] = { "wfork", "nn" },		/* worker rounds */
-	[OP_WEXEC] = { "wexec", "n" },		/* worker */
-	[OP_WEXIT] = { "wexit", "n" },		/* worker */
-	[OP_FORK] = { "fork", "nn" },		/* rounds depth */
-	[OP_THREAD] = { "thread", "n" },	/* rounds */
+	[OP_OPEN] = { "open", "snnnn" },	/* slot target cpu group flags */
+	[OP_CLOSE] = { "close", "s" },		/* slot */
+	[OP_IOCTL] = { "ioctl", "scn" },	/* slot command argument */
+	[OP_READ] = { "read", "sr" },		/* slot bytes */
+	[OP_WORK] = { "work", "r" },		/* rounds */
+	[OP_SPAWN] = { "spawn", "w" },		/* worker */
+	[OP_GO] = { "go", "wr" },		/* worker rounds */
+	[OP_WFORK] = { "wfork", "wr" },		/* worker rounds */
+	[OP_WEXEC] = { "wexec", "w" },		/* worker */
+	[OP_WEXIT] = { "wexit", "w" },		/* worker */
+	[OP_FORK] = { "fork", "rd" },		/* rounds depth */
+	[OP_THREAD] = { "thread", "r" },	/* rounds */
 	[OP_EXEC] = { "exec", "" },
 	[OP_PRCTL] = { "prctl", "n" },		/* 1 on, 0 off */
 	[OP_PIN] = { "pin", "n" },		/* cpu */
-	[OP_MAP] = { "map", "nnn" },		/* slot pages writable */
-	[OP_UNMAP] = { "unmap", "n" },		/* slot */
-	[OP_RECORDS] = { "records", "n" },	/* slot */
-	[OP_DUP] = { "dup", "nn" },		/* from to */
-	[OP_PASS] = { "pass", "nn" },		/* from to */
-	[OP_POLL] = { "poll", "n" },		/* slot */
-	[OP_OWN] = { "own", "n" },		/* slot: SIGIO is asked for */
-	[OP_TRACE] = { "trace", "n" },		/* as attr: tracepoint, of trace_name[] */
+	[OP_MAP] = { "map", "srn" },		/* slot pages writable */
+	[OP_UNMAP] = { "unmap", "s" },		/* slot */
+	[OP_RECORDS] = { "records", "s" },	/* slot */
+	[OP_DUP] = { "dup", "ss" },		/* from to */
+	[OP_PASS] = { "pass", "ss" },		/* from to */
+	[OP_POLL] = { "poll", "s" },		/* slot */
+	[OP_OWN] = { "own", "s" },		/* slot: SIGIO is asked for */
+	[OP_TRACE] = { "trace", "r" },		/* as attr: tracepoint, of trace_name[] */
 	[OP_SOURCE] = { "source", "" },		/* as attr: fault_trace, on kpmu only */
-	[OP_AUX] = { "aux", "nn" },		/* slot pages */
-	[OP_PAGE] = { "page", "n" },		/* slot: its user page is read, then the fd */
-	[OP_HIT] = { "hit", "n" },		/* so many getppid(2) */
-	[OP_TOUCH] = { "touch", "n" },		/* so many new pages */
-	[OP_CGROUP] = { "cgroup", "nn" },	/* task (0, or a worker) group */
-	[OP_MANY] = { "many", "nnnn" },		/* members: target cpu group number */
-	[OP_SWEEP] = { "sweep", "nnnnn" },	/* slot other first step what: see do_sweep() */
+	[OP_AUX] = { "aux", "sr" },		/* slot pages */
+	[OP_PAGE] = { "page", "s" },		/* slot: its user page is read, then the fd */
+	[OP_HIT] = { "hit", "r" },		/* so many getppid(2) */
+	[OP_TOUCH] = { "touch", "r" },		/* so many new pages */
+	[OP_CGROUP] = { "cgroup", "rr" },	/* task (0, or a worker) group */
+	[OP_MANY] = { "many", "nnnr" },		/* members: target cpu group number */
+	[OP_SWEEP] = { "sweep", "ssnrr" },	/* slot other first step what: see do_sweep() */
 };
 
 /* What a sweep is over */
-enum { SWEEP_SWITCH, SWEEP_READ, SWEEP_PRCTL, SWEEP_FORK, SWEEP_EXEC, SWEEP_NR };
+enum { SWEEP_SWITCH, SWEEP_READ, SWEEP_PRCTL, SWEEP_FORK, SWEEP_EXEC };
 
 /* An open with PERF_FLAG_PID_CGROUP has one of these as its target; 0 is the root */
 #define CGROUPS		3
@@ -202,6 +205,36 @@ static inline void prog_print(FILE *f, const struct prog *p)
 	}
 }
 
+#define ARG_DEEP	3
+#define ARG_FAR		0xffff
+
+/* How many values an argument of this kind may have, from 0 on; 0: any */
+static inline int64_t arg_values(char kind)
+{
+	switch (kind) {
+	case 's':
+		return SLOTS;
+	case 'w':
+		return WORKERS;
+	case 'd':
+		return ARG_DEEP + 1;
+	case 'r':
+		return ARG_FAR + 1;
+	case 'f':
+		return ARRAY_SIZE(field);
+	case 'b':
+		return ARRAY_SIZE(flag_name);
+	case 'c':
+		return C_NR;
+	}
+	return 0;
+}
+
+static inline int arg_good(char kind, int64_t v)
+{
+	return !arg_values(kind) || (v >= 0 && v < arg_values(kind));
+}
+
 static inline int name_index(const char *const *names, int nr, const char *what)
 {
 	for (int i = 0; i < nr; i++)
@@ -253,7 +286,7 @@ static inline int op_parse(struct op *op, char *line)
 		if (!word)
 			return -1;
 		op->arg[i] = arg_parse(args[i], word);
-		if (args[i] != 'n' && op->arg[i] < 0)
+		if (!arg_good(args[i], op->arg[i]))
 			return -1;
 	}
 	return 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * fuzz_run SEED COUNT: programs of these seeds on both routes, compared
- * fuzz_run -s SEED SECONDS [N]: programs on kpmu alone, N at a time (4), not compared
+ * fuzz_run -s SEED SECONDS [N [FILE]]: programs on kpmu alone, N at a time (4), not
+ * compared; first those of a file
  * fuzz_run -f FILE: a program of a file, both columns, and as C if they differ
  * fuzz_run -p SEED [alone]: print the program of a seed; that of -s
  */
@@ -134,12 +135,13 @@ int main(int argc, char **argv)
 	exec_init();
 	if (argc >= 4 && !strcmp(argv[1], "-s"))
 		return stress(strtoull(argv[2], NULL, 0), atol(argv[3]),
-			      argc > 4 ? some(argv[4]) : 4) ? 3 : 0;
+			      argc > 4 ? some(argv[4]) : 4, argc > 5 ? argv[5] : NULL) ?
+		       3 : 0;
 	judge_init(MEANT_FILE);
 	if (argc == 3 && !strcmp(argv[1], "-f"))
 		return replay(argv[2]);
 	if (argc == 3)
 		return compare(strtoull(argv[1], NULL, 0), atol(argv[2]));
-	fprintf(stderr, "fuzz_run SEED COUNT | -s SEED SECONDS [N] | -f FILE | -p SEED\n");
+	fprintf(stderr, "fuzz_run SEED COUNT | -s SEED SECONDS [N [FILE]] | -f FILE | -p SEED\n");
 	return 2;
 }

@@ -4,7 +4,9 @@
 # run.sh KERNEL SECONDS [SEED] - the fuzzer for so long, guest after guest; make fuzz
 # calls it.  The invariants are on.  Programs run natively and on kpmu under -icount and are
 # compared.  On the debug kernel, or with STRESS=1, several run at a time on kpmu alone, on
-# four CPUs, and nothing is compared.  The last line is
+# four CPUs, and nothing is compared.  On the debug kernel those that reach new code of the
+# module are kept, for the next run, too (FRESH=1: not those of earlier runs), and changed
+# a little.  The last line is
 # "fuzz: P programs, D differences, R reports"; a report is a guest that failed for
 # another reason than differences: its kernel log, a program or a guest that did not end,
 # or rmmod.
@@ -15,11 +17,19 @@
 kernel=$1 seconds=$2 seed=${3:-$((RANDOM * 32768 + RANDOM))}
 here=$KPMU_TOP/selftests/fuzz
 bin=$KPMU_TOP/build/selftests/fuzz_run
-programs=0 differences=0 reports=0 began=$SECONDS batch=60 step=10
+programs=0 differences=0 reports=0 batch=60 step=10
 stress=${STRESS:-}
 [ "$kernel" != debug ] || stress=1
 log=$KPMU_TOP/build/log/fuzz
 mkdir -p "$log"
+kept=$KPMU_CACHE/fuzz-kept reached=0 blocks=0 module=()
+if [ "$kernel" = debug ]; then
+	OUT=$KPMU_TOP/build/kcov "$KPMU_TOP/qemu/module.sh" debug KCOV_INSTRUMENT=y
+	module=(-m "$KPMU_TOP/build/kcov/kpmu.stripped.ko")
+	blocks=$(readelf -rW "${module[1]}" | grep -c __sanitizer_cov_trace_pc)
+	[ -z "${FRESH:-}" ] || rm -f "$kept"
+fi
+began=$SECONDS
 live=$(mktemp -d "${TMPDIR:-/tmp}/kpmu-fuzz.XXXXXX")
 pid=
 # A guest of ours ends with us
@@ -32,9 +42,10 @@ guest()
 	local files=(-f "$bin" -f "$here/meant") left=$((seconds - (SECONDS - began)))
 	if [ -n "$stress" ]; then
 		[ $left -le 300 ] || left=300
+		[ ! -s "$kept" ] || files+=(-f "$kept:/tests/kept")
 		TMPDIR=$live exec "$KPMU_TOP/qemu/run.sh" -k "$kernel" -P check=1 -c skylake \
-			-s 4 -t $((left * 2 + 900)) "${files[@]}" \
-			"/tests/fuzz_run -s $2 $left" >"$1" 2>"$1.err"
+			-s 4 -t $((left * 2 + 900)) "${module[@]}" "${files[@]}" \
+			"/tests/fuzz_run -s $2 $left 4 /tests/kept" >"$1" 2>"$1.err"
 	else
 		TMPDIR=$live exec "$KPMU_TOP/qemu/run.sh" -k "$kernel" -P check=1 -c skylake \
 			-i -s 1 -t 1800 -W kernel/events/core.c "${files[@]}" \
@@ -64,6 +75,18 @@ watch()
 	done
 }
 
+# keep FILE - what a guest has kept, for the next, and how much code it reached
+keep()
+{
+	local n
+	n=$(sed -n 's/^# .* \([0-9]*\) blocks reached.*/\1/p' "$1" | tail -n 1)
+	[ "${n:-0}" -le "$reached" ] || reached=$n
+	if grep -q '^+ ' "$1"; then
+		sed -n 's/^+ //p' "$1" >"$kept.$$"
+		mv "$kept.$$" "$kept"
+	fi
+}
+
 # take FILE STATUS SECONDS - add up what a guest has found, show what is new
 take()
 {
@@ -75,7 +98,8 @@ take()
 		reports=$((reports + 1))
 		cat "$1.err"
 	fi
-	grep -vE '^(fuzz: |# .* programs)' "$1" || true
+	grep -vE '^(fuzz: |# .* programs|\+ )' "$1" || true
+	keep "$1"
 	programs=$((programs + p)) differences=$((differences + d))
 	[ "$took" -gt 0 ] || took=1
 	echo "$((SECONDS - began)) s: $programs programs ($(rate "$p" "$took")), $differences differences ($m meant, $u lines unstable), $reports reports"
@@ -94,5 +118,6 @@ while [ $((SECONDS - began)) -lt "$seconds" ]; do
 	take "$log/$nr" $rc $((SECONDS - start))
 	nr=$((nr + 1))
 done
+[ "$blocks" = 0 ] || echo "code reached: $reached of $blocks blocks of the module"
 echo "fuzz: $programs programs, $differences differences, $reports reports"
 [ $differences = 0 ] && [ $reports = 0 ]

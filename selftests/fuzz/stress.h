@@ -8,7 +8,7 @@
 #define KPMU_FUZZ_STRESS_H
 
 #include "exec.h"
-#include "gen.h"
+#include "guide.h"
 
 #define STEP_SECONDS	10
 
@@ -21,18 +21,21 @@ static inline void stress_late(const struct prog *p, uint64_t seed)
 }
 
 /* One of the processes that run programs, until the time is over */
-static inline void stress_runner(int nr, uint64_t seed, uint64_t until)
+static inline void stress_runner(int nr, uint64_t seed, uint64_t until, struct guide *guide)
 {
 	struct outcome *out = outcome_new();
 	static struct prog p;
 
 	world.runner = nr;
 	exec_runner();
+	guide_runner(guide);
 	srand(seed + nr);
 	for (uint64_t i = nr; now_ns() < until; i += world.crowd->runners) {
 		prog_random(&p, seed + i, 1);
+		guide_choose(&p, seed + i);
 		world.turn = rand();
 		execute(&p, 0, out);
+		guide_judge(&p);
 		world.crowd->programs[nr]++;
 		if (!WIFSIGNALED(out->status))
 			continue;
@@ -52,17 +55,21 @@ static inline long stress_programs(void)
 	return sum;
 }
 
-static inline void stress_progress(uint64_t began, uint64_t until)
+static inline void stress_progress(uint64_t began, uint64_t until, const struct guide *guide)
 {
 	long last = 0, now;
 
 	while (now_ns() < until) {
 		sleep(STEP_SECONDS);
 		now = stress_programs();
-		printf("# %llu s: %ld programs (%.1f/s), %ld killed, %ld late\n",
+		printf("# %llu s: %ld programs (%.1f/s), %ld killed, %ld late",
 		       (long long)(now_ns() - began) / 1000000000, now,
 		       (double)(now - last) / STEP_SECONDS, world.crowd->killed,
 		       world.crowd->late);
+		if (guide)
+			printf(", %ld blocks reached, %ld programs kept", guide->blocks,
+			       guide->keeps);
+		printf("\n");
 		fflush(stdout);
 		last = now;
 	}
@@ -73,11 +80,13 @@ static inline void stress_progress(uint64_t began, uint64_t until)
  * @seed: of the first; each next one has the next
  * @seconds: for how long
  * @runners: how many at a time
+ * @kept: a file of programs to begin with, or NULL
  *
  * Return: how many did not end in time.
  */
-static inline long stress(uint64_t seed, long seconds, int runners)
+static inline long stress(uint64_t seed, long seconds, int runners, const char *kept)
 {
+	struct guide *guide = guide_new(kept);
 	uint64_t began = now_ns(), until = began + seconds * 1000000000ULL;
 
 	world.crowd = mmap(NULL, sizeof(*world.crowd), PROT_READ | PROT_WRITE,
@@ -87,12 +96,13 @@ static inline long stress(uint64_t seed, long seconds, int runners)
 	for (int i = 0; i < runners; i++) {
 		if (fork())
 			continue;
-		stress_runner(i, seed, until);
+		stress_runner(i, seed, until, guide);
 		_exit(0);
 	}
-	stress_progress(began, until);
+	stress_progress(began, until, guide);
 	while (waitpid(-1, NULL, 0) > 0)
 		;
+	guide_print(guide);
 	printf("fuzz: %ld programs, 0 differences, 0 meant, 0 lines unstable\n",
 	       stress_programs());
 	return world.crowd->late;
