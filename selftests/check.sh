@@ -3,12 +3,31 @@
 #
 # check.sh [KERNEL...] - what a reviewer's tools say: sparse on the module as it is built
 # for these kernels (all), checkpatch on the kernel code and the tests, shellcheck on the
-# scripts, the compiler on what we tell syzkaller, SPDX everywhere.
+# scripts, the compiler on what we tell syzkaller, SPDX everywhere.  What was clean with all
+# these files, tools and kernels is not looked at again; FRESH=1 does.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
 cd "$KPMU_TOP"
 need_tools sparse shellcheck perl make
+
+[ $# -gt 0 ] || set -- 6.1 6.12 7.2
+depends()
+{
+	local k
+	echo "$*"
+	for k; do basename "$("$KPMU_TOP/qemu/kernel.sh" "$k")"; done
+	for k; do cat "$("$KPMU_TOP/qemu/kernel.sh" "$k")/release"; done
+	dpkg-query -W sparse shellcheck perl gcc-12
+	{ git ls-files; find kernel include -type f; } | LC_ALL=C sort -u | while read -r f; do
+		[ ! -f "$f" ] || sha256sum "$f"
+	done
+}
+kept=$KPMU_CACHE/check/$(depends "$@" | sha256sum | cut -c1-32)
+if [ -e "$kept" ] && [ -z "${FRESH:-}" ]; then
+	echo "# all files are as they were found clean on $(date -r "$kept" +%F)"
+	exit 0
+fi
 
 bad=0
 verdict() { if [ "$2" = 0 ]; then echo "$1: clean"; else echo "$1: NOT clean"; bad=1; fi; }
@@ -26,7 +45,6 @@ get_checkpatch()
 
 rc=0
 # Debian 12's sparse is older than a word that 7.2 asks it for, and does not use
-[ $# -gt 0 ] || set -- 6.1 6.12 7.2
 for k; do
 	qemu/module.sh "$k" C=2 CHECK="sparse -D__typeof_unqual__=__typeof__" \
 		2>/dev/null || rc=1
@@ -75,4 +93,6 @@ git ls-files | grep -vE '^(COPYING|.*\.md|qemu/patches/.*)$' | while read -r f; 
 done >build/spdx.log
 [ ! -s build/spdx.log ] || { cat build/spdx.log; rc=1; }
 verdict spdx $rc
+mkdir -p "${kept%/*}"
+[ $bad != 0 ] || : >"$kept"
 exit $bad
