@@ -574,7 +574,7 @@ TEST(sets_that_change)
 	start_in(&w, &a, 1);
 	for (i = 0; i < 4; i++)
 		fd[i] = i % 2 ? watch(&a, 1) : ev_must(&attr, -1, 1, -1, 0);
-	for (i = 0; i < 1500 / slow(); i++) {
+	for (i = 0; i < often(1500); i++) {
 		/* One of the CPU's and one of the cgroup's, now this and now that */
 		int one[2] = { i & 2, (i >> 2 & 2) + 1 };
 

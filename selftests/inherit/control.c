@@ -390,7 +390,7 @@ TEST(close_against_forks)
 	if (!pid)
 		for (;;)
 			clone_counted(-1, &w);
-	for (i = 0; i < 300 && (i < 20 || now_ns() < end); i++) {
+	for (i = 0; i < often(300) && (i < 20 || now_ns() < end); i++) {
 		for (k = 0; k < 3; k++)
 			fd[k] = ev_must(&a, pid, -1, -1, 0);
 		for (k = 0; k < 3; k++) {
@@ -418,7 +418,7 @@ TEST(commands_against_forks)
 		for (;;)
 			clone_counted(-1, &w);
 	fd = ev_must(&a, pid, -1, -1, 0);
-	for (i = 0; i < 300 && (i < 20 || now_ns() < end); i++) {
+	for (i = 0; i < often(300) && (i < 20 || now_ns() < end); i++) {
 		v = ev_count(fd);
 		EXPECT_GE(v, last);
 		last = v;

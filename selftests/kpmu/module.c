@@ -141,7 +141,7 @@ TEST(unload_at_once_after_use)
 	int dev, fd[20], i, k, n = 2 * counters_general();
 
 	a.disabled = 0;
-	for (k = 0; k < 10 / slow(); k++) {
+	for (k = 0; k < often(10); k++) {
 		must_be_loaded();
 		dev = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
 		ASSERT_GE(dev, 0);
@@ -302,7 +302,7 @@ static bool has_grown(const struct world *before, const struct world *after,
 TEST_TIMEOUT(many_cycles, 500)
 {
 	const char *env = getenv("KPMU_CYCLES");
-	int cycles = env ? atoi(env) : 20 / slow(), i, tries = 0;
+	int cycles = env ? atoi(env) : often(20), i, tries = 0;
 	struct world before, after;
 	bool grown;
 

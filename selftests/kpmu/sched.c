@@ -145,7 +145,7 @@ TEST(cpu_against_task_over_switches)
 		fd[i] = ev_must(&a, i < of_cpu ? -1 : w.pid, i < of_cpu ? 0 : -1,
 				-1, 0);
 	}
-	for (i = 0; i < SWITCHES; i++)
+	for (i = 0; i < often(SWITCHES); i++)
 		worker_run(&w, 4000);
 	worker_run(&w, 200 * (uint64_t)N);
 	passed = ev_times(fd[of_cpu]).enabled;

@@ -108,6 +108,18 @@ static inline int slow(void)
 	return s ? atoi(s) : 1;
 }
 
+/*
+ * How often something is tried that takes long: so often on one of the kernels that run.sh
+ * has guests for, and a part of it on the others.
+ */
+static inline long often(long n)
+{
+	const char *s = getenv("KPMU_PART");
+	int part = s ? atoi(s) : 1;
+
+	return n > part ? n / part : 1;
+}
+
 static inline int __run_test(struct __test *t, int n)
 {
 	time_t began = time(NULL);

@@ -12,7 +12,7 @@
 #include "harness.h"
 #include "task.h"
 
-#define ROUNDS	30000000ULL
+#define ROUNDS	((uint64_t)often(30000000))
 
 static volatile int stop;
 static int all_on_one;		/* the threads share an event */

@@ -349,7 +349,7 @@ static int tracepoint(const char *name, int group)
 }
 
 #define TRIAL	1000
-#define ROUNDS	40000
+#define ROUNDS	16000
 
 /* So does what has no counter: software events and tracepoints */
 TEST(a_group_with_hits)
