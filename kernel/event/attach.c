@@ -121,6 +121,7 @@ void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
 {
 	struct kpmu_cpu *live = kpmu_plan_live(ctx);
 
+	kpmu_ctx_assert_owned(ctx);
 	e->ctx = ctx;
 	e->attached = true;
 	e->clock.since = ctx->time;
@@ -259,6 +260,7 @@ void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e)
 {
 	struct kpmu_cpu *live = kpmu_plan_live(ctx);
 
+	kpmu_ctx_assert_owned(ctx);
 	kpmu_look_gone(e);
 	if (unlikely(ctx->scan == e))
 		kpmu_scan_event(ctx);

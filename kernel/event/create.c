@@ -228,6 +228,7 @@ void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from)
 	struct kpmu_event *root = from->root ?: from;
 	struct kpmu_sampling *sampling = e->sampling;
 
+	kpmu_ctx_assert_owned(from->ctx);
 	memset(e, 0, offsetof(struct kpmu_event, group.class));
 	clone_hw(&e->hw, &from->hw);
 	e->sampling = sampling;

@@ -158,6 +158,8 @@ void kpmu_family_begin(struct kpmu_event *e, struct kpmu_total *t)
 {
 	struct kpmu_family *f = e->family, *top = f->top;
 
+	/* By the task that reads, for which this CPU may do it */
+	lockdep_assert(mutex_is_locked(&top->walk));
 	raw_spin_lock(&top->lock);
 	if (!top->reading) {
 		top->reading = true;
@@ -179,6 +181,7 @@ void kpmu_family_end(struct kpmu_event *e, struct kpmu_total *t)
 {
 	struct kpmu_family *f = e->family, *top = f->top;
 
+	lockdep_assert(mutex_is_locked(&top->walk));
 	raw_spin_lock(&top->lock);
 	add(t, &f->late);
 	raw_spin_unlock(&top->lock);
@@ -194,6 +197,7 @@ void kpmu_family_done(struct kpmu_family *top)
 {
 	unsigned long flags;
 
+	lockdep_assert_held(&top->walk);
 	raw_spin_lock_irqsave(&top->lock, flags);
 	top->reading = false;
 	raw_spin_unlock_irqrestore(&top->lock, flags);
@@ -251,6 +255,7 @@ int kpmu_family_visit(struct kpmu_family *f,
 	struct visit v = { .fn = fn, .data = data };
 	int err = 0;
 
+	lockdep_assert_held(&f->top->walk);
 	while (!err && (v.child = first_unseen(f))) {
 		err = kpmu_ctx_call(v.child->ctx, visit_owned, &v);
 		kpmu_event_put(v.child);

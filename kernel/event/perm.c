@@ -162,6 +162,7 @@ int kpmu_permit(enum kpmu_permit what, const struct kpmu_attr *attr,
 	case KPMU_PERMIT_RAW:
 		return permit_raw(attr, why);
 	default:
+		lockdep_assert_held(&task->signal->exec_update_lock);
 		return permit_task(attr, task, why);
 	}
 }

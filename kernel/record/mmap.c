@@ -174,6 +174,7 @@ void kpmu_side_mmap(struct vm_area_struct *vma)
 
 	if (!kpmu_side_wanted(flags))
 		return;
+	mmap_assert_write_locked(vma->vm_mm);
 	set_rights(&m.file, vma);
 	if (vma->vm_file) {
 		buf = kmalloc(PATH_MAX, GFP_ATOMIC | __GFP_NOWARN);

@@ -243,6 +243,7 @@ static noinline void add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
  */
 void kpmu_queue_add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 {
+	kpmu_ctx_assert_owned(ctx);
 	if (unlikely(!kpmu_has_counter(leader) && kpmu_group_is_free(leader))) {
 		add_free(ctx, leader);
 	} else if (keeps_place(ctx, leader)) {
@@ -273,6 +274,7 @@ static void leave(struct kpmu_ctx *ctx, struct kpmu_event *leader)
  */
 void kpmu_queue_del(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 {
+	kpmu_ctx_assert_owned(ctx);
 	if (ctx->parked == leader) {
 		unpark(ctx);
 		return;
@@ -299,6 +301,7 @@ void kpmu_queue_del(struct kpmu_ctx *ctx, struct kpmu_event *leader)
  */
 void kpmu_queue_park(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 {
+	kpmu_ctx_assert_owned(ctx);
 	if (!leader->group.queued || ctx->parked == leader)
 		return;
 	if (leader->group.free) {

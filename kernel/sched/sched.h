@@ -253,6 +253,19 @@ kpmu_plan_live(const struct kpmu_ctx *ctx)
 	return kc;
 }
 
+/**
+ * kpmu_ctx_assert_owned() - whatever changes a context owns it
+ * @ctx: the context: active on this CPU with IRQs off, or idle and its lock held
+ *
+ * Looked at with CONFIG_PROVE_LOCKING only.
+ */
+static inline void kpmu_ctx_assert_owned(const struct kpmu_ctx *ctx)
+{
+	lockdep_assert_irqs_disabled();
+	lockdep_assert(READ_ONCE(ctx->cpu) < 0 ? lockdep_is_held(&ctx->lock) :
+		       READ_ONCE(ctx->cpu) == raw_smp_processor_id());
+}
+
 /* Is it of a kernel thread, which runs in the mm of the task before? */
 static inline bool kpmu_ctx_borrows_mm(const struct kpmu_ctx *ctx)
 {
