@@ -141,7 +141,7 @@ static inline void guide_print(const struct guide *u)
 			op_print(line, &u->prog[i].op[k]);
 			printf("+ %s\n", line);
 		}
-		printf("+ \n");
+		printf("+\n");
 	}
 }
 

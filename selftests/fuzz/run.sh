@@ -82,7 +82,7 @@ keep()
 	n=$(sed -n 's/^# .* \([0-9]*\) blocks reached.*/\1/p' "$1" | tail -n 1)
 	[ "${n:-0}" -le "$reached" ] || reached=$n
 	if grep -q '^+ ' "$1"; then
-		sed -n 's/^+ //p' "$1" >"$kept.$$"
+		sed -n 's/^+ \{0,1\}//p' "$1" >"$kept.$$"
 		mv "$kept.$$" "$kept"
 	fi
 }
@@ -98,7 +98,7 @@ take()
 		reports=$((reports + 1))
 		cat "$1.err"
 	fi
-	grep -vE '^(fuzz: |# .* programs|\+ )' "$1" || true
+	grep -vE '^(fuzz: |# .* programs|\+)' "$1" || true
 	keep "$1"
 	programs=$((programs + p)) differences=$((differences + d))
 	[ "$took" -gt 0 ] || took=1
