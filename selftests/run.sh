@@ -4,8 +4,8 @@
 # run.sh [-b BOOT] [-k KERNELS] [-j GUESTS] [PROGRAM...] - run the selftests in
 # all the guests of the file boots, or in the one named, on its kernels or those
 # named; all programs, or those named; so many guests at a time (default: three for
-# two CPUs of the host, as a guest waits now and then, but at most 4).  Logs go to build/log,
-# or $LOGS.  Needs modules and selftests built (make test does it).
+# two CPUs of the host, as a guest waits now and then; of kernels that check themselves, which
+# do not wait, two).  Logs go to build/log, or $LOGS.  Needs modules and selftests built (make test does it).
 #
 # What the kernel's own perf answered is kept in the cache under a key of all that it may
 # depend on; our module is not of that.  FRESH=1 asks it again.  FIRST=1 does not ask it,
@@ -18,8 +18,7 @@
 here=$KPMU_TOP/selftests
 bin=$KPMU_TOP/build/selftests
 log=${LOGS:-$KPMU_TOP/build/log}
-only_boot='' only_kernels='' jobs=$((($(nproc) * 3 + 1) / 2))
-[ "$jobs" -le 4 ] || jobs=4
+only_boot='' only_kernels='' jobs=
 while getopts b:k:j: opt; do
 	case $opt in
 	b) only_boot=$OPTARG ;; k) only_kernels=$OPTARG ;; j) jobs=$OPTARG ;;
@@ -178,20 +177,37 @@ deal()
 	}' | sort
 }
 
+# share KERNEL - what a guest takes of the host, where a CPU is 3 and no number was asked for
+share()
+{
+	case $jobs$1 in
+	debug|gcov) echo 3 ;;
+	*) [ -z "$jobs" ] && echo 2 || echo 1 ;;
+	esac
+}
+
 # launch NAME KERNEL OPTIONS PROGRAM... - a guest beside others; it reports in
 # one piece when it ends
 launch()
 {
+	local mine ended=
 	[ $# -gt 3 ] || return 0
-	[ "$running" -lt "$jobs" ] || { wait -n || true; running=$((running - 1)); }
+	mine=$(share "$2")
+	while [ "$taken" != 0 ] && [ $((taken + mine)) -gt "$room" ]; do
+		wait -n -p ended || true
+		taken=$((taken - ${shares[$ended]}))
+	done
 	{
 		report=$(boot "$@" 2>&1) || true
 		printf '%s\n' "$report"
 	} &
-	running=$((running + 1)) launched=$((launched + 1))
+	shares[$!]=$mine
+	taken=$((taken + mine)) launched=$((launched + 1))
 }
 
-running=0 launched=0
+room=${jobs:-$((3 * $(nproc)))}
+[ "$room" -le 12 ] || room=12
+taken=0 launched=0 shares=()
 while IFS='|' read -r name kernels options patterns; do
 	name=${name//[[:space:]]/}
 	case $name in ''|'#'*) continue ;; esac
