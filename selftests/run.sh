@@ -4,8 +4,9 @@
 # run.sh [-b BOOT] [-k KERNELS] [-j GUESTS] [PROGRAM...] - run the selftests in
 # all the guests of the file boots, or in the one named, on its kernels or those
 # named; all programs, or those named; so many guests at a time (default: three for
-# two CPUs of the host, as a guest waits now and then; of kernels that check themselves, which
-# do not wait, two).  Logs go to build/log, or $LOGS.  Needs modules and selftests built (make test does it).
+# two CPUs of the host, as a guest waits now and then; of kernels that check themselves,
+# which do not wait, two).  Logs go to build/log, or $LOGS.  Needs modules and selftests
+# built (make test does it).
 #
 # What the kernel's own perf answered is kept in the cache under a key of all that it may
 # depend on; our module is not of that.  FRESH=1 asks it again.  FIRST=1 does not ask it,

@@ -40,7 +40,7 @@ bool kpmu_ftrace_on(void)
  * @func: its name
  *
  * By its address: ftrace finds a name by looking up the name of each function
- * that it knows, some 50,000.
+ * that it knows, some 50,000.  Of several functions of one name it is the first.
  *
  * Context: may sleep.
  * Return: 0; -EINVAL if there is no such function or it cannot be traced; -ENOMEM.

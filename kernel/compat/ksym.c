@@ -31,6 +31,18 @@ static int nothing(struct kprobe *p, struct pt_regs *regs)
 }
 
 /**
+ * kpmu_ksym_find() - where a symbol is, of the table or not
+ * @name: its name
+ *
+ * Context: may sleep.
+ * Return: its address, 0 if there is none or it cannot be found.
+ */
+unsigned long kpmu_ksym_find(const char *name)
+{
+	return lookup ? kpmu_thunk(lookup, (unsigned long)name, 0, 0, 0, 0) : 0;
+}
+
+/**
  * kpmu_ksym_init() - find the symbols of the table
  *
  * Context: module init, may sleep.
@@ -52,20 +64,8 @@ int __init kpmu_ksym_init(void)
 	unregister_kprobe(&kp);
 
 	for (i = 0; i < KSYM_NR; i++)
-		addr[i] = kpmu_thunk(lookup, (unsigned long)names[i], 0, 0, 0, 0);
+		addr[i] = kpmu_ksym_find(names[i]);
 	return 0;
-}
-
-/**
- * kpmu_ksym_find() - a symbol that is not of the table
- * @name: its name
- *
- * Context: may sleep.
- * Return: its address, 0 if there is none or it cannot be found.
- */
-unsigned long kpmu_ksym_find(const char *name)
-{
-	return lookup ? kpmu_thunk(lookup, (unsigned long)name, 0, 0, 0, 0) : 0;
 }
 
 const char *kpmu_ksym_name(enum kpmu_ksym sym)

@@ -55,8 +55,8 @@ static bool counting(const struct x86_cpu *c, const struct kpmu_slots *want)
 {
 	/*
 	 * A PMI between the reads halts counters and lets none go on: it sets bits of
-	 * halted, then clears them in on.  So this comes first, and what is neither on nor
-	 * halted is looked for with what is halted after that.
+	 * halted, then clears them in on.  So halted is read before on, and once more after
+	 * it: a counter that is not on must be halted by then.
 	 */
 	u32 halted = READ_ONCE(c->halted);
 	u32 on = READ_ONCE(c->on);
