@@ -8,6 +8,7 @@
 #include "event.h"
 #include "harness.h"
 #include "pair.h"
+#include "switches.h"
 #include "task.h"
 
 static struct record rec;
@@ -33,7 +34,7 @@ TEST(sleeping)
 	pair_open(&p, &a, 0, -1, 16);
 	pair_enable(&p);
 	for (i = 0; i < 5; i++)
-		usleep(2000);
+		sleep_switched(2000000);
 	pair_disable(&p);
 	EXPECT_GE(pair_compare(&p, -1), 10);
 	pair_rewind(&p);

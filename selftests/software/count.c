@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "cgroup.h"
 #include "event.h"
 #include "harness.h"
+#include "switches.h"
 #include "task.h"
 
 #define PAGES	100
@@ -55,15 +55,6 @@ static uint64_t cpu_time_ns(void)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
-
-/* How often this thread has left its CPU */
-static long switches(void)
-{
-	struct rusage r;
-
-	getrusage(RUSAGE_THREAD, &r);
-	return r.ru_nvcsw + r.ru_nivcsw;
 }
 
 static void nap(long ns)
