@@ -9,8 +9,8 @@
  * promoted to its place in the list of leaders.  So no event is missed or seen twice.
  * What is attached meanwhile comes last.
  *
- * There is one scan of a context at a time, made by its own task; the end of the context
- * begins a last one.
+ * There is one scan of a context at a time, made by its own task; the last ones write the
+ * records of its end, and end its events.
  */
 #include <linux/list.h>
 

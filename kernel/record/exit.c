@@ -28,61 +28,92 @@ static void read_record(struct kpmu_event *e, struct task_struct *task)
 	kpmu_record_end(&r);
 }
 
-static void read_here(struct kpmu_ctx *ctx, struct kpmu_event *e)
+/**
+ * struct pass - one way through the events of a context, in batches
+ * @ctx: the context
+ * @cpu: the CPU whose rings READ records go to in this pass; -1: EXIT records instead
+ * @next: the first CPU after that whose rings READ records go to, or nr_cpu_ids
+ * @more: the pass has not come to its end
+ */
+struct pass {
+	struct kpmu_ctx *ctx;
+	int cpu;
+	int next;
+	bool more;
+};
+
+static void look_at(struct pass *p, struct kpmu_event *e)
 {
-	if (e->root && e->flags & KPMU_ATTR_INHERIT_STAT &&
-	    e->cpu == smp_processor_id())
-		read_record(e, ctx->task);
+	if (p->cpu < 0 && kpmu_side_wants(e, KPMU_SIDE_TASK))
+		exit_record(e, p->ctx->task);
+	if (!e->root || !(e->flags & KPMU_ATTR_INHERIT_STAT))
+		return;
+	if (e->cpu > p->cpu)
+		p->next = min(p->next, e->cpu);
+	else if (e->cpu == p->cpu && e->cpu == smp_processor_id())
+		read_record(e, p->ctx->task);
 }
 
-/* The context belongs to whoever has its lock: the task does not run again */
-static void reads_here(void *data)
+/* The context belongs to the holder of its lock: the task does not run again.  IRQs off. */
+static void batch(void *data)
 {
-	struct kpmu_ctx *ctx = data;
-	struct kpmu_event *leader, *e;
+	struct pass *p = data;
+	struct kpmu_event *e;
+	int n;
 
-	raw_spin_lock(&ctx->lock);
-	list_for_each_entry(leader, &ctx->leaders, node) {
-		read_here(ctx, leader);
-		kpmu_for_each_member(e, leader)
-			read_here(ctx, e);
+	raw_spin_lock(&p->ctx->lock);
+	for (n = 0; n < KPMU_BATCH; n++) {
+		e = kpmu_scan_event(p->ctx);
+		if (!e)
+			break;
+		look_at(p, e);
 	}
-	raw_spin_unlock(&ctx->lock);
+	p->more = p->ctx->scan;
+	raw_spin_unlock(&p->ctx->lock);
 }
 
-/* The first CPU after @last whose rings READ records go to, or nr_cpu_ids */
-static int next_cpu(struct kpmu_ctx *ctx, int last)
+static void batch_here(struct pass *p)
 {
-	struct kpmu_event *leader;
-	int cpu = nr_cpu_ids;
+	unsigned long flags;
 
-	raw_spin_lock_irq(&ctx->lock);
-	/* All of a group are of one CPU */
-	list_for_each_entry(leader, &ctx->leaders, node)
-		if (leader->root && leader->cpu > last && leader->cpu < cpu)
-			cpu = leader->cpu;
-	raw_spin_unlock_irq(&ctx->lock);
-	return cpu;
+	local_irq_save(flags);
+	batch(p);
+	local_irq_restore(flags);
+}
+
+/* Return: the CPU for the next pass, or nr_cpu_ids */
+static int pass(struct kpmu_ctx *ctx, int cpu)
+{
+	struct pass p = { .ctx = ctx, .cpu = cpu, .next = nr_cpu_ids };
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&ctx->lock, flags);
+	kpmu_scan_begin(ctx);
+	raw_spin_unlock_irqrestore(&ctx->lock, flags);
+	do {
+		/* A CPU that is offline gets none, but there may be a next one */
+		if (cpu < 0 || smp_call_function_single(cpu, batch, &p, 1))
+			batch_here(&p);
+	} while (p.more);
+	return p.next;
 }
 
 /**
  * kpmu_side_exit_ctx() - tell a leaving task's own events
  * @ctx: its context, which has retired and is not active
  *
- * A ring is written on one CPU only; so each CPU writes what goes to its own.
+ * A ring is written on one CPU only; so each CPU writes what goes to its own, a batch
+ * of events at a time.
  *
  * Context: task, IRQs on, may be atomic.
  */
 void kpmu_side_exit_ctx(struct kpmu_ctx *ctx)
 {
-	unsigned long flags;
-	int cpu;
+	int cpu = -1;
 
-	raw_spin_lock_irqsave(&ctx->lock, flags);
-	kpmu_side_tell_ctx(ctx, KPMU_SIDE_TASK, exit_record, ctx->task);
-	raw_spin_unlock_irqrestore(&ctx->lock, flags);
-	for (cpu = next_cpu(ctx, -1); cpu < nr_cpu_ids; cpu = next_cpu(ctx, cpu))
-		smp_call_function_single(cpu, reads_here, ctx, 1);
+	do {
+		cpu = pass(ctx, cpu);
+	} while (cpu < nr_cpu_ids);
 }
 
 /**

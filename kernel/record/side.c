@@ -11,7 +11,14 @@
 #include "../sched/sched.h"
 #include "side.h"
 
-static bool wants(const struct kpmu_event *e, u64 flags)
+/**
+ * kpmu_side_wants() - does an event get such a record on this CPU?
+ * @e: the event
+ * @flags: KPMU_ATTR_*, of which it has to have one
+ *
+ * Context: owner of the event's context, IRQs off.
+ */
+bool kpmu_side_wants(const struct kpmu_event *e, u64 flags)
 {
 	return e->flags & flags && e->state == KPMU_ON &&
 	       (e->cpu < 0 || e->cpu == smp_processor_id()) &&
@@ -23,7 +30,7 @@ static bool any_wants(const struct kpmu_ctx *ctx, u64 flags)
 	const struct kpmu_sampling *s;
 
 	hlist_for_each_entry(s, &ctx->side, side)
-		if (wants(s->event, flags))
+		if (kpmu_side_wants(s->event, flags))
 			return true;
 	return false;
 }
@@ -33,7 +40,7 @@ static void tell(struct kpmu_ctx *ctx, u64 flags, kpmu_side_fn fn, void *data)
 	struct kpmu_sampling *s;
 
 	hlist_for_each_entry(s, &ctx->side, side)
-		if (wants(s->event, flags))
+		if (kpmu_side_wants(s->event, flags))
 			fn(s->event, data);
 }
 
@@ -107,19 +114,4 @@ void kpmu_side_tell(u64 flags, kpmu_side_fn fn, void *data)
 	if (kc->task)
 		tell(kc->task, flags, fn, data);
 	local_irq_restore(irq);
-}
-
-/**
- * kpmu_side_tell_ctx() - a record for events of one context
- * @ctx: the context
- * @flags: KPMU_ATTR_*, of which an event has to have one
- * @fn: writes the record
- * @data: for @fn
- *
- * Context: the context's owner, IRQs off.
- */
-void kpmu_side_tell_ctx(struct kpmu_ctx *ctx, u64 flags, kpmu_side_fn fn,
-			void *data)
-{
-	tell(ctx, flags, fn, data);
 }

@@ -22,11 +22,10 @@ struct vm_area_struct;
 typedef void (*kpmu_side_fn)(struct kpmu_event *e, void *data);
 
 /* side.c: who gets a record */
+bool kpmu_side_wants(const struct kpmu_event *e, u64 flags);
 bool kpmu_side_wanted(u64 flags);
 void kpmu_side_tell(u64 flags, kpmu_side_fn fn, void *data);
 void kpmu_side_tell_cpu(u64 flags, kpmu_side_fn fn, void *data);
-void kpmu_side_tell_ctx(struct kpmu_ctx *ctx, u64 flags, kpmu_side_fn fn,
-			void *data);
 
 /* task.c, exit.c, namespaces.c, mmap.c, switch.c: what tasks do */
 void kpmu_side_comm(struct task_struct *task, bool exec);

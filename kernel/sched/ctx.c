@@ -455,13 +455,13 @@ static bool retire(struct kpmu_ctx *ctx)
 	if (ctx->retired)
 		return false;
 	ctx->retired = true;
-	kpmu_scan_begin(ctx);
 	return true;
 }
 
 struct end {
 	struct list_head gone;
 	bool ours;		/* this call has retired the context */
+	bool begun;		/* the scan of its events has begun */
 };
 
 /* The first batch takes the context off its CPU, so the others count nothing more */
@@ -470,6 +470,9 @@ static int end_owned(struct kpmu_ctx *ctx, void *data)
 	struct end *end = data;
 
 	end->ours |= retire(ctx);
+	if (!end->begun)
+		kpmu_scan_begin(ctx);
+	end->begun = true;
 	return kpmu_events_end_owned(ctx, &end->gone);
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* PERF_RECORD_READ: what a child of the watched task has counted, at its end. */
 #define _GNU_SOURCE
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "harness.h"
 #include "pair.h"
@@ -201,6 +203,64 @@ TEST(nothing_after_exit)
 	}
 	EXPECT_EQ(n, 11);
 	EXPECT_GE(samples, 100);
+}
+
+/* How often a CPU was interrupted to call a function for another */
+static long calls(int cpu)
+{
+	char line[4096], *p = NULL;
+	FILE *f = fopen("/proc/interrupts", "r");
+	long n = -1;
+
+	while (n < 0 && f && fgets(line, sizeof(line), f)) {
+		p = strstr(line, "CAL:");
+		for (p = p ? p + 4 : NULL; p && cpu-- >= 0; )
+			n = strtol(p, &p, 10);
+	}
+	fclose(f);
+	return n;
+}
+
+#define MANY	4000
+#define BATCH	128		/* KPMU_BATCH */
+
+/*
+ * All that a child has inherited has its records on another CPU, which is interrupted for some
+ * of them at a time, not for all at once.
+ */
+TEST(many_elsewhere)
+{
+	ROWS("D-23");
+	struct rlimit limit = { MANY + 100, MANY + 100 };
+	struct perf_event_attr a = stat_attr();
+	/* Natively the end of 4,000 takes a minute */
+	int many = route_is_native() ? 100 : MANY;
+	int i, fd, other, cpu = nr_cpus() - 1;
+	struct worker w;
+	struct ring r;
+	long before, n;
+
+	if (cpu < 1)
+		SKIP(return, "one CPU");
+	ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	a.type = PERF_TYPE_SOFTWARE;
+	a.config = PERF_COUNT_SW_DUMMY;
+	worker_start(&w);
+	worker_pin(&w, 0);
+	fd = ev_must(&a, w.pid, cpu, -1, 0);
+	ring_map(&r, fd, &a, 128);
+	for (i = 1; i < many; i++) {
+		other = ev_must(&a, w.pid, cpu, -1, 0);
+		ASSERT_EQ(ioctl(other, PERF_EVENT_IOC_SET_OUTPUT, fd), 0);
+	}
+	before = calls(cpu);
+	ASSERT_GE(before, 0);
+	one_child(&w, 0);
+	ASSERT_EQ(ring_count(&r, PERF_RECORD_READ), many);
+	n = calls(cpu) - before;
+	TH_LOG("%ld calls", n);
+	EXPECT_GE(n, many / BATCH);
+	worker_stop(&w);
 }
 
 TEST_HARNESS_MAIN
