@@ -460,16 +460,13 @@ static bool retire(struct kpmu_ctx *ctx)
 
 struct end {
 	struct list_head gone;
-	bool ours;		/* this call has retired the context */
 	bool begun;		/* the scan of its events has begun */
 };
 
-/* The first batch takes the context off its CPU, so the others count nothing more */
 static int end_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct end *end = data;
 
-	end->ours |= retire(ctx);
 	if (!end->begun)
 		kpmu_scan_begin(ctx);
 	end->begun = true;
@@ -500,23 +497,25 @@ static int stop_owned(struct kpmu_ctx *ctx, void *unused)
 /*
  * Nothing counts in this context any more; what was counted stays.  @tell sees it
  * when no sample can come any more and the events are yet there.
+ *
+ * First it leaves its CPU: an event that ended while it counts would lose what comes until the
+ * counters are folded.  Two calls may come at once, of the task and of an open that sees it
+ * exit; the one that retires the context ends its events.
  */
 static void ctx_end(struct kpmu_ctx *ctx, void (*tell)(struct kpmu_ctx *ctx))
 {
 	struct end end = { .gone = LIST_HEAD_INIT(end.gone) };
 	bool more;
 
-	if (tell && READ_ONCE(ctx->nr_sampling)) {
-		end.ours = kpmu_ctx_call(ctx, stop_owned, NULL);
-		if (end.ours)
-			tell(ctx);
-	}
+	if (!kpmu_ctx_call(ctx, stop_owned, NULL))
+		return;
+	if (tell && READ_ONCE(ctx->nr_sampling))
+		tell(ctx);
 	do {
 		more = kpmu_ctx_call(ctx, end_owned, &end);
 		kpmu_events_put_list(&end.gone);
 	} while (more);
-	if (end.ours)
-		unhash(ctx);
+	unhash(ctx);
 }
 
 /* How many contexts were retired; @left: some may be later */
