@@ -226,6 +226,7 @@ static noinline void update_max(struct kpmu_event *leader)
 	leader->group.max = max;
 }
 
+/* From here on it leads itself: the leader may go before the last reference to the event */
 static noinline void leave_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
 				 struct kpmu_event *e)
 {
@@ -237,6 +238,7 @@ static noinline void leave_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
 	if (demanded)
 		kpmu_plan_remove(live, leader);
 	list_del_init(&e->node);
+	WRITE_ONCE(e->leader, e);
 	g->nr--;
 	g->gen++;
 	if (e->group.max == g->max && g->max < KPMU_GROUP_MAX)

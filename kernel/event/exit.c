@@ -54,7 +54,6 @@ void kpmu_event_end_owned(struct kpmu_ctx *ctx, struct kpmu_event *e,
 {
 	kpmu_event_leave(ctx, e);
 	end(e);
-	WRITE_ONCE(e->leader, e);
 	e->group.nr = 1;
 	kpmu_group_clocks(e, ctx->time);
 	if (e->root) {

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * While the prctl of a thread is at work on its events, another thread closes a member of a
+ * group that is among them, and then the leader, which is its own.  The prctl holds the member,
+ * but nothing holds the leader any more.  Where it is looked at all the same KASAN says so.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "event.h"
+#include "harness.h"
+
+/* Families that keep the prctl busy for longer than RCU takes to free an event */
+#define ROOTS	8
+#define KIDS	60
+
+static _Atomic int turn, member, leader;
+static pid_t kids[KIDS];
+static pid_t opener;
+static volatile uint64_t took;
+
+static struct perf_event_attr dummy(bool inherit)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE,
+					   PERF_COUNT_SW_DUMMY);
+
+	a.inherit = inherit;
+	return a;
+}
+
+static void wait_turn(int n)
+{
+	while (turn != n)
+		sched_yield();
+}
+
+#define OVER	-1
+
+/* Turns: 1 open the leader, 2 it is there, 3 the prctl begins, 4 it has ended, 5 all is closed */
+static void *closer(void *unused)
+{
+	struct perf_event_attr a = dummy(false);
+	uint64_t until;
+
+	for (int round = 0; ; round++) {
+		while (turn != 1)
+			if (turn == OVER)
+				return unused;
+		leader = ev_must(&a, opener, -1, -1, 0);
+		turn = 2;
+		wait_turn(3);
+		until = now_ns() + took * (round % 8) / 32;
+		while (now_ns() < until)
+			;
+		close(member);
+		close(leader);
+		/* What takes their memory, where none is kept back */
+		for (int i = 0; i < 4; i++)
+			close(ev_must(&a, 0, -1, -1, 0));
+		wait_turn(4);
+		turn = 5;
+	}
+}
+
+static void bear_kids(void)
+{
+	for (int i = 0; i < KIDS; i++) {
+		kids[i] = fork();
+		if (kids[i])
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+}
+
+static void end_kids(void)
+{
+	for (int i = 0; i < KIDS; i++)
+		if (kids[i] > 0)
+			kill(kids[i], SIGKILL);
+	while (wait(NULL) > 0)
+		;
+}
+
+TEST(goes_before_its_member)
+{
+	struct perf_event_attr a = dummy(true), m = dummy(false);
+	uint64_t end, began;
+	pthread_t t;
+	int i, n;
+
+	opener = syscall(SYS_gettid);
+	for (i = 0; i < ROOTS; i++)
+		ev_must(&a, 0, -1, -1, 0);
+	bear_kids();
+	ASSERT_EQ(pthread_create(&t, NULL, closer, NULL), 0);
+	end = now_ns() + 3000000000ull;
+	for (n = 0; n < 8 || now_ns() < end; n++) {
+		turn = 1;
+		wait_turn(2);
+		member = ev_must(&m, 0, -1, leader, 0);
+		turn = 3;
+		began = now_ns();
+		ASSERT_EQ(prctl(n & 1 ? PR_TASK_PERF_EVENTS_ENABLE :
+					PR_TASK_PERF_EVENTS_DISABLE), 0);
+		took = now_ns() - began;
+		turn = 4;
+		wait_turn(5);
+	}
+	turn = OVER;
+	pthread_join(t, NULL);
+	end_kids();
+	TH_LOG("%d times, the last took %llu us", n, (unsigned long long)took / 1000);
+}
+
+TEST_HARNESS_MAIN
