@@ -153,14 +153,17 @@ static bool queue_has_them(struct check_look *l)
 	const struct kpmu_ctx *ctx = l->ctx;
 	u32 pinned = ctx->nr_pinned, flexible = ctx->nr_flexible;
 	const struct kpmu_class *c;
+	u32 classes = 0;
 
 	if (ctx->parked && kpmu_is_pinned(ctx->parked))
 		pinned++;
 	else if (ctx->parked)
 		flexible++;
-	list_for_each_entry(c, &ctx->classes, node)
+	list_for_each_entry(c, &ctx->classes, node) {
 		flexible -= c->nr;
-	return !flexible && list_length(&ctx->pinned) == pinned &&
+		classes++;
+	}
+	return !flexible && classes == ctx->nr_classes && list_length(&ctx->pinned) == pinned &&
 	       list_length(&ctx->bound) == l->tally.free_bound;
 }
 

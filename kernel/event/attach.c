@@ -162,6 +162,10 @@ static int attach_owned(struct kpmu_ctx *ctx, void *data)
 		a->why = "the CPU is offline";
 		return -ENODEV;
 	}
+	if (ctx->nr_events >= KPMU_CTX_MAX) {
+		a->why = "this task, CPU or cgroup has as many events as it may have";
+		return -ENOSPC;
+	}
 	if (a->leader) {
 		err = check_leader(ctx, a);
 		if (err)
@@ -182,7 +186,7 @@ static int attach_owned(struct kpmu_ctx *ctx, void *data)
  *
  * Context: task, may sleep.
  * Return: 0; -EAGAIN if the context has retired (get a new one); -ENODEV if
- * the leader's task is gone; -EINVAL, -E2BIG.
+ * the leader's task is gone; -ENOSPC if the context is full; -EINVAL, -E2BIG.
  */
 int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
 		      struct kpmu_event *leader, const char **why)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * All events of a context, a batch at a time.  Fork, exec, exit and the prctl do
- * something to each event of a task, and only fds bound how many these are.  So it is done in
+ * something to each event of a task, which may have 16,384.  So it is done in
  * batches, each as the context's owner, with IRQs on in between.
  *
  * ctx->scan is the event that comes next.  The context may change between two batches: an

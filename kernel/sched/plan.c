@@ -193,6 +193,18 @@ static struct kpmu_class *least_served(struct kpmu_ctx *ctx)
 	return best;
 }
 
+/* So many groups of the rest are looked at that do not fit: they need different things */
+#define MAX_REST	64
+
+/* A group of the class did not fit, so none does; but for the rest */
+static struct kpmu_event *after_reject(struct kpmu_ctx *ctx, struct kpmu_class *c,
+				       int *rest)
+{
+	if (likely(c->key != KPMU_KEY_REST) || !--*rest)
+		return NULL;
+	return kpmu_queue_next(ctx, c->next);
+}
+
 /*
  * Take the least served candidate until every class is used up or does not
  * fit.  Returns how many groups are left waiting.
@@ -200,6 +212,7 @@ static struct kpmu_class *least_served(struct kpmu_ctx *ctx)
 static u32 build_flexible(struct build *b, struct kpmu_ctx *ctx)
 {
 	struct kpmu_class *c;
+	int rest = MAX_REST;
 	u32 waits = 0;
 	const char *why;
 
@@ -217,7 +230,7 @@ static u32 build_flexible(struct build *b, struct kpmu_ctx *ctx)
 		why = place_group(b, c->next);
 		if (why) {
 			trace_kpmu_reject(c->next->id, why);
-			c->next = NULL;
+			c->next = after_reject(ctx, c, &rest);
 			continue;
 		}
 		waits--;

@@ -5,6 +5,9 @@
  * a class need the same counters, so if one of them does not fit beside what is
  * placed, none does.  A plan therefore looks at each class once, however
  * many groups wait.  Within a class the group served least comes first.
+ *
+ * A plan is made with IRQs off, so a context has only so many classes.  Groups beyond that
+ * share one class, whatever they need.
  */
 #include <linux/atomic.h>
 #include <linux/hash.h>
@@ -15,6 +18,9 @@
 
 /* A CPU's generations must not look like another CPU's: they go in steps */
 #define GEN_STEP	NR_CPUS
+
+/* Classes of a context, at most, but for the one of the rest */
+#define MAX_CLASSES	128
 
 static DEFINE_PER_CPU(u64, next_gen);
 
@@ -98,7 +104,7 @@ bool kpmu_queue_knows(const struct kpmu_event *leader)
 	const struct kpmu_event *e;
 	u64 key = leader->group.class.key;
 
-	if (key == group_key(leader))
+	if (key == group_key(leader) || key == KPMU_KEY_REST)
 		return true;
 	kpmu_for_each_member(e, leader)
 		if (event_key(e))
@@ -121,12 +127,17 @@ static void class_add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	u64 key = class_key(leader);
 	struct kpmu_class *c = find_class(ctx, key);
 
+	if (!c && unlikely(ctx->nr_classes >= MAX_CLASSES)) {
+		key = KPMU_KEY_REST;
+		c = find_class(ctx, key);
+	}
 	if (!c) {
 		c = &leader->group.class;
 		c->groups = RB_ROOT_CACHED;
 		c->nr = 0;
-		c->cpu = leader->cpu;
+		c->cpu = key == KPMU_KEY_REST ? -1 : leader->cpu;
 		list_add_tail(&c->node, &ctx->classes);
+		ctx->nr_classes++;
 	}
 	/* What the group's own storage says of the key is how it finds its way out */
 	leader->group.class.key = key;
@@ -143,6 +154,7 @@ static void class_del(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	c->nr--;
 	if (!c->nr) {
 		list_del(&c->node);
+		ctx->nr_classes--;
 		return;
 	}
 	if (c != &leader->group.class)

@@ -80,6 +80,7 @@ struct kpmu_plan {
  * @side: events with side-band records
  * @mapped: events whose user page is to be kept right
  * @timed: clock events that sample
+ * @nr_classes: classes in @classes
  * @nr_pinned: enabled pinned groups
  * @nr_flexible: enabled flexible groups
  * @nr_bound: enabled groups bound to one CPU (task context)
@@ -128,6 +129,7 @@ struct kpmu_ctx {
 	struct hlist_head side;
 	struct hlist_head mapped;
 	struct hlist_head timed;
+	u32 nr_classes;
 	u32 nr_pinned;
 	u32 nr_flexible;
 	u32 nr_bound;
@@ -149,6 +151,12 @@ struct kpmu_ctx {
 	struct kpmu_event *placed[KPMU_NR_SLOTS];
 	struct kpmu_plan plan;
 };
+
+/* Events of a context, at most: bounds what is done for each at a switch, with IRQs off */
+#define KPMU_CTX_MAX	16384
+
+/* The key of the class for groups that found no class of their own, see queue.c */
+#define KPMU_KEY_REST	U64_MAX
 
 /**
  * struct kpmu_cpu - a CPU's scheduling state; its own, with IRQs off
