@@ -15,17 +15,19 @@ static void exit_record(struct kpmu_event *e, void *task)
 	kpmu_side_task(e, PERF_RECORD_EXIT, task);
 }
 
-static void read_record(struct kpmu_event *e, struct task_struct *task)
+/* Return: how many events were looked at for it */
+static u32 read_record(struct kpmu_event *e, struct task_struct *task)
 {
 	u64 ids = kpmu_record_ids(e, task);
 	struct kpmu_record r;
 
-	if (!kpmu_record_begin(&r, e, PERF_RECORD_READ, 0,
-			       sizeof(ids) + kpmu_values_size(e)))
-		return;
-	kpmu_record_put(&r, &ids, sizeof(ids));
-	kpmu_values_put(&r, e);
-	kpmu_record_end(&r);
+	if (kpmu_record_begin(&r, e, PERF_RECORD_READ, 0,
+			      sizeof(ids) + kpmu_values_size(e))) {
+		kpmu_record_put(&r, &ids, sizeof(ids));
+		kpmu_values_put(&r, e);
+		kpmu_record_end(&r);
+	}
+	return e->read_format & KPMU_FORMAT_GROUP ? e->leader->group.nr : 1;
 }
 
 /**
@@ -42,16 +44,18 @@ struct pass {
 	bool more;
 };
 
-static void look_at(struct pass *p, struct kpmu_event *e)
+/* Return: how much work it was, in events */
+static u32 look_at(struct pass *p, struct kpmu_event *e)
 {
 	if (p->cpu < 0 && kpmu_side_wants(e, KPMU_SIDE_TASK))
 		exit_record(e, p->ctx->task);
 	if (!e->root || !(e->flags & KPMU_ATTR_INHERIT_STAT))
-		return;
+		return 1;
 	if (e->cpu > p->cpu)
 		p->next = min(p->next, e->cpu);
 	else if (e->cpu == p->cpu && e->cpu == smp_processor_id())
-		read_record(e, p->ctx->task);
+		return read_record(e, p->ctx->task);
+	return 1;
 }
 
 /* The context belongs to the holder of its lock: the task does not run again.  IRQs off. */
@@ -59,15 +63,11 @@ static void batch(void *data)
 {
 	struct pass *p = data;
 	struct kpmu_event *e;
-	int n;
+	u32 n = 0;
 
 	raw_spin_lock(&p->ctx->lock);
-	for (n = 0; n < KPMU_BATCH; n++) {
-		e = kpmu_scan_event(p->ctx);
-		if (!e)
-			break;
-		look_at(p, e);
-	}
+	while (n < KPMU_BATCH && (e = kpmu_scan_event(p->ctx)))
+		n += look_at(p, e);
 	p->more = p->ctx->scan;
 	raw_spin_unlock(&p->ctx->lock);
 }

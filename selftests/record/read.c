@@ -212,7 +212,9 @@ static long calls(int cpu)
 	FILE *f = fopen("/proc/interrupts", "r");
 	long n = -1;
 
-	while (n < 0 && f && fgets(line, sizeof(line), f)) {
+	if (!f)
+		return -1;
+	while (n < 0 && fgets(line, sizeof(line), f)) {
 		p = strstr(line, "CAL:");
 		for (p = p ? p + 4 : NULL; p && cpu-- >= 0; )
 			n = strtol(p, &p, 10);
@@ -260,6 +262,47 @@ TEST(many_elsewhere)
 	n = calls(cpu) - before;
 	TH_LOG("%ld calls", n);
 	EXPECT_GE(n, many / BATCH);
+	worker_stop(&w);
+}
+
+#define NR_GROUPS	4
+#define MEMBERS		100
+
+/* A record of a group looks at all its events, so it is as much work as so many records */
+TEST(groups_elsewhere)
+{
+	ROWS("D-23");
+	struct perf_event_attr a = stat_attr();
+	int i, k, fd, leader, ring = -1, cpu = nr_cpus() - 1;
+	struct worker w;
+	struct ring r;
+	long before, n;
+
+	if (cpu < 1)
+		SKIP(return, "one CPU");
+	a.type = PERF_TYPE_SOFTWARE;
+	a.config = PERF_COUNT_SW_DUMMY;
+	a.read_format = PERF_FORMAT_GROUP;
+	worker_start(&w);
+	worker_pin(&w, 0);
+	for (i = 0; i < NR_GROUPS; i++) {
+		leader = -1;
+		for (k = 0; k < MEMBERS; k++) {
+			fd = ev_must(&a, w.pid, cpu, leader, 0);
+			leader = k ? leader : fd;
+			if (ring < 0)
+				ring_map(&r, ring = fd, &a, 128);
+			else
+				ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring), 0);
+		}
+	}
+	before = calls(cpu);
+	ASSERT_GE(before, 0);
+	one_child(&w, 0);
+	ASSERT_EQ(ring_count(&r, PERF_RECORD_READ), NR_GROUPS * MEMBERS);
+	n = calls(cpu) - before;
+	TH_LOG("%ld calls", n);
+	EXPECT_GE(n, NR_GROUPS * MEMBERS * MEMBERS / (2 * BATCH));
 	worker_stop(&w);
 }
 
