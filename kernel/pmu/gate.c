@@ -11,7 +11,8 @@
  * The kernel's perf knows nothing of that and may itself take the event out at any time
  * (when it schedules the CPU's events anew, at CPU offline, at release).  That unlinks
  * the entry, which so must always be in some list: while it is out of the CPU's it is in
- * a list that is never walked.
+ * a list that is never walked.  Nor does it know when it puts the event back: the first hit
+ * that is told then shuts the gate again.
  *
  * A walk of the CPU's list that this interrupts (by an IPI) ends where the entry was.
  */
@@ -46,6 +47,28 @@ static void shut_gate(struct kpmu_gate *gate)
 	event->pmu->del(event, 0);
 	hlist_add_head_rcu(&event->hlist_entry, &gate->aside);
 	raw_spin_unlock(&event->ctx->lock);
+}
+
+static void shut_again(struct irq_work *work)
+{
+	kpmu_gate_settle(container_of(work, struct kpmu_gate, again));
+}
+
+/**
+ * kpmu_gate_init() - a gate without an event
+ * @gate: zeroed
+ * kpmu_gate_end() - its event has been released, and no hit is told any more
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_gate_init(struct kpmu_gate *gate)
+{
+	gate->again = IRQ_WORK_INIT_HARD(shut_again);
+}
+
+void kpmu_gate_end(struct kpmu_gate *gate)
+{
+	irq_work_sync(&gate->again);
 }
 
 /**

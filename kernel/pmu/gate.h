@@ -3,6 +3,7 @@
 #ifndef KPMU_GATE_H
 #define KPMU_GATE_H
 
+#include <linux/irq_work.h>
 #include <linux/list.h>
 
 struct perf_event;
@@ -12,15 +13,32 @@ struct perf_event;
  * @event: the event of the kernel's perf, NULL while there is none; set from another CPU
  * @aside: holds the event's list entry while hits need not be told
  * @wanted: events of ours that run on this CPU and count the hits
+ * @again: shuts it after it was found open although nothing is wanted
  */
 struct kpmu_gate {
 	struct perf_event *event;
 	struct hlist_head aside;
 	unsigned int wanted;
+	struct irq_work again;
 };
+
+void kpmu_gate_init(struct kpmu_gate *gate);
+void kpmu_gate_end(struct kpmu_gate *gate);
 
 void kpmu_gate_want(struct kpmu_gate *gate);
 void kpmu_gate_leave(struct kpmu_gate *gate);
 void kpmu_gate_settle(void *gate);
+
+/**
+ * kpmu_gate_hit() - a hit was told
+ * @gate: the gate of this CPU
+ *
+ * Context: any, NMI too.
+ */
+static inline void kpmu_gate_hit(struct kpmu_gate *gate)
+{
+	if (unlikely(!READ_ONCE(gate->wanted)))
+		irq_work_queue(&gate->again);
+}
 
 #endif

@@ -70,8 +70,10 @@ static void on_hit(struct perf_event *event, struct perf_sample_data *data,
 		   struct pt_regs *regs)
 {
 	struct kpmu_hit hit = { .regs = regs, .addr = data->addr };
-	const struct kpmu_tap *tap = event->overflow_handler_context;
+	struct kpmu_tap *tap = event->overflow_handler_context;
 
+	if (tap->gated)
+		kpmu_gate_hit(&tap->on[smp_processor_id()]);
 	kpmu_raw_of_sample(data, &hit.raw, &hit.raw_size);
 	kpmu_source_hit(tap->as ?: tap, data->period, &hit);
 }
@@ -79,6 +81,7 @@ static void on_hit(struct perf_event *event, struct perf_sample_data *data,
 static struct kpmu_tap *new_tap(const struct perf_event_attr *attr, int nr)
 {
 	struct kpmu_tap *tap = kzalloc(struct_size(tap, on, nr), GFP_KERNEL);
+	int i;
 
 	if (!tap)
 		return NULL;
@@ -90,6 +93,8 @@ static struct kpmu_tap *new_tap(const struct perf_event_attr *attr, int nr)
 	/* So that a hit says how many it is */
 	tap->attr.sample_type = PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
 	tap->nr = nr;
+	for (i = 0; i < nr; i++)
+		kpmu_gate_init(&tap->on[i]);
 	return tap;
 }
 
@@ -112,6 +117,7 @@ static void bury_dead(struct work_struct *work)
 {
 	struct llist_node *all = llist_del_all(&dead);
 	struct kpmu_tap *tap, *next;
+	int i;
 
 	/* Hits of the kernel's events are told under RCU, like those of probes */
 	tracepoint_synchronize_unregister();
@@ -119,6 +125,8 @@ static void bury_dead(struct work_struct *work)
 	llist_for_each_entry_safe(tap, next, all, dead) {
 		if (tap->counts)
 			kpmu_point_free(&tap->point);
+		for (i = 0; i < tap->nr; i++)
+			kpmu_gate_end(&tap->on[i]);
 		kfree(tap);
 	}
 }

@@ -33,7 +33,26 @@ struct beside {
 	struct perf_event_attr attr;
 	const char *filter;
 	bool native;
+	bool shaken;	/* the kernel's perf has scheduled the CPU's events anew since */
 };
+
+/* A pinned event comes before what is not pinned: that is taken out and put back */
+static int shake(void)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_TRACEPOINT,
+		read_long("/sys/kernel/tracing/events/sched/sched_process_fork/id"));
+	int fd;
+
+	a.disabled = 0;
+	a.exclude_kernel = 0;
+	a.pinned = 1;
+	fd = syscall(SYS_perf_event_open, &a, -1, 0, -1, 0);
+	if (fd < 0) {
+		perror("a pinned tracepoint");
+		exit(1);
+	}
+	return fd;
+}
 
 /* Keeps an event on itself until the pipe is closed */
 static void hold(const struct beside *what, int ready, int end)
@@ -86,7 +105,7 @@ static uint64_t cost_of_faults(int fd)
 /* Kernel instructions a fault while another task has this event on itself */
 static uint64_t cost_beside(int fd, const struct beside *what)
 {
-	int ready[2], end[2], status;
+	int ready[2], end[2], status, shaker = -1;
 	uint64_t cost = 0;
 	char c;
 
@@ -98,8 +117,12 @@ static uint64_t cost_beside(int fd, const struct beside *what)
 	}
 	close(ready[1]);
 	close(end[0]);
-	if (read(ready[0], &c, 1) == 1)
+	if (read(ready[0], &c, 1) == 1) {
+		if (what->shaken)
+			shaker = shake();
 		cost = cost_of_faults(fd);
+		close(shaker);
+	}
 	close(end[1]);
 	close(ready[0]);
 	wait(&status);
@@ -118,12 +141,10 @@ static uint64_t least_cost(int fd, const struct beside *what)
 	return least;
 }
 
-static void beside(struct __test *_metadata, const struct perf_event_attr *attr,
-		   const char *filter, const char *what)
+static void compare(struct __test *_metadata, struct beside b, const char *what)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
 					   PERF_COUNT_HW_INSTRUCTIONS);
-	struct beside b = { .attr = *attr, .filter = filter };
 	struct beside nothing = {
 		.attr = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY),
 	};
@@ -149,6 +170,12 @@ static void beside(struct __test *_metadata, const struct perf_event_attr *attr,
 	close(fd);
 }
 
+static void beside(struct __test *_metadata, const struct perf_event_attr *attr,
+		   const char *filter, const char *what)
+{
+	compare(_metadata, (struct beside){ .attr = *attr, .filter = filter }, what);
+}
+
 TEST(of_a_sampled_tracepoint)
 {
 	ROWS("I-19");
@@ -157,6 +184,15 @@ TEST(of_a_sampled_tracepoint)
 	a.sample_period = 1;
 	a.sample_type = PERF_SAMPLE_IP;
 	beside(_metadata, &a, NULL, "a sampled tracepoint");
+}
+
+TEST(of_one_that_was_put_back)
+{
+	struct beside b = { .attr = fault_tracepoint(), .shaken = true };
+
+	b.attr.sample_period = 1;
+	b.attr.sample_type = PERF_SAMPLE_IP;
+	compare(_metadata, b, "a sampled tracepoint that was put back");
 }
 
 TEST(of_a_counted_tracepoint)
