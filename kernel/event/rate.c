@@ -346,6 +346,9 @@ static bool counters_stand(const struct kpmu_event *leader)
 }
 NOKPROBE_SYMBOL(counters_stand);
 
+/* In ticks */
+#define LONGEST_PAUSE	(600 * HZ)
+
 /**
  * kpmu_rate_waits() - an event is hit whose group was throttled
  * @e: the event
@@ -368,7 +371,8 @@ bool kpmu_rate_waits(struct kpmu_event *e)
 		unthrottle(e);
 		return false;
 	}
-	if (!time_after32((u32)READ_ONCE(jiffies), READ_ONCE(leader->pause)))
+	/* A pause of long ago is over, also where the 32 bits have come round */
+	if (READ_ONCE(leader->pause) - (u32)READ_ONCE(jiffies) <= LONGEST_PAUSE)
 		return true;
 	unthrottle(leader);
 	kpmu_for_each_member(member, leader)
