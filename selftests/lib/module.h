@@ -5,17 +5,41 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* 0 or the errno */
+#include "event.h"
+
+/* The parameters that the guest was told to load it with (qemu/run.sh -P): invariants stay on */
+static inline void module_params(char *to, size_t room)
+{
+	FILE *f = fopen("/run/env", "re");
+	char line[256], *p = NULL;
+
+	*to = 0;
+	while (f && !p && fgets(line, sizeof(line), f))
+		p = strstr(line, "KPMU_PARAMS='");
+	if (p) {
+		p += strlen("KPMU_PARAMS='");
+		snprintf(to, room, "%.*s", (int)strcspn(p, "'"), p);
+	}
+	if (f)
+		fclose(f);
+}
+
+/* With more parameters; 0 or the errno */
 static inline int module_load(const char *params)
 {
 	int fd = open("/kpmu.ko", O_RDONLY | O_CLOEXEC), err;
+	char all[256];
 
 	if (fd < 0)
 		return errno;
-	err = syscall(SYS_finit_module, fd, params, 0) ? errno : 0;
+	module_params(all, sizeof(all) / 2);
+	snprintf(all + strlen(all), sizeof(all) - strlen(all), " %s", params);
+	err = syscall(SYS_finit_module, fd, all, 0) ? errno : 0;
 	close(fd);
 	return err;
 }
@@ -23,6 +47,17 @@ static inline int module_load(const char *params)
 static inline int module_unload(void)
 {
 	return syscall(SYS_delete_module, "kpmu", O_NONBLOCK) ? errno : 0;
+}
+
+/* Again until it goes: what holds it may need a moment to end */
+static inline int module_unload_at_last(void)
+{
+	uint64_t end = patience();
+	int err;
+
+	while ((err = module_unload()) == EAGAIN && now_ns() < end)
+		usleep(10000);
+	return err;
 }
 
 #endif
