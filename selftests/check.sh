@@ -9,7 +9,7 @@
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
 cd "$KPMU_TOP"
-need_tools sparse shellcheck perl make
+need_tools sparse shellcheck perl make git
 
 [ $# -gt 0 ] || set -- 6.1 6.12 7.2
 depends()

@@ -68,7 +68,7 @@ native()
 	compare "$1" "$tmp/native1.res"
 	tries="$tmp/native1.res"
 	for try in 2 3; do
-		failed=$(sed -n 's/^@@ \(.*\) [^ ]* FAIL$/\1/p' "$tmp/compared" | tr '\n' ' ')
+		failed=$(sed -n 's/^@@ \(.*\) [^ ]* \(FAIL\|STALE\)$/\1/p' "$tmp/compared" | tr '\n' ' ')
 		if [ -z "$failed" ]; then
 			[ $try != 2 ] || awk -v p="$1" '{ print "@@@native\t" p "\t" $0 }' \
 				"$tmp/native1.res"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # harness.sh - tests of the selftests' own judgement, on the host: guest.sh runs programs
-# that are killed, stop short or contradict themselves, and must not count them as passed;
+# that are killed, stop short or contradict themselves, and must not count them as passed.
 
 
 # The fake programs expand what is in them

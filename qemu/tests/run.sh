@@ -74,7 +74,7 @@ vm()
 {
 	local cpu=$1 list=$2
 	shift 2
-	timeout -k 5 "${LIMIT:-60}" "$qemu/qemu-system-x86_64" -L "$qemu" -M pc -m 64 \
+	timeout -k 5 "${LIMIT:-300}" "$qemu/qemu-system-x86_64" -L "$qemu" -M pc -m 64 \
 		-display none -nodefaults -no-user-config -bios "$rom/pmu.rom" \
 		-cpu "$cpu" -debugcon stdio -device isa-debug-exit,iobase=0xf4,iosize=1 \
 		-fw_cfg "name=opt/kpmu/tests,string=$list" "$@" \

@@ -14,6 +14,7 @@ static inline long switches(void)
 	return r.ru_nvcsw + r.ru_nivcsw;
 }
 
+/* The same, only where it went to sleep */
 static inline long voluntary_switches(void)
 {
 	struct rusage r;

@@ -121,8 +121,8 @@ static inline void write_cr4(u64 v) { asm volatile("mov %0, %%cr4" :: "r"(v) : "
 #define STAT_WR(m)		(0x51500000 + (m))
 #define STAT_RD(m)		(0x51510000 + (m))
 
-#define CPI	2		/* x-pmu-cpi and x-pmu-ref, the defaults */
-#define REF(insn)	((u64)(insn) * 5 / 2)
+#define CPI	2		/* x-pmu-cpi, the default */
+#define REF(insn)	((u64)(insn) * 5 / 2)	/* x-pmu-ref, x-pmu-ref-div */
 
 /* What CPUID says of the PMU */
 struct pmu {

@@ -9,7 +9,7 @@ guest()
 	shift
 	while [ "$1" != -- ]; do opts+=("$1"); shift; done
 	shift
-	QEMU=$qemu "$KPMU_TOP/qemu/run.sh" -m none -t 120 "${opts[@]}" \
+	QEMU=$qemu "$KPMU_TOP/qemu/run.sh" -m none -t 600 "${opts[@]}" \
 		-f "$work/native" "/tests/native $*" >"$work/out" 2>"$work/err" || rc=$?
 	[ $rc = 0 ] || sed 's/^/# /' "$work/err" | tail -n 30
 	judge "$name" $rc "$work/out"
