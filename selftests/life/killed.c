@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 
 #include "cgroup.h"
@@ -27,6 +28,9 @@ static struct perf_event_attr insns(int inherit)
 	return a;
 }
 
+/* Times that the observer had all its events, shared with it */
+static _Atomic int *held;
+
 /* Everything at once, until killed */
 static void observe(const struct cgroup *c)
 {
@@ -45,6 +49,7 @@ static void observe(const struct cgroup *c)
 		fd[3] = ev_must(&plain, c->fd, 1, -1, PERF_FLAG_PID_CGROUP);
 		fd[4] = ev_must(&plain, -1, 0, -1, 0);
 		fd[5] = ev_must(&family, 0, -1, -1, 0);
+		++*held;
 		worker_go(&kid, 100000);
 		clone_counted(fd[5], &w);
 		for (i = 0; i < 6; i++)
@@ -60,18 +65,23 @@ static void observe(const struct cgroup *c)
 	}
 }
 
-TEST_TIMEOUT(observer, 120)
+TEST(observer)
 {
 	uint64_t end = patience();
 	struct cgroup top, a;
 	int i, status;
 	pid_t pid;
 
+	held = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		    -1, 0);
+	ASSERT_NE((void *)held, MAP_FAILED);
+
 	cgroup_v2();
 	cgroup_root(&top);
 	cgroup_make(&a, &top, "kpmu-a");
 	/* On a slow machine fewer, but both kinds of end */
 	for (i = 0; i < ROUNDS && (i < 2 || now_ns() < end); i++) {
+		*held = 0;
 		pid = fork();
 		if (!pid) {
 			setpgid(0, 0);
@@ -79,7 +89,11 @@ TEST_TIMEOUT(observer, 120)
 		}
 		/* Both do it, so that it is done whichever of them runs first */
 		setpgid(pid, pid);
-		usleep(20000 + 1713 * i);
+		while (!*held) {
+			ASSERT_EQ(waitpid(pid, &status, WNOHANG), 0);
+			usleep(1000);
+		}
+		usleep(1713 * i);
 		ASSERT_EQ(waitpid(pid, &status, WNOHANG), 0);
 		/* It alone, or its whole family with it */
 		ASSERT_EQ(kill(i & 1 ? pid : -pid, SIGKILL), 0);

@@ -149,7 +149,7 @@ TEST(for_everybody)
 	fd = ev_must(&a, 0, -1, -1, 0);
 	ring_map(&r, fd, &a, 8);
 	ev_enable(fd);
-	usleep(20000 * slow());
+	sleep_switched(20000000);
 	ev_disable(fd);
 	EXPECT_GE(ring_count(&r, PERF_RECORD_SWITCH), 2);
 }
@@ -175,7 +175,7 @@ TEST(watermark)
 	ring_map(&r, fd, &a, 8);
 	EXPECT_EQ(polled(fd), 0);
 	ev_enable(fd);
-	usleep(20000 * slow());
+	sleep_switched(20000000);
 	ev_disable(fd);
 	EXPECT_EQ(polled(fd), 1);
 	a.watermark = 0;

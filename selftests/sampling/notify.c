@@ -299,6 +299,13 @@ static void run_target(struct target *t)
 		exit(KSFT_FAIL);
 }
 
+static int ms_until(uint64_t end)
+{
+	uint64_t now = now_ns();
+
+	return now < end ? (end - now) / 1000000 : 0;
+}
+
 /* An observer waits for another process's samples, and for its end */
 TEST(other_process)
 {
@@ -319,7 +326,7 @@ TEST(other_process)
 	end = patience();
 	/* One may have been told of many.  4,000,000 instructions and those around them. */
 	do {
-		ASSERT_EQ(poll(&p, 1, (end - now_ns()) / 1000000), 1);
+		ASSERT_EQ(poll(&p, 1, ms_until(end)), 1);
 		ASSERT_EQ(p.revents, POLLIN);
 		n += ring_count(&r, PERF_RECORD_SAMPLE);
 	} while (n < 40 && now_ns() < end);
@@ -327,7 +334,7 @@ TEST(other_process)
 	run_target(&t);
 	/* What comes with its end may be there before it: then both, one by one */
 	do {
-		ASSERT_EQ(poll(&p, 1, (end - now_ns()) / 1000000), 1);
+		ASSERT_EQ(poll(&p, 1, ms_until(end)), 1);
 	} while (!(p.revents & POLLHUP) && now_ns() < end);
 	EXPECT_EQ(p.revents, POLLHUP);
 	waitpid(t.pid, NULL, 0);

@@ -17,24 +17,60 @@
 
 #define NR	4
 
+#define STEPS	32
+#define OVER	-1
+
+/*
+ * Both sides start as one, by a number that the other CPU waits for awake; a sleep's end would
+ * be later than all that is to meet here.  Then one of them waits for a part of what the
+ * other's call took last, from nothing to all of it.
+ */
 static int fds[NR];
-static pthread_barrier_t bar;
-static volatile int over;
+static _Atomic int started, done;
+static uint64_t wait_to_close, close_took, unmap_took;
 static volatile char target[64];
+
+static void wait_ns(uint64_t ns)
+{
+	uint64_t end = now_ns() + ns;
+
+	while (ns && now_ns() < end)
+		;
+}
 
 static void *closer(void *unused)
 {
-	int i;
+	int i, n, last = 0;
+	uint64_t begin;
 
 	pin_to(1);
-	for (;;) {
-		pthread_barrier_wait(&bar);
-		if (over)
+	for (;; last = n) {
+		while ((n = started) == last)
+			;
+		if (n == OVER)
 			return unused;
+		wait_ns(wait_to_close);
+		begin = now_ns();
 		for (i = NR - 1; i >= 0; i--)
 			close(fds[i]);
-		pthread_barrier_wait(&bar);
+		close_took = now_ns() - begin;
+		done = n;
 	}
+}
+
+/* The last mapping goes while the events are closed; @n says which side waits, and how long */
+static void meet(void *map, int n)
+{
+	uint64_t step = n / 2 % STEPS, begin;
+
+	wait_to_close = n % 2 ? unmap_took * step / STEPS : 0;
+	started = n;
+	wait_ns(n % 2 ? 0 : close_took * step / STEPS);
+	begin = now_ns();
+	munmap(map, 4096);
+	unmap_took = now_ns() - begin;
+	while (done != n)
+		;
 }
 
 __attribute__((noinline)) static void probed(void)
@@ -94,9 +130,9 @@ static void race(struct __test *_metadata, struct perf_event_attr (*attr)(int))
 		SKIP(return, "needs two CPUs");
 	teach();
 	pin_to(0);
-	pthread_barrier_init(&bar, NULL, 2);
+	started = done = 0;
 	ASSERT_EQ(pthread_create(&t, NULL, closer, NULL), 0);
-	for (n = 0; now_ns() < end; n++) {
+	for (n = 1; now_ns() < end; n++) {
 		fd = ev_must(&dummy, 0, -1, -1, 0);
 		map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		ASSERT_NE(map, MAP_FAILED);
@@ -106,15 +142,10 @@ static void race(struct __test *_metadata, struct perf_event_attr (*attr)(int))
 			fds[i] = ev_must(&a, 0, -1, -1, 0);
 			ASSERT_EQ(ioctl(fds[i], PERF_EVENT_IOC_SET_OUTPUT, fd), 0);
 		}
-		pthread_barrier_wait(&bar);
-		for (i = n % 64; i; i--)
-			asm volatile("pause");
-		munmap(map, 4096);
-		pthread_barrier_wait(&bar);
+		meet(map, n);
 		close(fd);
 	}
-	over = 1;
-	pthread_barrier_wait(&bar);
+	started = OVER;
 	pthread_join(t, NULL);
 	TH_LOG("%d times", n);
 }
