@@ -17,7 +17,7 @@ case ${1:-} in
 esac
 [ $# -gt 0 ] || die "all.sh: which kernels?"
 
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 flaky=0
 
 # stage NAME COMMAND... - run it; take "N passed, N failed[, N skipped]" from the
 # last line that has it, or count the stage itself as one test
@@ -38,6 +38,7 @@ stage()
 	else
 		p=$((rc == 0)) f=$((rc != 0)) s=0
 	fi
+	flaky=$((flaky + $(grep -ac '^flaky on ' "$out" || true)))
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + ${s:-0}))
 	echo "== $name: $p passed, $f failed, ${s:-0} skipped, $((SECONDS - start)) s"
 }
@@ -67,6 +68,7 @@ else
 	stage clients selftests/clients/run.sh -e '^(all|xr|p|x|r) *\| *(csv|json|same) ' 7.2
 fi
 [ $quick = 1 ] || stage conformance selftests/conformance.sh
+[ -z "${RETRY:-}" ] || echo "$flaky programs flaky: they failed, and passed when run again"
 echo "$skipped skipped"
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

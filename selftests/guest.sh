@@ -9,7 +9,9 @@
 # compare.awk: a test that fails natively must be listed in native-differs for this
 # kernel and with what fails, else the two columns disagree and that is a failure; and so
 # is an entry there whose test does not fail.  The native column may try three times: a
-# busy host can upset its timing, and it is not what is tested here.  Ours has one try.
+# busy host can upset its timing, and it is not what is tested here.  Ours has one try; with
+# KPMU_RETRY=1, which only CI sets, a program that failed is run once more, and what passes
+# then is reported as flaky.
 # A native column that needed one try is printed, for run.sh to keep; PROGRAM.res in the
 # folder native/ is such a one, and stands as long as it agrees with native-differs.
 # On the kernels debug and gcov, which are slow, there is no second column: what they look
@@ -84,6 +86,17 @@ native()
 	done
 }
 
+# again PROGRAM - once more, because it failed; both tries are printed
+again()
+{
+	failed=$(sed -n 's/^\([^\t]*\)\tFAIL.*/\1/p' "$tmp/kpmu.res" | tr '\n' ' ')
+	[ -n "$failed" ] || return 0
+	echo "# first try of $1, failed: $failed"
+	sed 's/^/# /' "$tmp/kpmu.tap"
+	column "$1" kpmu
+	grep -q '	FAIL' "$tmp/kpmu.res" || echo "@@@flaky $1: $failed"
+}
+
 # reached NAME - print what was reached of the module, where the kernel can tell
 reached()
 {
@@ -98,6 +111,7 @@ reached load
 for prog; do
 	began=$(cut -d. -f1 /proc/uptime)
 	column "$prog" kpmu
+	[ -z "${KPMU_RETRY:-}" ] || again "$prog"
 	case $slow${KPMU_FIRST:-}$prog in
 	1*|fuzz_*|kpmu_*|security_*|stress_*) compare "$prog" ;;	# has no other column
 	*) native "$prog" ;;

@@ -10,8 +10,9 @@
 #
 # What the kernel's own perf answered is kept in the cache under a key of all that it may
 # depend on; our module is not of that.  FRESH=1 asks it again.  FIRST=1 does not ask it,
-# and a guest ends at the first program that fails.  Nor is it lost how long
-# each program took: the parts of a boot are dealt by that.
+# and a guest ends at the first program that fails.  RETRY=1 runs a program that fails once
+# more; what passes then is flaky, and said to be.  How long each program took is kept, too:
+# the parts of a boot are dealt by that.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
@@ -141,7 +142,7 @@ boot()
 	out=$log/$name-$kernel.tap
 	# shellcheck disable=SC2086
 	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -t 1800 $options "${files[@]}" \
-		"${FIRST:+KPMU_FIRST=1 }KPMU_PART=$(part "$kernel") sh guest.sh $*" >"$out" 2>"$out.err" || rc=$?
+		"${FIRST:+KPMU_FIRST=1 }${RETRY:+KPMU_RETRY=1 }KPMU_PART=$(part "$kernel") sh guest.sh $*" >"$out" 2>"$out.err" || rc=$?
 	keep_natives "$env" "$out"
 	[ -n "${FIRST:-}" ] || keep_seconds "$out" "$kernel"
 	# Without a sum the guest did not come to its end
@@ -150,6 +151,7 @@ boot()
 	echo "$p $f $s" >>"$sums"
 	printf '%-10s %-6s %4d passed %3d failed %3d skipped  %4d s\n' \
 		"$name" "$kernel" "$p" "$f" "$s" $((SECONDS - start))
+	sed -n "s/^@@@flaky /flaky on $kernel: /p" "$out"
 	if [ "$f" != 0 ]; then
 		grep -B12 -E '^not ok' "$out" | head -n 80 || true
 		grep -E '^# [^ ]*: .*(planned|exit status)' "$out" || true

@@ -393,7 +393,7 @@ TEST(inherited)
 {
 	ROWS("S-07 S-08 H-09 U-12");
 	struct perf_event_attr a = sampled_attr(WHOSE | PERF_SAMPLE_READ);
-	uint64_t streams[2] = { 0 };
+	uint64_t streams[2] = { 0 }, late = 0;
 	int fd, n[2] = { 0 };
 	struct worker w, kid;
 	struct ring r;
@@ -425,10 +425,16 @@ TEST(inherited)
 		EXPECT_EQ(s.pid, i ? kid.pid : w.pid);
 		streams[i] = s.stream_id;
 		n[i]++;
-		/* Each has counted by itself */
-		if (s.read)
-			EXPECT_EQ(s.read[0], n[i] * PERIOD);
+		/*
+		 * Each has counted by itself.  A counter that a switch gives back one event
+		 * before the overflow is set to two events before it.
+		 */
+		if (s.read) {
+			EXPECT_GE(s.read[0], n[i] * PERIOD);
+			late += s.read[0] - n[i] * PERIOD;
+		}
 	}
+	EXPECT_LE(late, 1);
 	EXPECT_GE(n[0], 10);
 	EXPECT_GE(n[1], 10);
 	EXPECT_EQ(streams[0], ev_id(fd));
