@@ -302,7 +302,9 @@ TEST(groups_elsewhere)
 	ASSERT_EQ(ring_count(&r, PERF_RECORD_READ), NR_GROUPS * MEMBERS);
 	n = calls(cpu) - before;
 	TH_LOG("%ld calls", n);
-	EXPECT_GE(n, NR_GROUPS * MEMBERS * MEMBERS / (2 * BATCH));
+	/* Upstream promises the records only, and writes each where the task ends */
+	if (!route_is_native())
+		EXPECT_GE(n, NR_GROUPS * MEMBERS * MEMBERS / (2 * BATCH));
 	worker_stop(&w);
 }
 
