@@ -21,8 +21,9 @@ static u32 read_record(struct kpmu_event *e, struct task_struct *task)
 	u64 ids = kpmu_record_ids(e, task);
 	struct kpmu_record r;
 
-	if (kpmu_record_begin(&r, e, PERF_RECORD_READ, 0,
-			      sizeof(ids) + kpmu_values_size(e))) {
+	/* Current is another task where the ring's CPU is not the one that the task ends on */
+	if (kpmu_record_begin_of(&r, e, PERF_RECORD_READ, 0,
+				 sizeof(ids) + kpmu_values_size(e), task)) {
 		kpmu_record_put(&r, &ids, sizeof(ids));
 		kpmu_values_put(&r, e);
 		kpmu_record_end(&r);

@@ -110,6 +110,9 @@ TEST(elsewhere)
 	EXPECT_EQ(record_u32(&rec, 0), pid);
 	EXPECT_GE(record_u64(&rec, 8), 4 * N);
 	EXPECT_EQ(record_whose(&r, &rec).cpu, 0);
+	/* Not those of the task that was interrupted there */
+	EXPECT_EQ(record_whose(&r, &rec).pid, pid);
+	EXPECT_EQ(record_whose(&r, &rec).tid, pid);
 	worker_stop(&w);
 }
 
