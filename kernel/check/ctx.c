@@ -19,8 +19,6 @@ static bool placed_is_placed(struct check_look *l)
 	const struct kpmu_ctx *ctx = l->ctx;
 	int i, k;
 
-	if (ctx->retired)
-		return true;
 	if (ctx->nr_placed > KPMU_NR_SLOTS)
 		return false;
 	for (i = 0; i < ctx->nr_placed; i++) {

@@ -209,7 +209,7 @@ static noinline void promote_members(struct kpmu_ctx *ctx, struct kpmu_event *le
 		list_move_tail(&e->node, &leader->node);
 		e->leader = e;
 		e->group.nr = 1;
-		if (e->attached && e->state == KPMU_ON) {
+		if (e->attached && e->state == KPMU_ON && !ctx->retired) {
 			/* Not once one had no room: the next plan is made from all */
 			live = kpmu_plan_live(ctx);
 			kpmu_queue_add(ctx, e);

@@ -60,8 +60,8 @@ static int control_owned(struct kpmu_ctx *ctx, void *data)
 		reset_owned(c);
 		return 0;
 	}
-	/* Once an event's task is gone there is nothing to switch */
-	if (!leader->attached || (!c->group && e->state == told(c)))
+	/* Once an event's task is gone, or going, there is nothing to switch */
+	if (!leader->attached || ctx->retired || (!c->group && e->state == told(c)))
 		return 0;
 	live = kpmu_plan_live(ctx);
 	if (e != leader && !c->group)

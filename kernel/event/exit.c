@@ -17,16 +17,7 @@
  */
 static void end(struct kpmu_event *e)
 {
-	struct kpmu_event *root = e->root ?: e;
-	struct kpmu_ring *ring;
-
 	kpmu_look_gone(e);
-	/* Whoever polls sees that nothing will come any more */
-	rcu_read_lock();
-	ring = rcu_dereference(root->ring);
-	if (ring)
-		kpmu_ring_notify(ring);
-	rcu_read_unlock();
 	if (e->state == KPMU_ERROR)
 		e->state = KPMU_OFF;
 	e->attached = false;
@@ -34,11 +25,22 @@ static void end(struct kpmu_event *e)
 	kpmu_hit_unlink(e);
 }
 
-/* A child's values are final: its family keeps them */
-static void fold(struct kpmu_event *e)
+/*
+ * The event has ended.  A child's values are final: its family keeps them, and the root may be
+ * closed and freed from then on.  Pollers are woken last, when they find that no record will come
+ * any more; a ring is freed by RCU.
+ */
+static void finish(struct kpmu_event *e)
 {
-	if (kpmu_family_fold(e))
+	struct kpmu_ring *ring;
+
+	rcu_read_lock();
+	ring = rcu_dereference((e->root ?: e)->ring);
+	if (e->root && kpmu_family_fold(e))
 		refcount_dec(&e->ref);	/* the link's; the context's is left */
+	if (ring)
+		kpmu_ring_notify(ring);
+	rcu_read_unlock();
 }
 
 /**
@@ -56,10 +58,9 @@ void kpmu_event_end_owned(struct kpmu_ctx *ctx, struct kpmu_event *e,
 	end(e);
 	e->group.nr = 1;
 	kpmu_group_clocks(e, ctx->time);
-	if (e->root) {
-		fold(e);
+	finish(e);
+	if (e->root)
 		list_add_tail(&e->node, gone);
-	}
 }
 
 static void end_group(struct kpmu_ctx *ctx, struct kpmu_event *leader)
@@ -67,15 +68,15 @@ static void end_group(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	struct kpmu_event *e;
 
 	kpmu_queue_del(ctx, leader);
+	/* An inherited leader is freed after this batch, while later ones are yet to come */
+	kpmu_ctx_unplace(ctx, leader);
 	end(leader);
 	kpmu_for_each_member(e, leader)
 		end(e);
 	kpmu_group_clocks(leader, ctx->time);
-	if (!leader->root)
-		return;
-	fold(leader);
+	finish(leader);
 	kpmu_for_each_member(e, leader)
-		fold(e);
+		finish(e);
 }
 
 /**
