@@ -208,14 +208,22 @@ static int arm_guards(void)
 	return err;
 }
 
+static int arm_switch(void)
+{
+	int err = arm_guards();
+
+	if (err)
+		return err;
+	err = kpmu_thook_arm(&thooks[KPMU_LAZY_SWITCH]);
+	if (err)
+		disarm_guards();
+	return err;
+}
+
 static int arm(enum kpmu_lazy which)
 {
-	if (which == KPMU_LAZY_SWITCH) {
-		int err = arm_guards();
-
-		if (err)
-			return err;
-	}
+	if (which == KPMU_LAZY_SWITCH)
+		return arm_switch();
 	if (which < KPMU_NR_LAZY_POINTS)
 		return kpmu_thook_arm(&thooks[which]);
 	return kpmu_lhook_arm(&kpmu_side_hooks[which - KPMU_NR_LAZY_POINTS]);
@@ -238,7 +246,12 @@ static bool is_armed(enum kpmu_lazy which)
 	return kpmu_side_hooks[which - KPMU_NR_LAZY_POINTS].armed;
 }
 
-/* Nothing was closed for a while: let go what is not needed any more */
+/*
+ * Nothing was closed for a while: let go what is not needed any more.  A context that may be
+ * active needs the switch, or it would stay on its CPU and count what runs there.  While a hook
+ * has no user none can come without hooks_lock, and no context without a user, so the contexts
+ * are looked for after the users.
+ */
 static void linger_over(struct work_struct *work)
 {
 	bool idle, left;
@@ -252,7 +265,8 @@ static void linger_over(struct work_struct *work)
 	for (i = 0; i < KPMU_NR_LAZY; i++) {
 		if (!is_armed(i) || atomic_read(&users[i]))
 			continue;
-		if (!left && idle)
+		smp_mb();	/* the users, then the contexts */
+		if (!left && idle && !kpmu_ctxs_left())
 			disarm(i);
 		else
 			left = true;
@@ -292,6 +306,7 @@ int kpmu_hooks_get(u32 which)
 		err = get(__ffs(m));
 		if (err) {
 			kpmu_hooks_put(got);
+			kpmu_hooks_linger();
 			return err;
 		}
 		got |= BIT(__ffs(m));

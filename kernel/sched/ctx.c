@@ -54,6 +54,7 @@ static const struct rhashtable_params params = {
 static void ctx_end(struct kpmu_ctx *ctx, void (*tell)(struct kpmu_ctx *ctx));
 
 static struct rhashtable contexts;
+static atomic_t nr_contexts;		/* in the hash */
 static struct kmem_cache *ctx_cache;
 
 static void ctx_setup(struct kpmu_ctx *ctx, int home)
@@ -199,6 +200,7 @@ static struct kpmu_ctx *find_or_make(const struct owner_key *key, gfp_t gfp,
 		other = rhashtable_lookup_get_insert_key(&contexts, key,
 							 &ctx->hash, params);
 		if (!other) {
+			atomic_inc(&nr_contexts);
 			*fresh = true;
 			return ctx;
 		}
@@ -484,6 +486,7 @@ static int end_idle_owned(struct kpmu_ctx *ctx, void *age)
 static void unhash(struct kpmu_ctx *ctx)
 {
 	rhashtable_remove_fast(&contexts, &ctx->hash, params);
+	atomic_dec(&nr_contexts);
 	if (ctx->css)
 		kpmu_cgroup_watch(ctx->home, -1);
 	kpmu_ctx_put(ctx);
@@ -571,6 +574,17 @@ bool kpmu_ctxs_reap(unsigned long age)
 }
 
 /**
+ * kpmu_ctxs_left() - is there any context of a task or cgroup?
+ *
+ * Context: any.  Nothing makes one any more if no event of a task or cgroup is there, nor can
+ * come.
+ */
+bool kpmu_ctxs_left(void)
+{
+	return atomic_read(&nr_contexts);
+}
+
+/**
  * kpmu_ctx_exit() - a task is leaving: its events keep their last values
  * @task: current, on its way out or becoming somebody its observers may not
  *	look at
@@ -593,18 +607,23 @@ void kpmu_ctx_exit(struct task_struct *task,
 
 int __init kpmu_ctxs_init(void)
 {
-	int cpu;
+	int cpu, err;
 
 	ctx_cache = KMEM_CACHE(kpmu_ctx, 0);
 	if (!ctx_cache)
 		return -ENOMEM;
+	err = rhashtable_init(&contexts, &params);
+	if (err) {
+		kmem_cache_destroy(ctx_cache);
+		return err;
+	}
 	for_each_possible_cpu(cpu) {
 		ctx_setup(&per_cpu(kpmu_cpu, cpu).ctx, cpu);
 		per_cpu(kpmu_cpu, cpu).offline = true;
 		kpmu_gens_init(cpu);
 		kpmu_rotate_init(per_cpu_ptr(&kpmu_cpu, cpu));
 	}
-	return rhashtable_init(&contexts, &params);
+	return 0;
 }
 
 /* No event is left, and no switch comes by */

@@ -324,6 +324,7 @@ void kpmu_ctx_start(struct kpmu_ctx *ctx);
 void kpmu_ctx_exit(struct task_struct *task,
 		   void (*tell)(struct kpmu_ctx *ctx));
 bool kpmu_ctxs_reap(unsigned long age);
+bool kpmu_ctxs_left(void);
 int kpmu_ctxs_init(void);
 void kpmu_ctxs_exit(void);
 
