@@ -201,6 +201,12 @@ static inline void kpmu_raw_of_sample(const struct perf_sample_data *data,
 	*size = r->frag.size;
 }
 
+/* The address that a sample on its way to an event has; without one the field is not set */
+static inline u64 kpmu_addr_of_sample(const struct perf_sample_data *data)
+{
+	return data->sample_flags & PERF_SAMPLE_ADDR ? data->addr : 0;
+}
+
 /* From 6.3 on a mapping's flags are not to be written directly */
 static inline void kpmu_vm_flags_set(struct vm_area_struct *vma,
 				     unsigned long flags)

@@ -69,7 +69,7 @@ static DEFINE_MUTEX(taps_lock);
 static void on_hit(struct perf_event *event, struct perf_sample_data *data,
 		   struct pt_regs *regs)
 {
-	struct kpmu_hit hit = { .regs = regs, .addr = data->addr };
+	struct kpmu_hit hit = { .regs = regs, .addr = kpmu_addr_of_sample(data) };
 	struct kpmu_tap *tap = event->overflow_handler_context;
 
 	if (tap->gated)
