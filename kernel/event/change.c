@@ -61,6 +61,11 @@ static int change_child(struct kpmu_event *child, void *data)
 	return 0;
 }
 
+static void change_root(struct kpmu_event *root, void *data)
+{
+	kpmu_ctx_call(root->ctx, change_owned, data);
+}
+
 static int set_filter(struct kpmu_event *e, char *filter)
 {
 	const void *old = e->hw.tap;
@@ -70,9 +75,10 @@ static int set_filter(struct kpmu_event *e, char *filter)
 	err = e->hw.source->filter(&e->hw, filter, &c.tap, &c.match);
 	if (err || !c.match)
 		return err;
-	kpmu_ctx_call(e->ctx, change_owned, &c);
 	if (e->family)
-		kpmu_family_walk(e->family, change_child, &c);
+		kpmu_family_walk(e, change_root, change_child, &c);
+	else
+		change_root(e, &c);
 	e->hw.source->unfilter(old);
 	return 0;
 }

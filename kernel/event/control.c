@@ -13,10 +13,10 @@ struct control {
 /* te and tr go on; only the count starts again */
 static void reset(struct kpmu_event *e)
 {
-	u64 count = kpmu_event_count(e);
-
-	e->hw.next -= count;
-	local64_sub(count, &e->hw.count);
+	if (e->hw.source->reset)
+		e->hw.source->reset(&e->hw);
+	else
+		kpmu_source_reset(&e->hw, kpmu_event_count(e));
 }
 
 static void reset_owned(struct control *c)
@@ -100,17 +100,28 @@ static int control_child(struct kpmu_event *child, void *data)
 	return control_owned(child->ctx, c);
 }
 
-/* What was done to the root is done to what was inherited from it */
+static void control_root(struct kpmu_event *root, void *data)
+{
+	struct control *c = data;
+
+	c->event = root;
+	kpmu_ctx_call(root->ctx, control_owned, c);
+}
+
+/*
+ * What is done to the root is done to what was inherited from it.  Two calls at once do not mix:
+ * children must not be left on, and have children, where the root is off.
+ */
 static noinline void control_family(struct control *c)
 {
 	struct kpmu_event *e = c->event;
 
 	if (!c->group) {
-		kpmu_family_walk(e->family, control_child, c);
+		kpmu_family_walk(e, control_root, control_child, c);
 		return;
 	}
 	e = kpmu_leader_get(e);
-	kpmu_family_walk(e->family, control_child, c);
+	kpmu_family_walk(e, control_root, control_child, c);
 	kpmu_event_put(e);
 }
 
@@ -129,7 +140,8 @@ void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group)
 {
 	struct control c = { .event = e, .op = op, .group = group };
 
-	kpmu_ctx_call(e->ctx, control_owned, &c);
 	if (unlikely(e->family))
 		control_family(&c);
+	else
+		kpmu_ctx_call(e->ctx, control_owned, &c);
 }

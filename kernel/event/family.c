@@ -265,22 +265,26 @@ int kpmu_family_visit(struct kpmu_family *f,
 }
 
 /**
- * kpmu_family_walk() - do something to every child
- * @f: the family; the same was done to its root already
- * @fn: as for kpmu_family_visit()
- * @data: for @fn
+ * kpmu_family_walk() - do something to a root and to every child
+ * @root: the root
+ * @begin: called first, for the root
+ * @fn: then for the children, as for kpmu_family_visit()
+ * @data: for both
  *
- * Children born meanwhile are not missed.
+ * Children born meanwhile are not missed.  No other walk of the group's families comes in
+ * between.
  *
  * Context: task, may sleep.
  */
-void kpmu_family_walk(struct kpmu_family *f,
+void kpmu_family_walk(struct kpmu_event *root,
+		      void (*begin)(struct kpmu_event *root, void *data),
 		      int (*fn)(struct kpmu_event *child, void *data), void *data)
 {
-	struct kpmu_family *top = f->top;
+	struct kpmu_family *f = root->family, *top = f->top;
 	unsigned long flags;
 
 	mutex_lock(&top->walk);
+	begin(root, data);
 	raw_spin_lock_irqsave(&top->lock, flags);
 	top->epoch++;
 	raw_spin_unlock_irqrestore(&top->lock, flags);

@@ -54,7 +54,8 @@ void kpmu_family_done(struct kpmu_family *top);
 int kpmu_family_visit(struct kpmu_family *f,
 		      int (*fn)(struct kpmu_event *child, void *data),
 		      void *data);
-void kpmu_family_walk(struct kpmu_family *f,
+void kpmu_family_walk(struct kpmu_event *root,
+		      void (*begin)(struct kpmu_event *root, void *data),
 		      int (*fn)(struct kpmu_event *child, void *data),
 		      void *data);
 void kpmu_family_close(struct kpmu_event *root);

@@ -41,6 +41,8 @@ struct task_struct;
  *	for what takes nobody's time but that of who is hit
  * @next: it is the one after one that was timed
  * @more: one hit makes the event overflow several times, and this is not the first
+ * @until: get_cycles() at which its filters have had their time; 0 before the first
+ * @samples: events that have sampled it
  */
 #define KPMU_TIMED	8
 
@@ -54,6 +56,8 @@ struct kpmu_hit {
 	u64 began;
 	bool next;
 	bool more;
+	u32 samples;
+	u64 until;
 };
 
 /**
@@ -174,6 +178,8 @@ struct kpmu_target {
  *	-EINVAL.  NULL: it cannot
  * @set_period: overflow after so many events from now on.  IRQs off, on the CPU
  *	where hw->idx is
+ * @reset: the count begins at 0 again, the next overflow is as far away as before.  IRQs off,
+ *	on the CPU where hw->idx is.  NULL: kpmu_source_reset() will do
  * @check_period: may an event with these flags of an attr overflow after so many?  Any
  *	context.  NULL: after any number
  * @set_bpf: SET_BPF: run a BPF program at each hit.  Task context, may sleep.
@@ -200,6 +206,7 @@ struct kpmu_source {
 	void (*put)(struct kpmu_hw *hw);
 	u64 (*read)(struct kpmu_hw *hw);
 	void (*set_period)(struct kpmu_hw *hw, u64 period);
+	void (*reset)(struct kpmu_hw *hw);
 	bool (*check_period)(const struct kpmu_hw *hw, u64 flags, u64 period);
 	int (*filter)(struct kpmu_hw *hw, char *filter, const void **tap,
 		      const struct kpmu_match **match);
@@ -395,6 +402,21 @@ void kpmu_software_told_by(const void *iterator);
  */
 u64 kpmu_source_read(struct kpmu_hw *hw);
 void kpmu_source_set_period(struct kpmu_hw *hw, u64 period);
+
+/**
+ * kpmu_source_reset() - let a count begin at 0 again
+ * @hw: the event
+ * @count: its count
+ *
+ * Context: IRQs off, the owner of the event's context.
+ */
+static inline void kpmu_source_reset(struct kpmu_hw *hw, u64 count)
+{
+	/* In this order, so that a hit in an NMI in between finds no overflow due */
+	local64_sub(count, &hw->count);
+	barrier();
+	hw->next -= count;
+}
 
 /**
  * kpmu_sources_cpu_up() - a CPU has come; what events tap there is to follow

@@ -107,25 +107,64 @@ void x86_go_on_now(struct x86_cpu *c)
 	c->on = on;
 }
 
+/*
+ * While a counter is set, standing still, other counters may go on.  Their PMIs must not find it
+ * half set: neither as one that has wrapped, nor where they read the counts of a group.
+ */
+static __always_inline int hide_counter(struct x86_cpu *c, struct kpmu_hw *hw)
+{
+	int idx = hw->idx;
+
+	WRITE_ONCE(c->slots.hw[idx], NULL);
+	WRITE_ONCE(hw->idx, -1);
+	barrier();
+	return idx;
+}
+
+static __always_inline void show_counter(struct x86_cpu *c, struct kpmu_hw *hw, int idx)
+{
+	barrier();
+	WRITE_ONCE(hw->idx, idx);
+	WRITE_ONCE(c->slots.hw[idx], hw);
+}
+
 /* See source.h */
 void x86_set_period(struct kpmu_hw *hw, u64 period)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
-	u32 bit;
+	int idx = hw->idx;
 
-	hw->period = period;
-	if (hw->idx < 0) {
+	if (idx < 0) {
+		hw->period = period;
 		hw->next = local64_read(&hw->count) + period;
 		return;
 	}
-	bit = 1u << hw->idx;
-	enable(c, c->on & ~bit);
-	fold(hw, hw->idx);
+	enable(c, c->on & ~(1u << idx));
+	fold(hw, idx);
+	hide_counter(c, hw);
+	hw->period = period;
 	hw->next = local64_read(&hw->count) + period;
-	/* A PMI that is late must not find the counter's value half changed */
-	WRITE_ONCE(c->slots.hw[hw->idx], NULL);
-	x86_aim(hw, hw->idx);
-	WRITE_ONCE(c->slots.hw[hw->idx], hw);
+	x86_aim(hw, idx);
+	show_counter(c, hw, idx);
+	enable(c, c->slots.mask);
+}
+
+/* See source.h */
+void x86_reset(struct kpmu_hw *hw)
+{
+	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+	int idx = hw->idx;
+
+	if (idx < 0 || !hw->period) {
+		kpmu_source_reset(hw, x86_read(hw));
+		return;
+	}
+	enable(c, c->on & ~(1u << idx));
+	fold(hw, idx);
+	hide_counter(c, hw);
+	kpmu_source_reset(hw, local64_read(&hw->count));
+	x86_aim(hw, idx);
+	show_counter(c, hw, idx);
 	enable(c, c->slots.mask);
 }
 
@@ -137,13 +176,12 @@ static void move(struct x86_cpu *c, struct kpmu_hw *hw, int idx)
 	fold(hw, idx);
 	from = local64_read(&hw->prev);
 	to = x86_far(hw);
-	/* As in x86_set_period() */
-	WRITE_ONCE(c->slots.hw[idx], NULL);
+	hide_counter(c, hw);
 	local64_set(&hw->prev, to);
 	x86_counter_write(idx, to);
 	if (hw->page)
 		x86_user_jump(hw, from, to);
-	WRITE_ONCE(c->slots.hw[idx], hw);
+	show_counter(c, hw, idx);
 }
 
 /**

@@ -71,7 +71,7 @@ static __always_inline void wrapped(struct x86_cpu *c, int idx)
 		to = x86_aim(hw, idx);
 	} else {
 		to = x86_far(hw);
-		local64_set(&hw->prev, to);
+		local64_set(&hw->prev, ((prev | x86_pmu.value) + 1) | to);
 		x86_counter_write(idx, to);
 	}
 	if (hw->page)

@@ -70,15 +70,18 @@ u32 x86_user_view(struct kpmu_hw *hw, u16 *width, s64 *offset)
 void x86_user_jump(struct kpmu_hw *hw, u64 from, u64 to)
 {
 	struct perf_event_mmap_page *page = hw->page;
+	u32 lock = READ_ONCE(page->lock);
 
 	WRITE_ONCE(hw->jumps, hw->jumps + 1);
 	if (!page->index)
 		return;
-	WRITE_ONCE(page->lock, page->lock + 1);
+	/* An odd lock is that of the interrupted writer, and stays odd until it is done */
+	WRITE_ONCE(page->lock, lock | 1);
 	smp_wmb();	/* readers see the lock change first */
 	page->offset += sign_extend(from) - sign_extend(to);
 	smp_wmb();	/* and last */
-	WRITE_ONCE(page->lock, page->lock + 1);
+	if (!(lock & 1))
+		WRITE_ONCE(page->lock, lock + 2);
 }
 
 /**

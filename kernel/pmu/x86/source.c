@@ -33,6 +33,7 @@ const struct kpmu_source x86_source = {
 	.put = x86_put,
 	.read = x86_read,
 	.set_period = x86_set_period,
+	.reset = x86_reset,
 	.check_period = x86_check_period,
 	.user_view = x86_user_view,
 };
