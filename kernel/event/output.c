@@ -131,7 +131,8 @@ static struct place *make_place(struct kpmu_event *e)
  * Whoever writes at this moment may still use the old one.
  *
  * Context: task, may sleep.
- * Return: 0 or -ENOMEM; taking away never fails.
+ * Return: 0; -ENOMEM; -EINVAL if the ring is being taken from all events.  Taking away never
+ * fails.
  */
 int kpmu_output_set(struct kpmu_event *e, struct kpmu_ring *ring)
 {
@@ -146,6 +147,11 @@ int kpmu_output_set(struct kpmu_event *e, struct kpmu_ring *ring)
 			return -ENOMEM;
 		kpmu_ring_get(ring);
 	}
+	if (ring && !kpmu_ring_join(ring, &place->reader)) {
+		kfree(place);
+		kpmu_ring_put_ref(ring);
+		return -EINVAL;
+	}
 	rcu_assign_pointer(e->ring, ring);
 	if (old) {
 		kpmu_ring_leave(old, &e->output->place->reader);
@@ -153,8 +159,6 @@ int kpmu_output_set(struct kpmu_event *e, struct kpmu_ring *ring)
 		kpmu_ring_put_ref(old);
 	}
 	e->output->place = place;
-	if (ring)
-		kpmu_ring_join(ring, &place->reader);
 	return 0;
 }
 
@@ -224,6 +228,8 @@ void kpmu_output_strip(struct kpmu_ring *ring)
 {
 	struct kpmu_event *e;
 
+	/* It has no new readers any more, so this ends */
+	kpmu_ring_close(ring);
 	while ((e = first_user(ring))) {
 		kpmu_output_lock(e);
 		if (first_user(ring) == e)

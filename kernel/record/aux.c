@@ -89,8 +89,12 @@ void kpmu_aux_trace(struct kpmu_event *e, struct kpmu_hit *hit)
 void kpmu_aux_follow(struct kpmu_event *e, bool running)
 {
 	struct kpmu_ring *ring;
-	struct kpmu_aux *aux = area_of(e, &ring);
+	struct kpmu_aux *aux;
 
+	/* Bound to another CPU it was shown there; another event may write to its ring there now */
+	if (e->cpu >= 0 && e->cpu != smp_processor_id())
+		return;
+	aux = area_of(e, &ring);
 	if (!aux)
 		return;
 	if (!running)

@@ -134,10 +134,23 @@ __poll_t kpmu_ring_poll(struct kpmu_ring *ring)
 }
 
 /* See ring.h */
-void kpmu_ring_join(struct kpmu_ring *ring, struct kpmu_ring_reader *reader)
+bool kpmu_ring_join(struct kpmu_ring *ring, struct kpmu_ring_reader *reader)
+{
+	bool open;
+
+	spin_lock(&ring->lock);
+	open = !ring->closed;
+	if (open)
+		list_add_rcu(&reader->node, &ring->readers);
+	spin_unlock(&ring->lock);
+	return open;
+}
+
+/* See ring.h */
+void kpmu_ring_close(struct kpmu_ring *ring)
 {
 	spin_lock(&ring->lock);
-	list_add_rcu(&reader->node, &ring->readers);
+	ring->closed = true;
 	spin_unlock(&ring->lock);
 }
 

@@ -50,8 +50,9 @@ struct kpmu_ring_charge {
  * @polled: EPOLLIN when something came since the last kpmu_ring_poll()
  * @waking: @wake is queued and has not begun
  * @wake: tells the readers, outside of the NMI; holds the ring
- * @lock: guards @readers
+ * @lock: guards @readers and @closed
  * @readers: who waits for records, struct kpmu_ring_reader
+ * @closed: it has no new readers any more
  * @charge: for the pages
  * @aux: its AUX area, while that is mapped; RCU
  */
@@ -66,6 +67,7 @@ struct kpmu_ring {
 	struct irq_work wake;
 	spinlock_t lock;
 	struct list_head readers;
+	bool closed;
 	struct kpmu_ring_charge charge;
 	struct kpmu_aux __rcu *aux;
 };
@@ -183,8 +185,17 @@ __poll_t kpmu_ring_poll(struct kpmu_ring *ring);
  * @reader: not in any ring's list
  *
  * Context: task.
+ * Return: false if the ring is closed to new readers.
  */
-void kpmu_ring_join(struct kpmu_ring *ring, struct kpmu_ring_reader *reader);
+bool kpmu_ring_join(struct kpmu_ring *ring, struct kpmu_ring_reader *reader);
+
+/**
+ * kpmu_ring_close() - the ring has no new readers any more
+ * @ring: the ring, unmapped
+ *
+ * Context: task.
+ */
+void kpmu_ring_close(struct kpmu_ring *ring);
 
 /**
  * kpmu_ring_leave() - it is not woken by this ring any more
