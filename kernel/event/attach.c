@@ -225,8 +225,13 @@ static noinline void update_max(struct kpmu_event *leader)
 	u16 max = kpmu_read_max(leader);
 	struct kpmu_event *e;
 
-	kpmu_for_each_member(e, leader)
+	if (max == leader->group.max)
+		return;
+	kpmu_for_each_member(e, leader) {
+		if (e->group.max == leader->group.max)
+			return;		/* there is another one */
 		max = min(max, e->group.max);
+	}
 	leader->group.max = max;
 }
 

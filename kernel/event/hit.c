@@ -13,6 +13,7 @@
 
 #include "../compat/compat.h"
 #include "../sched/sched.h"
+#include "../trace/stats.h"
 #include "rate.h"
 #include "sampling.h"
 #include "timer.h"
@@ -189,13 +190,45 @@ static void sample(struct kpmu_event *e, u64 nr, u64 count, struct kpmu_hit *hit
 }
 NOKPROBE_SYMBOL(sample);
 
+/*
+ * A filter may compare strings for a millisecond, and there may be thousands of them, with IRQs
+ * off.  Together they have a quarter of a tick at a hit; the others let nothing through.
+ */
+static noinline bool match_hit(const struct kpmu_match *match, struct kpmu_hit *hit)
+{
+	u64 now = get_cycles();
+
+	if (!hit->until)
+		hit->until = now + kpmu_tick_cycles() / 4;
+	if (likely((s64)(hit->until - now) > 0))
+		return kpmu_match_hit(match, hit);
+	kpmu_stat_inc(hits_unfiltered);
+	return false;
+}
+NOKPROBE_SYMBOL(match_hit);
+
 static __always_inline bool filtered_out(const struct kpmu_event *e,
-					 const struct kpmu_hit *hit)
+					 struct kpmu_hit *hit)
 {
 	const struct kpmu_match *match = READ_ONCE(e->hw.match);
 
-	return unlikely(match) && !kpmu_match_hit(match, hit);
+	return unlikely(match) && !match_hit(match, hit);
 }
+
+/* So many samples of a hit are free */
+#define FREE_SAMPLES	16
+
+/* Events that sample the same hit may be thousands: together they are throttled as a burst is */
+static noinline void sample_more(struct kpmu_event *e, u64 nr, u64 count, struct kpmu_hit *hit)
+{
+	u64 began = get_cycles();
+
+	if (!kpmu_rate_burst(e))
+		return;
+	sample(e, nr, count, hit);
+	kpmu_rate_burst_took(e, get_cycles() - began);
+}
+NOKPROBE_SYMBOL(sample_more);
 
 static void hit_ctx(struct kpmu_ctx *ctx, const void *tap, u64 nr,
 		    struct kpmu_hit *hit)
@@ -215,7 +248,10 @@ static void hit_ctx(struct kpmu_ctx *ctx, const void *tap, u64 nr,
 			continue;
 		}
 		count = local64_add_return(nr, &e->hw.count);
-		sample(e, nr, count, hit);
+		if (likely(hit->samples++ < FREE_SAMPLES))
+			sample(e, nr, count, hit);
+		else
+			sample_more(e, nr, count, hit);
 	}
 }
 NOKPROBE_SYMBOL(hit_ctx);
@@ -225,6 +261,9 @@ static __always_inline void hit_all(struct kpmu_cpu *kc, const void *tap, u64 nr
 {
 	struct kpmu_ctx *ctx;
 
+	/* The contexts of a CPU that goes belong to another one; its last tasks still run here */
+	if (unlikely(kc->offline))
+		return;
 	kpmu_for_each_cpu_ctx(ctx, kc)
 		hit_ctx(ctx, tap, nr, hit);
 	if (kc->task)

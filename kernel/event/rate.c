@@ -45,6 +45,7 @@ static u64 share = U64_MAX;
  * @arm: starts it, for whoever is in an NMI
  * @window: a tick, in jiffies
  * @spent: what overflows took in it, in cycles
+ * @paused: timers that found it spent
  * @took: what the last ones took that were timed
  * @timer_took: the same of those by timers
  * @handler: what one takes and its interrupt around it, in ns
@@ -61,6 +62,7 @@ struct rate_cpu {
 	struct irq_work arm;
 	unsigned long window;
 	u64 spent;
+	u32 paused;
 	u64 took[3];
 	u64 timer_took[3];
 	u64 handler;
@@ -187,6 +189,7 @@ static bool spend(struct rate_cpu *r, struct kpmu_event *e, u64 cycles)
 	if (r->window != now) {
 		r->window = now;
 		r->spent = 0;
+		r->paused = 0;
 	}
 	r->spent += cycles;
 	if (likely(r->spent <= READ_ONCE(share)))
@@ -269,7 +272,12 @@ bool kpmu_rate_took(struct kpmu_event *e, const struct kpmu_hit *hit)
 }
 NOKPROBE_SYMBOL(kpmu_rate_took);
 
-static u64 tick_cycles(void)
+/**
+ * kpmu_tick_cycles() - the length of a tick in cycles of the TSC, at least 1
+ *
+ * Context: any.
+ */
+u64 kpmu_tick_cycles(void)
 {
 	return max_t(u64, div_u64((u64)tsc_khz * MSEC_PER_SEC, HZ), 1);
 }
@@ -292,7 +300,7 @@ u64 kpmu_rate_burst(struct kpmu_event *e)
 	struct rate_cpu *r = this_cpu_ptr(&rate_cpu);
 
 	if (likely(time_after_eq(READ_ONCE(jiffies), r->burst_after)))
-		return LONGEST_BURST * tick_cycles();
+		return LONGEST_BURST * kpmu_tick_cycles();
 	kpmu_rate_exceeded(e);
 	rest(e, r->burst_after - 1);
 	kpmu_counters_settle();
@@ -313,7 +321,7 @@ void kpmu_rate_burst_took(struct kpmu_event *e, u64 cycles)
 {
 	struct rate_cpu *r = this_cpu_ptr(&rate_cpu);
 	unsigned long now = READ_ONCE(jiffies);
-	u64 limit = clamp_t(u64, READ_ONCE(share), 1, tick_cycles());
+	u64 limit = clamp_t(u64, READ_ONCE(share), 1, kpmu_tick_cycles());
 
 	if (r->burst_window != now) {
 		r->burst_window = now;
@@ -380,6 +388,29 @@ bool kpmu_rate_waits(struct kpmu_event *e)
 	return false;
 }
 NOKPROBE_SYMBOL(kpmu_rate_waits);
+
+/* So many timers of a tick are looked at again in the next one */
+#define AGAIN	64
+
+/**
+ * kpmu_rate_spent() - a timer expires: have overflows had their share of this tick before it?
+ * @e: the timer's event; it is throttled then
+ *
+ * Each timer alone costs little, but there may be thousands: the more of them are throttled,
+ * the later each looks again.
+ *
+ * Context: hard IRQ, on the CPU where the event is.
+ * Return: 0, or the ticks after which it is to look again.
+ */
+u32 kpmu_rate_spent(struct kpmu_event *e)
+{
+	struct rate_cpu *r = this_cpu_ptr(&rate_cpu);
+
+	if (r->window != READ_ONCE(jiffies) || r->spent <= READ_ONCE(share))
+		return 0;
+	kpmu_rate_exceeded(e);
+	return 1 + r->paused++ / AGAIN;
+}
 
 /**
  * kpmu_rate_took_timer() - the same for an overflow by a timer, each of them

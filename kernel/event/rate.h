@@ -66,14 +66,15 @@ static __always_inline bool kpmu_rate_account_hit(struct kpmu_event *e, bool mor
 	return true;
 }
 
+u64 kpmu_tick_cycles(void);
 u64 kpmu_rate_burst(struct kpmu_event *e);
 void kpmu_rate_burst_took(struct kpmu_event *e, u64 cycles);
 bool kpmu_rate_waits(struct kpmu_event *e);
 bool kpmu_rate_took(struct kpmu_event *e, const struct kpmu_hit *hit);
+u32 kpmu_rate_spent(struct kpmu_event *e);
 bool kpmu_rate_took_timer(struct kpmu_event *e, u64 began);
 void kpmu_rate_limits(void);
 void kpmu_rate_adjust(struct kpmu_event *e, u64 events);
-void kpmu_rate_placed(struct kpmu_event *leader);
 int kpmu_event_period(struct kpmu_event *e, u64 period);
 void kpmu_rates_init(void);
 void kpmu_rates_exit(void);

@@ -88,7 +88,7 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 	} else {
 		/* Of a clock it is known once and for all */
 		e->flags &= ~KPMU_ATTR_FREQ;
-		e->hw.period = NSEC_PER_SEC / attr->sample_freq;
+		e->hw.period = max_t(u64, 1, NSEC_PER_SEC / attr->sample_freq);
 	}
 	e->hw.next = e->hw.period;
 	return 0;

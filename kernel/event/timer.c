@@ -61,10 +61,12 @@ static enum hrtimer_restart expired(struct hrtimer *timer)
 	struct kpmu_timer *t = container_of(timer, struct kpmu_timer, timer);
 	struct kpmu_event *e = t->event;
 	u64 began = get_cycles();
-	bool halted = overflow(e);
+	u32 pause = kpmu_rate_spent(e);
+	bool halted = pause || overflow(e);
 
 	/* Also of what is excluded: it takes the time of others all the same */
-	halted |= kpmu_rate_took_timer(e, began);
+	if (!pause)
+		halted |= kpmu_rate_took_timer(e, began);
 	if (halted)
 		kpmu_counters_settle();
 	/* REFRESH has run out: it starts again when there is more of it */
@@ -72,7 +74,7 @@ static enum hrtimer_restart expired(struct hrtimer *timer)
 		t->on = false;
 		return HRTIMER_NORESTART;
 	}
-	forward(t, halted ? TICK_NSEC : period(e));
+	forward(t, halted ? max(pause, 1U) * TICK_NSEC : period(e));
 	return HRTIMER_RESTART;
 }
 

@@ -11,6 +11,7 @@
 	X(opens,	"events opened")				\
 	X(closes,	"events destroyed")				\
 	X(inherited,	"events inherited")				\
+	X(hits_unfiltered, "hits lost to filters that took too long")	\
 	X(not_inherited, "events not inherited for want of memory")	\
 	X(prctls_lost,	"prctls without effect for want of memory")	\
 	X(plans,	"plans computed")				\

@@ -12,7 +12,7 @@
 
 #include "event.h"
 #include "harness.h"
-#include "ring.h"
+#include "irqs.h"
 
 #define FORKS	8
 
@@ -210,24 +210,6 @@ TEST(prctl_switches_each)
 }
 
 #define BULK	4000
-#define PERIOD	20000
-#define FLAGS	9		/* PERF_REG_X86_FLAGS */
-#define EFLAGS_IF	0x200
-
-/* Of the samples of the kernel, which are NMIs: the most in a row with interrupts off */
-static int longest_off(struct ring *r, int *samples)
-{
-	static struct record rec;
-	int n = 0, most = 0;
-
-	while (ring_find(r, &rec, PERF_RECORD_SAMPLE)) {
-		++*samples;
-		n = record_sample(r, &rec).intr_regs[0] & EFLAGS_IF ? 0 : n + 1;
-		most = n > most ? n : most;
-	}
-	ring_consume(r);
-	return most;
-}
 
 /* In instructions, so that it does not matter how fast this machine is */
 TEST(interrupts_come_through)
@@ -246,27 +228,19 @@ TEST(interrupts_come_through)
 		a = dummy();
 		ev_must(&a, 0, -1, -1, 0);
 	}
-	a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
-	a.exclude_kernel = 0;
-	a.exclude_user = 1;
-	a.sample_period = PERIOD;
-	a.sample_type = PERF_SAMPLE_REGS_INTR;
-	a.sample_regs_intr = 1 << FLAGS;
-	fd = ev_must(&a, -1, 0, -1, 0);
-	ring_map(&r, fd, &a, 32);
+	fd = irqs_event(&r);
 	for (i = 0; i < 3; i++) {
-		samples = 0;
 		ev_enable(fd);
 		pid = vfork();
 		if (!pid)
 			_exit(0);
 		waitpid(pid, NULL, 0);
 		ev_disable(fd);
-		n = longest_off(&r, &samples);
+		n = irqs_longest_off(&r, &samples);
 		TH_LOG("fork and exit %d instructions, at most %d in a row without interrupts",
-		       samples * PERIOD, n * PERIOD);
+		       samples * IRQS_PERIOD, n * IRQS_PERIOD);
 		/* A copy alone is more than 200 */
-		EXPECT_GT(samples, BULK * 200 / PERIOD);
+		EXPECT_GT(samples, BULK * 200 / IRQS_PERIOD);
 		percent = n * 100 / samples;
 		least = percent < least ? percent : least;
 	}

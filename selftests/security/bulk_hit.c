@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One hit, or one timer interrupt, is of as many events as a user cares to open.  Whatever they
+ * do with it, interrupts are not kept out for as long as it all takes, and the task goes on.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "event.h"
+#include "harness.h"
+#include "irqs.h"
+#include "task.h"
+
+#define ID	"/sys/kernel/tracing/events/syscalls/sys_enter_openat/id"
+
+static void many_fds(int n)
+{
+	struct rlimit r = { n + 100, n + 100 };
+
+	if (setrlimit(RLIMIT_NOFILE, &r)) {
+		perror("setrlimit");
+		exit(KSFT_FAIL);
+	}
+}
+
+static void touch_fresh(void)
+{
+	volatile char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	*p = 1;
+	munmap((void *)p, 4096);
+}
+
+static void open_long(void)
+{
+	static char path[1000];
+
+	memset(path, 'a', sizeof(path) - 1);
+	open(path, O_RDONLY);
+}
+
+/* The longest time without interrupts in @hit, in instructions: the least of three */
+static int longest(struct __test *_metadata, void (*hit)(void))
+{
+	int fd, i, n, samples, least = 0;
+	static struct ring r;
+
+	fd = irqs_event(&r);
+	for (i = 0; i < 3; i++) {
+		ev_enable(fd);
+		hit();
+		ev_disable(fd);
+		n = irqs_longest_off(&r, &samples);
+		least = !i || n < least ? n : least;
+	}
+	ring_unmap(&r);
+	close(fd);
+	TH_LOG("%d instructions without interrupts", least * IRQS_PERIOD);
+	return least * IRQS_PERIOD;
+}
+
+#define FEW	20
+#define TIMES	100
+
+static void more_filters(struct __test *_metadata, int n)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_TRACEPOINT, read_long(ID));
+
+	a.disabled = 0;
+	while (n--)
+		ASSERT_EQ(ioctl(ev_must(&a, 0, -1, -1, 0), PERF_EVENT_IOC_SET_FILTER,
+				"filename.ustring ~ \"*aaaaaaaaaaaaaaaaaaab\""), 0);
+}
+
+/* Each of them compares the name for thousands of instructions */
+TEST(filters)
+{
+	int few, many;
+
+	if (!has_pmu())
+		SKIP(return, "no PMU to sample with");
+	no_throttle();
+	many_fds(FEW * TIMES);
+	pin_to(0);
+	more_filters(_metadata, FEW);
+	few = longest(_metadata, open_long);
+	EXPECT_GT(few, 0);
+	more_filters(_metadata, FEW * (TIMES - 1));
+	many = longest(_metadata, open_long);
+	EXPECT_LT(many, few * TIMES / 2);
+}
+
+#define MEMBERS	100
+#define GROUPS	80
+
+static void one_group(struct __test *_metadata, int output)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE,
+					   PERF_COUNT_SW_PAGE_FAULTS);
+	int i, fd, leader = -1;
+
+	a.sample_period = 1;
+	a.sample_type = PERF_SAMPLE_READ;
+	a.read_format = PERF_FORMAT_GROUP;
+	a.disabled = 0;
+	for (i = 0; i < MEMBERS; i++) {
+		fd = ev_must(&a, 0, -1, leader, 0);
+		leader = i ? leader : fd;
+		ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, output), 0);
+	}
+}
+
+/* Each writes the values of its group */
+TEST(samples)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+	int fd, i, few, many;
+	struct ring r;
+
+	if (!has_pmu())
+		SKIP(return, "no PMU to sample with");
+	no_throttle();
+	many_fds(MEMBERS * GROUPS);
+	pin_to(0);
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 64);
+	one_group(_metadata, fd);
+	few = longest(_metadata, touch_fresh);
+	EXPECT_GT(few, 0);
+	for (i = 1; i < GROUPS; i++)
+		one_group(_metadata, fd);
+	many = longest(_metadata, touch_fresh);
+	EXPECT_LT(many, few * GROUPS / 2);
+}
+
+/* Rounds of work in a fifth of a second */
+static uint64_t rounds(void)
+{
+	uint64_t end = now_ns() + 200000000 * (uint64_t)slow(), n = 0;
+
+	while (now_ns() < end) {
+		work(1000);
+		n++;
+	}
+	return n;
+}
+
+#define CLOCKS	2000
+
+TEST(clocks)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
+	uint64_t alone, beside = 0, n;
+	int i, fd, leader = -1;
+	struct ring r;
+
+	a.sample_period = 100000;
+	a.sample_type = PERF_SAMPLE_READ;
+	a.read_format = PERF_FORMAT_GROUP;
+	throttle_at(100000, 25);
+	many_fds(CLOCKS);
+	pin_to(0);
+	alone = rounds();
+	for (i = 0; i < CLOCKS; i++) {
+		fd = ev_must(&a, 0, -1, leader, 0);
+		if (i) {
+			ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, leader), 0);
+		} else {
+			leader = fd;
+			ring_map(&r, fd, &a, 64);
+		}
+	}
+	ASSERT_EQ(ioctl(leader, PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP), 0);
+	for (i = 0; i < 3; i++) {
+		n = rounds();
+		beside = n > beside ? n : beside;
+	}
+	ASSERT_EQ(ioctl(leader, PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP), 0);
+	TH_LOG("%llu rounds alone, %llu beside %d clocks", (unsigned long long)alone,
+	       (unsigned long long)beside, CLOCKS);
+	EXPECT_GT(beside, alone / 8);
+}
+
+TEST_HARNESS_MAIN
