@@ -15,7 +15,7 @@
 #include "exec.h"
 
 /* process_vm_readv(2) is not in every kernel, this file is */
-static int open_memory(pid_t tid, int flags)
+int open_memory(pid_t tid, int flags)
 {
 	char path[64];
 
@@ -33,18 +33,6 @@ long copy_in(pid_t tid, uint64_t from, void *to, size_t len)
 	n = pread(fd, to, len, from);
 	close(fd);
 	return n;
-}
-
-void copy_out(pid_t tid, uint64_t to, const void *from, size_t len)
-{
-	int fd = open_memory(tid, O_WRONLY);
-
-	/* Where it cannot be written, the kernel could not either */
-	if (fd < 0)
-		return;
-	if (pwrite(fd, from, len, to) < 0)
-		errno = 0;
-	close(fd);
 }
 
 /*

@@ -128,6 +128,21 @@ static void report(const struct call *c, int err)
 		(unsigned long long)o->flags, err ? strerror(err) : "ok");
 }
 
+/* E2BIG says in the attr which size is known */
+static void write_size(const struct call *c)
+{
+	const struct perf_event_attr *a = (void *)(uintptr_t)c->args.open.attr;
+	int fd = open_memory(c->req.pid, O_WRONLY);
+
+	/* Where it cannot be written, the kernel could not either */
+	if (fd < 0)
+		return;
+	/* The thread id may be another task's by now: then this would be that task's memory */
+	if (still_waits(c) && pwrite(fd, &a->size, sizeof(a->size), c->attr + 4) < 0)
+		errno = 0;
+	close(fd);
+}
+
 static void answer(struct call *c)
 {
 	int fd, err;
@@ -137,9 +152,8 @@ static void answer(struct call *c)
 		goto out;
 	fd = ioctl(c->s->device, KPMU_IOC_OPEN_FOR, &c->args);
 	err = fd < 0 ? errno : 0;
-	if (err == E2BIG)	/* says which size it knows, in the attr */
-		copy_out(c->req.pid, c->attr + 4,
-			 (char *)(uintptr_t)c->args.open.attr + 4, 4);
+	if (err == E2BIG)
+		write_size(c);
 	if (err == EPERM)	/* we may not trace it: to it, no permission */
 		err = EACCES;
 	report(c, err);

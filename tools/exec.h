@@ -10,6 +10,7 @@
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 #define NR_PERF_64	298
+#define NR_PERF_X32	(0x40000000 | NR_PERF_64)
 #define NR_PERF_32	336
 
 /**
@@ -30,9 +31,9 @@ struct server {
 void serve(struct server *s);
 bool server_has_clients(struct server *s);
 
-/* How much of a task's memory was read, which may be less than asked; and writing it */
+/* A task's memory: an fd of it; how much of it was read, which may be less than asked */
+int open_memory(pid_t tid, int flags);
 long copy_in(pid_t tid, uint64_t from, void *to, size_t len);
-void copy_out(pid_t tid, uint64_t to, const void *from, size_t len);
 void *copy_attr(pid_t tid, uint64_t from);
 
 #endif

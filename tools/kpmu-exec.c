@@ -41,12 +41,13 @@ static void __attribute__((noreturn)) die(const char *what)
 #define IF(val, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, val, yes, no)
 #define RETURN(val)	BPF_STMT(BPF_RET | BPF_K, val)
 
-/* perf_event_open(2) of 64 and of 32 bits; nothing else is looked at */
+/* perf_event_open(2) of 64 bits, of x32 and of 32 bits; nothing else is looked at */
 static struct sock_filter filter[] = {
 	LOAD(arch),
-	IF(AUDIT_ARCH_X86_64, 0, 2),
+	IF(AUDIT_ARCH_X86_64, 0, 3),
 	LOAD(nr),
-	IF(NR_PERF_64, 3, 4),
+	IF(NR_PERF_64, 4, 0),
+	IF(NR_PERF_X32, 3, 4),
 	IF(AUDIT_ARCH_I386, 0, 3),
 	LOAD(nr),
 	IF(NR_PERF_32, 0, 1),
