@@ -196,14 +196,16 @@ NOKPROBE_SYMBOL(sample);
  */
 static noinline bool match_hit(const struct kpmu_match *match, struct kpmu_hit *hit)
 {
-	u64 now = get_cycles();
+	u64 began = get_cycles();
+	bool matches;
 
-	if (!hit->until)
-		hit->until = now + kpmu_tick_cycles() / 4;
-	if (likely((s64)(hit->until - now) > 0))
-		return kpmu_match_hit(match, hit);
-	kpmu_stat_inc(hits_unfiltered);
-	return false;
+	if (unlikely(hit->filtering > kpmu_tick_cycles() / 4)) {
+		kpmu_stat_inc(hits_unfiltered);
+		return false;
+	}
+	matches = kpmu_match_hit(match, hit);
+	hit->filtering += kpmu_rate_of_filter(get_cycles() - began);
+	return matches;
 }
 NOKPROBE_SYMBOL(match_hit);
 

@@ -48,6 +48,7 @@ static u64 share = U64_MAX;
  * @paused: timers that found it spent
  * @took: what the last ones took that were timed
  * @timer_took: the same of those by timers
+ * @filter_took: the same of filters
  * @handler: what one takes and its interrupt around it, in ns
  * @began: when the last one began that was timed
  * @bursts: what overflows took that hits led to beyond their first, in cycles
@@ -65,6 +66,7 @@ struct rate_cpu {
 	u32 paused;
 	u64 took[3];
 	u64 timer_took[3];
+	u64 filter_took[3];
 	u64 handler;
 	u64 began;
 	u64 bursts;
@@ -388,6 +390,19 @@ bool kpmu_rate_waits(struct kpmu_event *e)
 	return false;
 }
 NOKPROBE_SYMBOL(kpmu_rate_waits);
+
+/**
+ * kpmu_rate_of_filter() - what a filter is taken to have taken
+ * @cycles: what it took by the clock, which may have gone on without it
+ *
+ * Context: IRQs off, or NMI.
+ * Return: cycles.
+ */
+u64 kpmu_rate_of_filter(u64 cycles)
+{
+	return fair(this_cpu_ptr(&rate_cpu)->filter_took, cycles);
+}
+NOKPROBE_SYMBOL(kpmu_rate_of_filter);
 
 /* So many timers of a tick are looked at again in the next one */
 #define AGAIN	64

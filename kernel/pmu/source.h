@@ -41,7 +41,7 @@ struct task_struct;
  *	for what takes nobody's time but that of who is hit
  * @next: it is the one after one that was timed
  * @more: one hit makes the event overflow several times, and this is not the first
- * @until: get_cycles() at which its filters have had their time; 0 before the first
+ * @filtering: what its filters took so far, in cycles
  * @samples: events that have sampled it
  */
 #define KPMU_TIMED	8
@@ -57,7 +57,7 @@ struct kpmu_hit {
 	bool next;
 	bool more;
 	u32 samples;
-	u64 until;
+	u64 filtering;
 };
 
 /**

@@ -2,6 +2,8 @@
 /* The event that is held and the copies of it in the children: one to its user. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 
 #include "clone.h"
@@ -434,6 +436,71 @@ TEST(commands_against_forks)
 	EXPECT_EQ(ev_count(fd), v);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
+}
+
+static _Atomic int begun, ended;
+static int shared_fd;
+
+#define END	-1
+
+static void *switch_off(void *unused)
+{
+	int last = 0, n;
+
+	pin_to(2);
+	while ((n = begun) != END) {
+		if (n == last)
+			continue;
+		ev_disable(shared_fd);
+		ended = last = n;
+	}
+	return unused;
+}
+
+#define KIDS	6
+
+/*
+ * On and off at once: in the end all are on or all are off.  The root's task runs on another CPU,
+ * so that either call may be the first to go on to the children.
+ */
+TEST(two_at_once)
+{
+	ROWS("I-33");
+	int i, n, wrong = 0, rounds = often(400);
+	uint64_t by_parent, by_kid;
+	struct worker w, kid[KIDS];
+	pthread_t t;
+
+	if (nr_cpus() < 3)
+		SKIP(return, "needs three CPUs");
+	pin_to(1);
+	worker_start(&w);
+	worker_pin(&w, 0);
+	shared_fd = on(&w, 0);
+	for (i = 0; i < KIDS; i++)
+		worker_fork(&w, &kid[i]);
+	ASSERT_EQ(pthread_create(&t, NULL, switch_off, NULL), 0);
+	for (n = 1; n <= rounds; n++) {
+		worker_go(&w, 20000);
+		begun = n;
+		ev_enable(shared_fd);
+		while (ended != n)
+			sched_yield();
+		worker_wait(&w);
+		by_parent = ev_count(shared_fd);
+		worker_run(&w, 1000);
+		by_kid = ev_count(shared_fd);
+		by_parent = by_kid - by_parent;
+		worker_run(&kid[n % KIDS], 1000);
+		by_kid = ev_count(shared_fd) - by_kid;
+		wrong += !by_parent != !by_kid;
+	}
+	EXPECT_EQ(wrong, 0);
+	begun = END;
+	pthread_join(t, NULL);
+	for (i = 0; i < KIDS; i++)
+		worker_stop(&kid[i]);
+	worker_stop(&w);
 }
 
 TEST_HARNESS_MAIN

@@ -344,4 +344,54 @@ TEST(without_waiting)
 	EXPECT_LT(voluntary_switches() - before, TURNS / 4);
 }
 
+#define SHARING	64
+#define CHANGERS 3
+
+static int sharing[SHARING], others[SHARING];
+static _Atomic int changed_enough;
+
+/* From one event of the ring to the next, so that it never lacks a new one */
+static void *share_on(void *arg)
+{
+	long me = (long)arg;
+	int i = 0;
+
+	while (!changed_enough) {
+		i = (i + 1) % SHARING;
+		if (i % CHANGERS == me)
+			set_output(sharing[i], others[i]);
+	}
+	return NULL;
+}
+
+/* The ring goes with its last mapping, though events are given it all the time */
+TEST(unmapped_meanwhile)
+{
+	ROWS("I-15");
+	pthread_t t[CHANGERS];
+	uint64_t began;
+	void *p;
+	long i;
+	int fd;
+
+	fd = insns();
+	p = map(fd);
+	for (i = 0; i < SHARING; i++) {
+		sharing[i] = insns();
+		others[i] = insns();
+		ASSERT_EQ(set_output(others[i], fd), 0);
+	}
+	for (i = 0; i < CHANGERS; i++)
+		ASSERT_EQ(pthread_create(&t[i], NULL, share_on, (void *)i), 0);
+	usleep(10000);
+	began = now_ns();
+	munmap(p, LEN);
+	began = now_ns() - began;
+	changed_enough = 1;
+	for (i = 0; i < CHANGERS; i++)
+		pthread_join(t[i], NULL);
+	TH_LOG("%llu us", (unsigned long long)began / 1000);
+	EXPECT_EQ(set_output(sharing[0], fd), EINVAL);
+}
+
 TEST_HARNESS_MAIN

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A counter is being set when a PMI comes: that of another event, which reads the group, or its
+ * own.  Neither may find it half set.
+ */
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "event.h"
+#include "harness.h"
+#include "ring.h"
+
+#define FIRST	100
+#define LAST	6000
+
+/* The leader overflows once, so many instructions after it was switched on, and reads the group */
+TEST(period_of_a_member)
+{
+	ROWS("S-11");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS), m = a;
+	uint64_t period, of_member, samples = 0;
+	int fd, member, wrong = 0, step = (LAST - FIRST) / often(LAST - FIRST);
+	struct ring r;
+
+	no_throttle();
+	a.exclude_kernel = 0;
+	a.exclude_user = 1;
+	a.sample_period = FIRST;
+	a.sample_type = PERF_SAMPLE_READ;
+	a.read_format = PERF_FORMAT_GROUP;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 128);
+	m.disabled = 0;
+	m.sample_period = 1ull << 40;
+	member = ev_must(&m, 0, -1, fd, 0);
+	for (period = FIRST; period < LAST; period += step) {
+		ioctl(fd, PERF_EVENT_IOC_PERIOD, &period);
+		ioctl(fd, PERF_EVENT_IOC_REFRESH, 1);
+		of_member = (1ull << 40) + period;
+		ASSERT_EQ(ioctl(member, PERF_EVENT_IOC_PERIOD, &of_member), 0);
+		ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+		samples += ring_count(&r, PERF_RECORD_SAMPLE);
+		ring_consume(&r);
+		wrong += ev_count(member) > 1000000000;
+	}
+	EXPECT_EQ(wrong, 0);
+	EXPECT_GT(samples, 0);
+}
+
+static void calls(int n)
+{
+	while (n--)
+		syscall(SYS_getppid);
+}
+
+#define CALLS	60
+
+/* What comes in so many system calls after a reset */
+static int samples_after(int fd, struct ring *r, bool reset)
+{
+	int n;
+
+	ev_enable(fd);
+	calls(CALLS);
+	if (reset)
+		ioctl(fd, PERF_EVENT_IOC_RESET, 0);
+	ring_skip(r);
+	calls(CALLS);
+	ev_disable(fd);
+	n = ring_count(r, PERF_RECORD_SAMPLE);
+	ring_consume(r);
+	return n;
+}
+
+/* It overflows while it is reset */
+TEST(reset)
+{
+	ROWS("I-08");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	int fd, i, k, n = often(4000), least = 1 << 30;
+	uint64_t period;
+	struct ring r;
+
+	no_throttle();
+	a.exclude_kernel = 0;
+	a.exclude_user = 1;
+	a.sample_period = 2000;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 128);
+	for (i = 0; i < n; i++) {
+		/* Longer than what the module takes for standing still in a loop */
+		period = 2000 + i % 97;
+		ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_PERIOD, &period), 0);
+		k = samples_after(fd, &r, true);
+		least = k < least ? k : least;
+	}
+	i = samples_after(fd, &r, false);
+	EXPECT_GT(i, 4);
+	/* Silent for as long as it had counted, it would have none */
+	EXPECT_GE(least, i / 2);
+}
+
+TEST_HARNESS_MAIN
