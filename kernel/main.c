@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Start and end, in order; undone in reverse. */
+/* Module init and exit. */
 #define pr_fmt(fmt) "kpmu: " fmt
 
 #include <linux/module.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Looking into the memory of the task whose call is answered. */
+/* Access to the memory of the task whose call is being answered. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "exec.h"
 
-/* process_vm_readv(2) is not in every kernel, this file is */
+/* process_vm_readv(2) is missing in some kernels, /proc/PID/mem is always there */
 int open_memory(pid_t tid, int flags)
 {
 	char path[64];
@@ -23,6 +23,15 @@ int open_memory(pid_t tid, int flags)
 	return open(path, flags | O_CLOEXEC);
 }
 
+/**
+ * copy_in() - read a task's memory
+ * @tid: the task
+ * @from: address in the task
+ * @to: buffer
+ * @len: bytes to read
+ *
+ * Return: the bytes read, which may be less than @len; 0 or -1 if there are none.
+ */
 long copy_in(pid_t tid, uint64_t from, void *to, size_t len)
 {
 	int fd = open_memory(tid, O_RDONLY);
@@ -36,8 +45,8 @@ long copy_in(pid_t tid, uint64_t from, void *to, size_t len)
 }
 
 /*
- * Room for an attr, with nothing readable after it: an attr that ends too early in
- * the task's memory does so in ours as well.
+ * End of a buffer for an attr, followed by an inaccessible page: an attr that is only
+ * partly readable in the task's memory is so in the copy as well.
  */
 static char *attr_room(void)
 {
@@ -72,8 +81,8 @@ static unsigned int type_of(const char *pmu)
 }
 
 /*
- * The name of a probe's function or file, to which the attr points.  A file's name means
- * what it means to the task.
+ * Copy the name of a probe's function or file, to which the attr points.  A file name
+ * is looked up relative to the task's root or working directory.
  */
 static void copy_name(pid_t tid, struct perf_event_attr *attr)
 {
@@ -91,16 +100,16 @@ static void copy_name(pid_t tid, struct perf_event_attr *attr)
 		at = snprintf(name, sizeof(name), "/proc/%d/cwd/", tid);
 		n = copy_in(tid, attr->config1, name + at, PATH_MAX);
 	}
-	/* What the kernel could not read there, it cannot read here */
+	/* If the name is not readable, pass an address that is not readable either */
 	attr->config1 = n > 0 && memchr(name + at, 0, n) ? (uintptr_t)name : 8;
 }
 
 /**
- * copy_attr() - an attr of a task, in our memory
+ * copy_attr() - copy an attr of a task
  * @tid: the task
- * @from: its address there
+ * @from: address of the attr in the task
  *
- * Return: the copy, which stays till the next; it may not be all readable.
+ * Return: the copy, valid until the next call; it may not be readable in full.
  */
 void *copy_attr(pid_t tid, uint64_t from)
 {
@@ -108,12 +117,12 @@ void *copy_attr(pid_t tid, uint64_t from)
 	uint32_t head[2];
 	long n, want;
 
-	/* Size is the second word, and 0 means the first published one */
+	/* The second word is the size; 0 means the first published size */
 	n = copy_in(tid, from, head, sizeof(head));
 	if (n != sizeof(head))
 		return n > 0 ? end - n : end;
 	want = head[1] ? head[1] : PERF_ATTR_SIZE_VER0;
-	/* What is larger the kernel refuses by its size alone */
+	/* The kernel refuses other sizes without reading more of the attr */
 	if (want < (long)sizeof(head) || want > sysconf(_SC_PAGESIZE))
 		want = sizeof(head);
 	at = end - want;

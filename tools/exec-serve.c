@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Answering perf_event_open(2) for others.  Between a call and our answer its task
- * stands still, but may be killed, and its number go to another; so after each
- * look into the task we ask whether the call still waits.
+ * Answering perf_event_open(2) for other tasks.  A task is blocked until its call is
+ * answered, but it may be killed and its id reused; so what was read from the task is
+ * used only if the call is still pending afterwards.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,7 +28,7 @@
 #define PIDFD_THREAD	O_EXCL
 #endif
 
-/* One call: its arguments, and our copies of what they point to */
+/* A call: its arguments, and copies of what they point to */
 struct call {
 	const struct server *s;
 	struct seccomp_notif req;
@@ -58,14 +58,14 @@ static pid_t process_of(pid_t tid)
 	return tgid;
 }
 
-/* One of the task's fds; -2, which is nobody's, for one that is not open */
+/* Duplicate an fd of the task; -2, which is never valid, if it is not open */
 static int fetch_fd(pid_t tid, int fd)
 {
 	int pidfd, ret;
 
 	if (fd < 0)
 		return -2;
-	/* Threads share their fds, but for the few that asked not to */
+	/* By a pidfd of the thread if possible, as it may not share the process's fds */
 	pidfd = syscall(SYS_pidfd_open, tid, PIDFD_THREAD);
 	if (pidfd < 0)
 		pidfd = syscall(SYS_pidfd_open, process_of(tid), 0);
@@ -94,7 +94,7 @@ static void take_arguments(struct call *c)
 		c->args.open.pid = c->cgroup_fd = fetch_fd(c->req.pid, a[1]);
 }
 
-/* Put the fd into the task; the call returns it.  0, or an errno for the call */
+/* Install the fd in the task as the call's result.  Returns 0, or an errno for the call */
 static int inject(const struct call *c, int fd)
 {
 	struct seccomp_notif_addfd add = {
@@ -110,7 +110,7 @@ static void fail(const struct call *c, int err)
 {
 	struct seccomp_notif_resp resp = { .id = c->req.id, .error = -err };
 
-	/* It fails if the task is gone, and then nobody waits */
+	/* This only fails if the task is gone, which needs no answer then */
 	ioctl(c->s->listener, SECCOMP_IOCTL_NOTIF_SEND, &resp);
 }
 
@@ -154,7 +154,7 @@ static void answer(struct call *c)
 	err = fd < 0 ? errno : 0;
 	if (err == E2BIG)
 		write_size(c);
-	if (err == EPERM)	/* we may not trace it: to it, no permission */
+	if (err == EPERM)	/* tracing the task is not permitted */
 		err = EACCES;
 	report(c, err);
 	if (!err)
@@ -178,7 +178,8 @@ static int state_of_listener(const struct server *s, int timeout)
 }
 
 /**
- * server_has_clients() - is any process left whose calls come to us?
+ * server_has_clients() - check whether any process with the seccomp filter is left
+ * @s: the server
  */
 bool server_has_clients(struct server *s)
 {
@@ -194,14 +195,17 @@ static bool program_ended(const struct server *s)
 	       info.si_pid;
 }
 
-/* A signal whose only use is to end poll() */
+/* The only purpose of the signal is to interrupt ppoll() */
 static void child_ended(int sig)
 {
 	(void)sig;
 }
 
 /**
- * serve() - answer calls, see exec.h
+ * serve() - answer calls until s->program has ended, or no process can make any
+ * @s: the server
+ *
+ * The program is left to be reaped by waitpid(2).
  */
 void serve(struct server *s)
 {

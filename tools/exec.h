@@ -14,11 +14,11 @@
 #define NR_PERF_32	336
 
 /**
- * struct server - who answers the calls
+ * struct server - the process that answers the calls
  * @device: fd of /dev/kpmu
  * @listener: fd of the seccomp listener
- * @program: the child whose end we wait for; 0 to go on till no one is left
- * @verbose: a line for each open
+ * @program: a child, at whose end serve() returns; 0 if there is none
+ * @verbose: print a line for each open
  */
 struct server {
 	int device;
@@ -27,11 +27,11 @@ struct server {
 	bool verbose;
 };
 
-/* Answer until the program ends (it is then a zombie), or all of them */
+/* exec-serve.c */
 void serve(struct server *s);
 bool server_has_clients(struct server *s);
 
-/* A task's memory: an fd of it; how much of it was read, which may be less than asked */
+/* exec-memory.c: the memory of a task, as an fd and as bytes read, which may be fewer than asked */
 int open_memory(pid_t tid, int flags);
 long copy_in(pid_t tid, uint64_t from, void *to, size_t len);
 void *copy_attr(pid_t tid, uint64_t from);

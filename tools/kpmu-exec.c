@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * kpmu-exec PROGRAM [ARGUMENT...] - run a program whose perf_event_open(2) is
- * served by kpmu, however it makes the system call: static binaries, Go programs,
- * SYSCALL instructions by hand, and all that it starts.
+ * kpmu-exec PROGRAM [ARGUMENT...] - run a program with its perf_event_open(2) served
+ * by kpmu, however it makes the system call: static binaries, Go programs, inline
+ * SYSCALL instructions, and all processes that it starts.
  *
- * The kernel stops each such call and tells us (seccomp user notification); we open
- * the event for the task that asked, and put the fd into it.  Here is the start and
- * the end; exec-serve.c answers the calls.
+ * The kernel suspends each such call and notifies kpmu-exec (seccomp user
+ * notification), which opens the event on behalf of the task and installs the fd in
+ * it.  This file starts the program and waits for it; exec-serve.c answers the calls.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,7 +41,7 @@ static void __attribute__((noreturn)) die(const char *what)
 #define IF(val, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, val, yes, no)
 #define RETURN(val)	BPF_STMT(BPF_RET | BPF_K, val)
 
-/* perf_event_open(2) of 64 bits, of x32 and of 32 bits; nothing else is looked at */
+/* Match perf_event_open(2), 64-bit, x32 and 32-bit, and allow all else */
 static struct sock_filter filter[] = {
 	LOAD(arch),
 	IF(AUDIT_ARCH_X86_64, 0, 3),
@@ -55,7 +55,7 @@ static struct sock_filter filter[] = {
 	RETURN(SECCOMP_RET_ALLOW),
 };
 
-/* A signal must not make a call begin again that we have half answered */
+/* Without this flag a signal could restart a call that is being answered */
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV	(1UL << 5)
 #endif
@@ -77,7 +77,7 @@ static int install_filter(void)
 
 	if (fd >= 0 || errno != EACCES)
 		return fd;
-	/* Not root: set-uid programs lose what they would gain */
+	/* Required if not root; set-uid programs then get no privileges */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -1;
 	return listen_to_calls();
@@ -149,7 +149,7 @@ static void pass_on(int sig)
 	kill(program, sig);
 }
 
-/* What the terminal sends, the program gets as well; the rest is passed on */
+/* Signals of the terminal reach the program as well; others are passed on */
 static void set_signals(void)
 {
 	static const int passed[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT };
@@ -162,11 +162,11 @@ static void set_signals(void)
 		signal(passed[i], pass_on);
 }
 
-/* End as the program ended */
+/* Exit with the program's status or signal */
 static void __attribute__((noreturn)) end_as(int status)
 {
 	if (WIFSIGNALED(status)) {
-		prctl(PR_SET_DUMPABLE, 0);	/* one core is enough */
+		prctl(PR_SET_DUMPABLE, 0);	/* no second core dump */
 		signal(WTERMSIG(status), SIG_DFL);
 		raise(WTERMSIG(status));
 	}
@@ -221,7 +221,7 @@ int main(int argc, char **argv)
 		serve(&server);
 	if (waitpid(program, &status, 0) != program)
 		die("waitpid");
-	/* What the program left running is served on, by a process of its own */
+	/* Processes that the program left running are served by a separate process */
 	if (server.listener >= 0 && server_has_clients(&server) && !fork()) {
 		setsid();
 		server.program = 0;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libkpmu-preload.so - programs that know perf_event_open(2) only, on kpmu.
+ * libkpmu-preload.so - run programs that use perf_event_open(2) on kpmu.
  *
  *	LD_PRELOAD=/usr/lib/kpmu/libkpmu-preload.so perf stat ls
  *
- * KPMU_PRELOAD=strict	 the default: everything is kpmu's; ENOSYS without the device
- *		fallback the kernel's own perf when the device cannot be opened
- *		off	 as if the library was not there
+ * KPMU_PRELOAD=strict	 the default: all events are kpmu's; ENOSYS without the device
+ *		fallback the kernel's own perf if the device cannot be opened
+ *		off	 as if the library was not loaded
  * KPMU_PRELOAD_DEBUG=1	 a line on stderr for each open
  *
- * Here is the system call; the files that a client looks at are in
- * preload-paths.c.  prctl(2) needs nothing, the module hears of it.
+ * This file replaces the system call; preload-paths.c the files that a client looks
+ * at.  prctl(2) is hooked by the module.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -33,7 +33,7 @@
 
 #include "preload.h"
 
-/* Where the device's fd is kept: out of the way of the program's own */
+/* The device's fd is moved up to here, clear of the program's own fds */
 #define DEVICE_FD	250
 
 static struct {
@@ -41,7 +41,7 @@ static struct {
 	enum { STRICT, FALLBACK, OFF } mode;
 } options;
 
-/* Constructors of other libraries may come before ours, so all asks for this */
+/* Called by all entry points: constructors of other libraries may run first */
 static void read_options(void)
 {
 	static atomic_bool done;
@@ -66,9 +66,9 @@ bool preload_on(void)
 }
 
 /*
- * The wrapper.  Every system call that a program makes this way comes by, with
- * whatever arguments: one compare, and on it goes with all registers and the
- * stack as they are.
+ * The wrapper of syscall(2).  All calls of that function go through it, with any
+ * arguments, so for other system calls it only does one compare, and a jump with all
+ * registers and the stack unchanged.
  */
 __asm__(
 "	.text\n"
@@ -105,7 +105,7 @@ __asm__(
 "	jmp	preload_fail@PLT\n"
 "	.size	preload_syscall, . - preload_syscall\n"
 
-/* What syscall(2) would be without us: another preload's, or the C library's */
+/* The next definition of syscall(2): of another preloaded or of the C library */
 "	.data\n"
 "	.balign	8\n"
 "preload_next:\n"
@@ -114,6 +114,12 @@ __asm__(
 
 _Static_assert(__NR_perf_event_open == 298, "the number above");
 
+/**
+ * preload_fail() - set errno for a system call that failed
+ * @ret: what the kernel returned, a negative errno
+ *
+ * Return: -1.
+ */
 HIDDEN long preload_fail(long ret)
 {
 	errno = -ret;
@@ -137,7 +143,7 @@ static long call(long nr, long a, long b, long c, long d, long e)
 
 static dev_t number;
 
-/* The program may have closed our fd, and another file may be there now */
+/* The program may have closed the fd, and opened another file under its number */
 static bool is_device(int fd)
 {
 	struct stat st;
@@ -167,7 +173,7 @@ static int open_device(void)
 	return high;
 }
 
-/* The device, opened at the first use and kept */
+/* fd of the device, opened at the first use and kept */
 static int device(void)
 {
 	static atomic_int kept = -1;
@@ -196,7 +202,7 @@ static void __attribute__((format(printf, 1, 2))) say(const char *fmt, ...)
 	m = vsnprintf(line + n, sizeof(line) - n, fmt, ap);
 	va_end(ap);
 	n = n + m < (int)sizeof(line) ? n + m : (int)sizeof(line) - 1;
-	/* One write, so that threads do not mix; it may fail, we cannot help it */
+	/* One write, so that lines of several threads do not mix; failure is ignored */
 	if (write(STDERR_FILENO, line, n) < 0)
 		return;
 }
@@ -206,7 +212,7 @@ static void report(const struct perf_event_attr *attr, const struct kpmu_open *o
 {
 	if (!options.debug)
 		return;
-	/* An attr that the kernel could not read, we cannot either */
+	/* If the kernel could not read the attr, it must not be read here */
 	if (ret < 0 && err == EFAULT)
 		say("perf_event_open(bad attr) = EFAULT\n");
 	else
@@ -216,7 +222,7 @@ static void report(const struct perf_event_attr *attr, const struct kpmu_open *o
 		    native ? "native " : "", ret < 0 ? strerror(err) : "");
 }
 
-/* Without the device: a message once, so that ENOSYS is not a riddle */
+/* Without the device: explain the ENOSYS, once */
 static long no_device(int err)
 {
 	static atomic_flag told = ATOMIC_FLAG_INIT;
@@ -228,7 +234,16 @@ static long no_device(int err)
 	return -1;
 }
 
-/* perf_event_open(2) */
+/**
+ * preload_open() - perf_event_open(2), served by kpmu or the kernel's own perf
+ * @attr: as of perf_event_open(2)
+ * @pid: likewise
+ * @cpu: likewise
+ * @group_fd: likewise
+ * @flags: likewise
+ *
+ * Return: the new fd, or -1 and errno.
+ */
 HIDDEN long preload_open(struct perf_event_attr *attr, pid_t pid, int cpu,
 			 int group_fd, unsigned long flags)
 {
@@ -248,7 +263,7 @@ HIDDEN long preload_open(struct perf_event_attr *attr, pid_t pid, int cpu,
 				return no_device(errno);
 			native = true;
 		} else if (dev < 0) {
-			return -1;	/* so would the event's own fd be */
+			return -1;	/* no fd is left for the event either */
 		}
 	}
 	errno = saved;
@@ -260,7 +275,7 @@ HIDDEN long preload_open(struct perf_event_attr *attr, pid_t pid, int cpu,
 	return ret;
 }
 
-/* Some C libraries have it, and some programs ask for it by name */
+/* Some C libraries define it, and some programs look it up by name */
 API int perf_event_open(struct perf_event_attr *attr, pid_t pid, int cpu,
 			int group_fd, unsigned long flags)
 {

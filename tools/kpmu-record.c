@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * kpmu-record - sample a program and what it starts, into a file that perf report
- * and perf script read; also an example of how the rings of /dev/kpmu are used.
+ * kpmu-record - sample a program and its children, into a file for perf report and
+ * perf script; also an example of how to use the ring buffers of /dev/kpmu.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,9 +22,9 @@
 #include "stat.h"
 
 #define MAX_CPUS	1024
-#define PAGES		128	/* of each ring */
+#define PAGES		128	/* per ring */
 
-/* The head of a perf.data file, as perf reads it */
+/* Header of a perf.data file */
 struct section {
 	__u64 offset, size;
 };
@@ -41,7 +41,7 @@ struct file_attr {
 	struct section ids;
 };
 
-/* A CPU's ring */
+/* Ring buffer of a CPU */
 struct ring {
 	int fd;
 	struct perf_event_mmap_page *page;
@@ -75,7 +75,7 @@ static void put(const void *data, size_t size)
 	written += size;
 }
 
-/* One event a CPU, which the program's children inherit */
+/* Open one event per CPU, inherited by the program's children */
 static void open_rings(pid_t pid)
 {
 	int device = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC), cpu;
@@ -129,7 +129,7 @@ static void account(const struct perf_event_header *h)
 	}
 }
 
-/* All that is in a ring, in whole records; then the writer may have the room */
+/* Write all records of a ring to the file, then free their space for the kernel */
 static void drain(struct ring *r)
 {
 	const char *data = (const char *)r->page + r->page->data_offset;
@@ -152,7 +152,7 @@ static void drain(struct ring *r)
 	__atomic_store_n(&r->page->data_tail, tail, __ATOMIC_RELEASE);
 }
 
-/* Where the kernel's text is; names come from /proc/kallsyms when it is reported */
+/* MMAP record of the kernel's text; perf report gets the symbols from /proc/kallsyms */
 static void put_kernel(void)
 {
 	struct {
@@ -200,7 +200,7 @@ static void begin_file(const char *path)
 	put_kernel();
 }
 
-/* How much data there is, is known last */
+/* Fill in the size of the data, which is only known now */
 static void end_file(void)
 {
 	struct file_header h;
@@ -254,7 +254,7 @@ static void progress(int end)
 		end ? "\n" : "");
 }
 
-/* Until the program has ended, or we are told to stop */
+/* Collect records until the program has ended; a signal to stop is passed on to it */
 static int collect(pid_t pid)
 {
 	struct pollfd fds[MAX_CPUS];

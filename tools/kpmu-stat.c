@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * kpmu-stat - count events of a program, a process or CPUs: an example of how
- * /dev/kpmu is used.  See kpmu-stat(1).
+ * kpmu-stat - count events of a program, a process or CPUs; also an example of how
+ * to use /dev/kpmu.  See kpmu-stat(1).
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -23,7 +23,7 @@
 
 #define MAX_TARGETS	1024
 
-/* What is counted: a task, or a CPU with all that runs there */
+/* A task, or a CPU with all tasks that run there */
 struct target {
 	pid_t pid;
 	int cpu;
@@ -76,7 +76,7 @@ static void add_threads(pid_t pid)
 	closedir(dir);
 }
 
-/* "0-3,5"; NULL: those that are online */
+/* A list such as "0-3,5"; NULL for all online CPUs */
 static void add_cpus(const char *list)
 {
 	char line[256] = "";
@@ -101,7 +101,7 @@ static void add_cpus(const char *list)
 	}
 }
 
-/* The module knows more than an errno can say */
+/* Report an error, with the reason that the module gives */
 static void __attribute__((noreturn)) explain(int device, const struct event *e, int err)
 {
 	struct kpmu_why why = { "" };
@@ -158,7 +158,7 @@ static struct counts sum(int i)
 	int t;
 
 	for (t = 0; t < nr_targets; t++) {
-		/* Nothing to read: pinned, and there was no counter */
+		/* A pinned event that got no counter is in error state and has no data */
 		if (read(fds[i][t], &one, sizeof(one)) != sizeof(one))
 			continue;
 		all.value += one.value;
@@ -171,7 +171,7 @@ static struct counts sum(int i)
 static void print_one(const struct event *e, struct counts c, double at)
 {
 	double part = c.enabled ? 100.0 * c.running / c.enabled : 0;
-	/* What it would be, had it counted all the time */
+	/* Extrapolated to the time enabled */
 	__u64 value = c.running && c.running < c.enabled ?
 		(double)c.value * c.enabled / c.running : c.value;
 
@@ -235,7 +235,7 @@ static void on_signal(int sig)
 	stop = 1;
 }
 
-/* A child that waits for a byte before it becomes the program */
+/* Fork a child that waits for a byte before it executes the program */
 static pid_t prepare(char **argv, int *go)
 {
 	int pipe_fds[2];
@@ -260,7 +260,7 @@ static pid_t prepare(char **argv, int *go)
 	_exit(127);
 }
 
-/* Until the program ends or a signal comes, printing on the way */
+/* Wait until the program ends or a signal arrives, printing at each interval */
 static int watch(pid_t child, int go, int interval)
 {
 	double start = seconds(), next = start;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The files in which a client looks for PMUs, types and limits.  Where kpmu has a file
- * of its own in place of the kernel's, the client gets that one; all other paths
- * pass untouched.  Directories are listed as the kernel has them, unless it does
- * not have them at all.
+ * The files in which a client looks for PMUs, types and limits.  Where kpmu has its own
+ * version of a file, the client gets that one; all other paths are passed unchanged.
+ * Directories are listed as the kernel has them, unless only kpmu has them.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -25,11 +24,11 @@ static const struct rule {
 	const char *from, *to;
 } rules[] = {
 	{ "/sys/bus/event_source/devices/", "/sys/bus/kpmu/devices/" },
-	{ "/sys/devices/", "/sys/bus/kpmu/devices/" },	/* where those links go */
+	{ "/sys/devices/", "/sys/bus/kpmu/devices/" },	/* target of the links there */
 	{ "/proc/sys/kernel/perf_", "/proc/sys/kernel/kpmu/perf_" },
 };
 
-/* A directory was opened that paths may be relative to */
+/* Set if a directory was looked up that later paths may be relative to */
 static atomic_bool relative;
 
 static bool starts(const char *s, const char *with)
@@ -43,15 +42,15 @@ static bool stat_of(const char *path, struct stat *st)
 }
 
 /*
- * Not what is never an address: the call is to fail with EFAULT, not the program.  (A page
- * that is not mapped looks like any other from here.)
+ * Reject what can never be an address: the call must fail with EFAULT instead of
+ * crashing the program here.  (Unmapped pages are not detected.)
  */
 static bool is_address(const char *s)
 {
 	return (uintptr_t)s >= 4096 && (uintptr_t)s < 1UL << 56;
 }
 
-/* Ours if it is a file, or if the kernel has none */
+/* Use kpmu's version if it is a regular file, or if the kernel has no such path */
 static bool ours(const char *path, const char *twin)
 {
 	struct stat st;
@@ -61,13 +60,13 @@ static bool ours(const char *path, const char *twin)
 	return S_ISREG(st.st_mode) || !stat_of(path, &st);
 }
 
-/* The path to use; @buf has room for PATH_MAX */
+/* The path to use; @buf has room for PATH_MAX bytes */
 static const char *map(const char *path, char *buf)
 {
 	int saved = errno;
 	unsigned int i;
 
-	/* Most are none of our business, which one look tells */
+	/* Quick check: most paths are not affected */
 	if (!is_address(path) || path[0] != '/' || (path[1] != 's' && path[1] != 'p') ||
 	    !preload_on())
 		return path;
@@ -83,14 +82,14 @@ static const char *map(const char *path, char *buf)
 			path = buf;
 		break;
 	}
-	/* The directory that holds them has no name after it */
+	/* Also the directories above, which no rule matches */
 	if (starts(path, "/sys/bus/event_source"))
 		atomic_store_explicit(&relative, true, memory_order_relaxed);
 	errno = saved;
 	return path;
 }
 
-/* The same for a path below an open directory; *@fd changes with it */
+/* The same for a path relative to *@fd, which becomes AT_FDCWD if the path changes */
 static const char *map_at(int *fd, const char *path, char *buf)
 {
 	char full[PATH_MAX], link[64];
@@ -117,7 +116,7 @@ static const char *map_at(int *fd, const char *path, char *buf)
 	return to;
 }
 
-/* The function that would be called without us, or NULL and ENOSYS */
+/* The next definition of a function; NULL and ENOSYS if there is none */
 static void *next(void **cache, const char *name)
 {
 	void *fn = __atomic_load_n(cache, __ATOMIC_ACQUIRE);
@@ -135,7 +134,7 @@ static void *next(void **cache, const char *name)
 	static void *cache;						\
 	ret(*fn)params = next(&cache, #name)
 
-/* A row a function: its result and what that is on failure, its name, arguments */
+/* One row per function: result type, result on failure, name, parameters, arguments */
 #define PATH(ret, bad, name, params, ...)				\
 API ret name params;							\
 API ret name params							\
@@ -162,7 +161,7 @@ API ret name params							\
 	return fn(__VA_ARGS__);						\
 }
 
-/* Those with a mode that is there only if a file may be made */
+/* For functions with a mode, which is only passed if a file may be created */
 #define WITH_MODE							\
 	va_list ap;							\
 	mode_t mode = 0;						\
@@ -242,7 +241,7 @@ PATH_AT(int, -1, fstatat64, (int dir, const char *path, struct stat64 *st, int f
 	dir, path, st, flags)
 PATH_AT(int, -1, statx, (int dir, const char *path, int flags, unsigned int mask,
 			 struct statx *st), dir, path, flags, mask, st)
-/* What programs built for older C libraries call */
+/* Called by programs built for older C libraries */
 PATH(int, -1, __xstat, (int ver, const char *path, struct stat *st), ver, path, st)
 PATH(int, -1, __xstat64, (int ver, const char *path, struct stat64 *st), ver, path, st)
 PATH(int, -1, __lxstat, (int ver, const char *path, struct stat *st), ver, path, st)

@@ -13,12 +13,12 @@ struct perf_event_attr;
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
-/* Is the library to do anything? */
+/* False with KPMU_PRELOAD=off */
 HIDDEN bool preload_on(void);
 
-/* The system call itself; none that we make is to come back to us */
+/* The system call itself: the library's own calls must not go through the wrapper */
 HIDDEN long preload_syscall(long nr, ...);
-/* What syscall(2) would be without us */
+/* The next definition of syscall(2) */
 typedef long (*preload_fn)(long nr, ...);
 HIDDEN extern preload_fn preload_next;
 HIDDEN long preload_fail(long ret);

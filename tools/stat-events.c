@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Names of events: instructions, L1-dcache-load-misses, r81d0; with :u and {}. */
+/* Event names: instructions, L1-dcache-load-misses, r81d0; with :u and {}. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +46,9 @@ static const struct row {
 	CACHE("branch-load-misses", BPU, READ, MISS),
 };
 
+/**
+ * list_events() - print the names of all events
+ */
 void list_events(void)
 {
 	unsigned int i;
@@ -74,7 +77,7 @@ static bool find(const char *name, struct perf_event_attr *attr)
 	return !*end;
 }
 
-/* :u user, :k kernel, :p not on a shared counter (pinned) */
+/* :u user, :k kernel, :p pinned */
 static bool modify(const char *letters, struct perf_event_attr *attr)
 {
 	bool user = false, kernel = false;
@@ -106,7 +109,11 @@ static bool parse_one(char *name, struct event *e)
 }
 
 /**
- * parse_events() - see stat.h
+ * parse_events() - parse a list of events
+ * @list: as given to -e
+ * @events: array of MAX_EVENTS, filled in
+ *
+ * Return: the number of events, or -1 after a message on stderr.
  */
 int parse_events(const char *list, struct event *events)
 {

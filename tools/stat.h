@@ -10,10 +10,10 @@
 #define MAX_EVENTS	64
 
 /**
- * struct event - one of -e
- * @name: as it was typed
- * @attr: what that means
- * @leader: index of its group's first event; its own if it is alone
+ * struct event - an event of -e
+ * @name: as typed by the user
+ * @attr: the attr that it means
+ * @leader: index of the first event of its group; its own without a group
  */
 struct event {
 	char name[64];
@@ -21,7 +21,7 @@ struct event {
 	int leader;
 };
 
-/* A list as of -e; the number of events, or -1 after a message on stderr */
+/* stat-events.c */
 int parse_events(const char *list, struct event *events);
 void list_events(void);
 

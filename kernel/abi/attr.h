@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The event attribute as kpmu speaks it: the newest published layout, whatever
- * the header of the running kernel knows.  Names are those of
- * perf_event_open(2) with our prefix, so both can be included together.
+ * The event attribute in its newest published layout, whatever version the
+ * running kernel has.  Names are those of perf_event_open(2) with the prefix
+ * KPMU_, so that both headers can be included together.
  */
 #ifndef KPMU_ABI_ATTR_H
 #define KPMU_ABI_ATTR_H
@@ -54,7 +54,7 @@ struct kpmu_attr {
 	u64 config4;
 };
 
-/* The sizes an attr had when a field group was added */
+/* Published sizes of the attr, with the fields that each one added */
 #define KPMU_ATTR_SIZE_VER0	64	/* to bp_addr */
 #define KPMU_ATTR_SIZE_VER1	72	/* bp_len, config2 */
 #define KPMU_ATTR_SIZE_VER2	80	/* branch_sample_type */
@@ -72,7 +72,7 @@ static_assert(offsetof(struct kpmu_attr, clockid) == 92);
 static_assert(offsetof(struct kpmu_attr, sig_data) == 120);
 static_assert(sizeof(struct kpmu_attr) == KPMU_ATTR_SIZE_VER9);
 
-/* The flag word, bit by bit */
+/* Bits of the flag word */
 #define KPMU_ATTR_DISABLED		BIT_ULL(0)
 #define KPMU_ATTR_INHERIT		BIT_ULL(1)
 #define KPMU_ATTR_PINNED		BIT_ULL(2)
@@ -169,7 +169,7 @@ static_assert(sizeof(struct kpmu_attr) == KPMU_ATTR_SIZE_VER9);
 #define KPMU_TYPE_RAW		4
 #define KPMU_TYPE_BREAKPOINT	5
 
-/* A type of ours, where the kernel, which counts from 0, does not come to */
+/* A kpmu type, out of reach of the kernel's types, which are numbered from 0 */
 #define KPMU_TYPE_FAULT_TRACE	0x6b700000
 
 static inline unsigned int kpmu_attr_precise(const struct kpmu_attr *attr)
@@ -178,11 +178,11 @@ static inline unsigned int kpmu_attr_precise(const struct kpmu_attr *attr)
 }
 
 /**
- * struct kpmu_attr_limits - what an attr is checked against besides itself
+ * struct kpmu_attr_limits - external limits for an attr
  * @max_stack: perf_event_max_stack, frames
  * @max_rate: perf_event_max_sample_rate, Hz
  * @aux: the event fills an AUX area
- * @aux_leader: the leader of its group does
+ * @aux_leader: its group leader fills an AUX area
  */
 struct kpmu_attr_limits {
 	u32 max_stack;
@@ -192,10 +192,10 @@ struct kpmu_attr_limits {
 };
 
 enum kpmu_attr_phase {
-	KPMU_ATTR_SHAPE,	/* bits and fields that make no sense */
-	KPMU_ATTR_LIMITS,	/* against sysctls */
-	KPMU_ATTR_FAMILY,	/* what an inherited event cannot have */
-	KPMU_ATTR_SUPPORT,	/* what this machine or version does not have */
+	KPMU_ATTR_SHAPE,	/* invalid bits and fields */
+	KPMU_ATTR_LIMITS,	/* limits of sysctls */
+	KPMU_ATTR_FAMILY,	/* combinations excluded by inherit */
+	KPMU_ATTR_SUPPORT,	/* features that this machine or version lacks */
 };
 
 /* event/attr_check.c, which is also built in user space */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Bring an attr in from user space: the size rules of perf_event_open(2). */
+/* Copy an attr from user space, by the size rules of perf_event_open(2). */
 #include <linux/errno.h>
 #include <linux/mm.h>
 #include <linux/uaccess.h>
@@ -8,21 +8,21 @@
 
 static int too_big(struct kpmu_attr __user *uattr)
 {
-	/* Tell the caller, if we can, how much of it this version understands */
+	/* Report the size that this version supports; failure to do so is ignored */
 	put_user((u32)sizeof(*uattr), &uattr->size);
 	return -E2BIG;
 }
 
 /**
  * kpmu_attr_copy() - copy an attr of any published size
- * @attr: where to; what the caller's version lacks becomes zero
- * @from: the caller's struct perf_event_attr
+ * @attr: the copy; fields that the caller's version lacks are zeroed
+ * @from: struct perf_event_attr in user memory
  *
- * A size of 0 means the first published size.  A caller newer than us is
- * welcome as long as what we do not know is zero.
+ * A size of 0 means the first published size.  A larger attr than struct
+ * kpmu_attr is accepted if the rest is zero.
  *
  * Context: may sleep.
- * Return: 0, -EFAULT, or -E2BIG with our size stored in the caller's attr.
+ * Return: 0, -EFAULT, or -E2BIG with the supported size stored in the caller's attr.
  */
 int kpmu_attr_copy(struct kpmu_attr *attr, void __user *from)
 {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counter assignment is bipartite matching.  Events come in order of
- * importance; each either takes a free counter or makes events placed before
- * it move over, along an augmenting path.  Nothing placed is ever thrown out, and a
- * set that has a solution is never refused: an event that finds no augmenting
- * path cannot be placed beside the earlier ones in any way.
+ * Counter assignment is bipartite matching.  Events are placed in order of importance; each
+ * one takes a free counter, or makes earlier events move to other counters along an
+ * augmenting path.  No placed event loses its counter without getting another, and a set that
+ * has a solution is never refused: an event without an augmenting path cannot be placed beside
+ * the earlier ones in any way.
  *
- * A free counter is taken from the top: fixed counters, which few events can use,
- * come before general ones, and general ones that have no restrictions before
- * those that restricted events need.
+ * Of the free counters the highest is taken: fixed counters, which few events can use,
+ * before general ones, and general ones without restrictions before those that
+ * restricted events need.
  *
  * With at most 32 counters a set of counters is a word, so a search step is a
- * few bit operations.  Cost: one step for a free hinted counter (the common
- * case), at most (counters x events) steps otherwise.
+ * few bit operations.  Cost: one step if a counter is free (the common case), else at
+ * most (counters x events) steps.
  */
 #ifdef __KERNEL__
 #include <linux/bitops.h>
@@ -31,9 +31,9 @@ static void place(struct kpmu_matching *m, int event, int counter)
 }
 
 /*
- * Breadth-first from the new event: try counters; the owner of a taken one may
- * move to others.  from[c] is the event that wants counter c, so the path
- * can be walked back.
+ * Breadth-first search from the new event: the owner of a taken counter may move
+ * to another one.  from[c] is the event that wants counter c, which gives the way back
+ * along the path.
  */
 static bool augment(struct kpmu_matching *m, int event)
 {
@@ -52,7 +52,7 @@ static bool augment(struct kpmu_matching *m, int event)
 				queue[tail++] = m->owner[c];
 				continue;
 			}
-			/* A free counter: everyone on the path moves up */
+			/* A free counter: each event on the path takes the counter it wants */
 			for (;;) {
 				e = from[c];
 				next = e == event ? -1 : m->counter[e];
@@ -68,13 +68,13 @@ static bool augment(struct kpmu_matching *m, int event)
 
 /**
  * kpmu_assign() - place one more event
- * @m: what is placed already; changed only on success
+ * @m: the events placed so far; changed only on success
  * @allowed: counters the event may use, a bit each
- * @hint: the counter it had last, or -1: taken again when free, so that
- *	nothing needs to be reprogrammed
+ * @hint: the counter it had last, or -1; taken again if free, which saves
+ *	reprogramming
  *
  * Context: any.
- * Return: whether it fits beside all that is placed.
+ * Return: true if the event fits beside the placed ones.
  */
 bool kpmu_assign(struct kpmu_matching *m, u32 allowed, int hint)
 {
@@ -96,13 +96,13 @@ bool kpmu_assign(struct kpmu_matching *m, u32 allowed, int hint)
 
 /**
  * kpmu_assign_group() - place all events of a group or none
- * @m: what is placed already; unchanged on failure
+ * @m: the events placed so far; unchanged on failure
  * @allowed: per event, the counters it may use
  * @hint: per event, the counter it had last, or -1
  * @n: number of events
  *
  * Context: any.
- * Return: whether the group fits beside all that is placed.
+ * Return: true if the group fits beside the placed events.
  */
 bool kpmu_assign_group(struct kpmu_matching *m, const u32 *allowed,
 		       const s8 *hint, int n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Counter assignment as a pure function: which event goes on which counter.
- * No state but its own, no kernel services; also built and tested in user space.
+ * Counter assignment as a pure function: which event gets which counter.
+ * It uses no kernel services; also built and tested in user space.
  */
 #ifndef KPMU_ASSIGN_H
 #define KPMU_ASSIGN_H
@@ -19,8 +19,8 @@
  * @used: counters taken, a bit each
  * @nr: events placed
  * @allowed: per event, the counters it may use
- * @counter: per event, the counter it has
- * @owner: per counter in @used, the event that has it
+ * @counter: per event, its counter
+ * @owner: per counter in @used, its event
  */
 struct kpmu_matching {
 	u32 used;

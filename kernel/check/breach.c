@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A rule does not hold.  It may be found under the run-queue lock, where nothing can be
- * printed: what is known is written down there and printed by an irq_work.
+ * Reports of broken rules.  A breach may be found under the run-queue lock, where printing
+ * may deadlock: it is recorded there, and printed by an irq_work.
  */
 #define pr_fmt(fmt) "kpmu: " fmt
 
@@ -60,9 +60,11 @@ static int put_ctx(char *to, int room, const struct kpmu_ctx *ctx)
 }
 
 /**
- * check_breach() - a rule does not hold: say so, once
+ * check_breach() - record that a rule does not hold, and have it printed
  * @name: the rule
- * @l: what was looked at
+ * @l: what was checked
+ *
+ * Only the first NR_BREACHES are printed.
  *
  * Context: IRQs off, any but NMI.
  */
@@ -86,7 +88,11 @@ void check_breach(const char *name, const struct check_look *l)
 	irq_work_queue(&b->work);
 }
 
-/* Nothing looks any more: what was found is printed when this returns */
+/**
+ * check_breaches_exit() - wait until all breaches are printed
+ *
+ * Context: task; no check runs any more.
+ */
 void check_breaches_exit(void)
 {
 	int i, n = min(atomic_read(&nr_breaches), NR_BREACHES);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Invariants.  Called through trace/look.h at the end of every section that owned a
- * context, and after each commit; looks at what that section may have changed.
+ * Invariants.  The checks are called through trace/look.h at the end of every section that
+ * owned a context, and after each commit; they check what the section may have changed.
  *
- * A look costs so many steps at most: of a context with many events each look walks
- * some, and the next goes on with the group after them.
+ * The cost of a check is bounded: in a context with many events each check walks some of
+ * them, and the next one continues with the group after them.
  */
 #include <linux/hash.h>
 #include <linux/module.h>
@@ -17,7 +17,7 @@ static bool check;
 module_param(check, bool, 0444);
 MODULE_PARM_DESC(check, "look at invariants all the time (slow)");
 
-/* The group that comes next in a context with many events; others may take its place */
+/* Next group to check in a large context; a hash slot, so another context may replace it */
 struct cursor {
 	raw_spinlock_t lock;
 	const struct kpmu_ctx *ctx;
@@ -67,13 +67,13 @@ static void look_gone(struct kpmu_event *e)
 }
 
 /**
- * check_rules() - look at the rules of a table
+ * check_rules() - check the rules of a table
  * @rules: the table
- * @l: what to look at
+ * @l: what to check
  *
- * Ends at the first that does not hold: the others take it for granted.
+ * Ends at the first rule that does not hold, as later ones rely on it.
  *
- * Context: IRQs off, the owner of what @l has.
+ * Context: IRQs off, the owner of what is in @l.
  */
 void check_rules(struct check_rule *rules, struct check_look *l)
 {
@@ -158,7 +158,7 @@ static u32 look_group(struct check_look *l, struct kpmu_event *leader)
 	return n + 1;
 }
 
-/* Return: the group to go on with, NULL at the end */
+/* Return: the group to continue with; NULL at the end, -E2BIG if some members were skipped */
 static struct kpmu_event *walk(struct check_look *l, struct kpmu_event *leader)
 {
 	u32 n = 0;
@@ -226,9 +226,9 @@ static const struct kpmu_looker looker = {
 };
 
 /**
- * kpmu_checks_init() - look from now on, if that was asked for
+ * kpmu_checks_init() - enable the checks if the module parameter asks for it
  *
- * Context: task; before anything that is looked at.
+ * Context: module init; before anything that is checked exists.
  */
 void __init kpmu_checks_init(void)
 {
@@ -243,9 +243,9 @@ void __init kpmu_checks_init(void)
 }
 
 /**
- * kpmu_checks_exit() - no event is left: what was taken was given back
+ * kpmu_checks_exit() - check that all resources of events have been released
  *
- * Context: task.
+ * Context: module exit; no event is left.
  */
 void kpmu_checks_exit(void)
 {

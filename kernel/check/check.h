@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Invariants: rules that hold whenever a context's owner lets go of it, and at each
+ * Invariants: rules that hold whenever the owner of a context gives it up, and after each
  * commit.  Documentation/testing.rst, "Invariants", has a line for each.
  */
 #ifndef KPMU_CHECK_H
@@ -14,26 +14,26 @@
 #include "../event/timer.h"
 #include "../sched/sched.h"
 
-/* Events of a context that one look walks, at most; the next look goes on from there */
+/* Limit of events per check of a context; the next check continues after them */
 #define CHECK_EVENTS	32
 
 /**
  * struct check_tally - what a walk over a whole context has found
  * @events: attached events
- * @inherit: with a family
- * @sampling: that write records
- * @freq: with a frequency
+ * @inherit: events with a family
+ * @sampling: events that write records
+ * @freq: events with a sampling frequency
  * @pinned: pinned groups that are candidates
  * @flexible: flexible groups that are candidates
- * @bound: of both, those bound to a CPU
- * @free_bound: groups that need no counter, in the list of those bound to a CPU
+ * @bound: groups in @pinned and @flexible that are bound to a CPU
+ * @free_bound: free groups of a task that are bound to a CPU
  * @placed: groups that a plan has placed
  * @side: events with side-band records
  * @hits: events that count hits
- * @gated: those of them that are told of hits only while they run
+ * @gated: events in @hits whose hits are reported only while they run
  * @timed: clock events that sample
  * @mapped: events with a user page
- * @scan: the scan's next event was there
+ * @scan: the event in ctx->scan was found
  */
 struct check_tally {
 	u32 events;
@@ -54,14 +54,14 @@ struct check_tally {
 };
 
 /**
- * struct check_look - what is being looked at
- * @kc: the CPU on which it is active, NULL if it is not
+ * struct check_look - what is being checked
+ * @kc: the CPU on which @ctx is active; NULL if it is idle or being released
  * @ctx: the context
- * @leader: the group
+ * @leader: the group's leader
  * @e: the event
  * @members: members of @leader that were walked; U32_MAX if not all
  * @family: the family
- * @tally: of the walk, if it was over the whole context
+ * @tally: sums of the walk; complete if it covers the whole context
  * @detail: which part of a rule does not hold, or NULL
  */
 struct check_look {
@@ -78,8 +78,8 @@ struct check_look {
 /**
  * struct check_rule - a rule
  * @name: its name, as in testing.rst
- * @holds: does it hold for what @l has of what the table is about?
- * @told: a breach of it was told
+ * @holds: test the rule for the objects in @l that the table is about
+ * @told: a breach has been reported; later ones are not
  *
  * A table of rules ends with one without a name.
  */
@@ -90,7 +90,7 @@ struct check_rule {
 };
 
 extern struct check_rule check_cpu_rules[];	/* of @kc */
-extern struct check_rule check_ctx_rules[];	/* of @ctx, at little cost */
+extern struct check_rule check_ctx_rules[];	/* of @ctx, cheap */
 extern struct check_rule check_sum_rules[];	/* of @ctx, after a whole walk */
 extern struct check_rule check_group_rules[];	/* of @leader */
 extern struct check_rule check_event_rules[];	/* of @e */

@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-/* Rules of each context, whatever its size */
+/* Rules for contexts of any size */
 
 static bool gen_follows_queue(struct check_look *l)
 {
@@ -13,7 +13,7 @@ static bool gen_follows_queue(struct check_look *l)
 	return !!ctx->gen == !!(ctx->nr_flexible | ctx->nr_pinned);
 }
 
-/* A context that is not active may have changed since its plan was made */
+/* Not compared with the plan: an idle context may have changed since it was built */
 static bool placed_is_placed(struct check_look *l)
 {
 	const struct kpmu_ctx *ctx = l->ctx;
@@ -105,7 +105,7 @@ struct check_rule check_ctx_rules[] = {
 	{ }
 };
 
-/* Rules of a whole walk */
+/* Rules that need a walk over the whole context */
 
 static u32 length(const struct hlist_head *list)
 {
@@ -145,7 +145,7 @@ static bool queue_is_counted(struct check_look *l)
 	       t->bound == ctx->nr_bound;
 }
 
-/* What is parked is in the queue but not counted */
+/* A parked group is in the queue but not counted */
 static bool queue_has_them(struct check_look *l)
 {
 	const struct kpmu_ctx *ctx = l->ctx;
@@ -179,7 +179,7 @@ static bool lists_have_them(struct check_look *l)
 	       length(&ctx->timed) == t->timed && ctx->nr_gated == t->gated;
 }
 
-/* An event whose exec has removed it stays mapped */
+/* An event that remove_on_exec has removed stays mapped */
 static bool mapped_are_listed(struct check_look *l)
 {
 	const struct kpmu_event *e;

@@ -2,7 +2,7 @@
 /* Rules of families. */
 #include "check.h"
 
-/* Children that one look walks, at most */
+/* Limit of children per check */
 #define CHILDREN	64
 
 static bool children_are_ours(struct check_look *l)
@@ -17,7 +17,7 @@ static bool children_are_ours(struct check_look *l)
 	return n == CHILDREN || list_entry_is_head(e, &f->children, sibling);
 }
 
-/* Those that the walk in progress has not seen come first */
+/* Children that the walk in progress has not seen come first */
 static bool unseen_come_first(struct check_look *l)
 {
 	struct kpmu_family *f = l->family;

@@ -78,7 +78,7 @@ static bool is_on(const struct check_look *l)
 	       l->leader->group.placed;
 }
 
-/* On a counter just if it should be, and on the one that its plan has for it */
+/* On a counter only if it should be, and on the one that its plan has for it */
 static bool idx_is_of_plan(struct check_look *l)
 {
 	const struct kpmu_hw *hw = &l->e->hw;
@@ -101,7 +101,7 @@ static bool timer_follows(struct check_look *l)
 	       (l->kc && e->clock.is_running);
 }
 
-/* Of what does not run no hit is told: that would be at the cost of other tasks */
+/* Hits are reported only while the event runs: the reports cost other tasks time */
 static bool gate_follows(struct check_look *l)
 {
 	const struct kpmu_event *e = l->e;

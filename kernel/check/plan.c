@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Rules of a CPU: its plan, its counters and its registers say the same. */
+/* Rules of a CPU: its plan, its counters and its registers agree. */
 #include <linux/bitops.h>
 
 #include "check.h"
@@ -83,7 +83,7 @@ static bool demands(const struct kpmu_event *e)
 	return kpmu_has_counter(e) && e->state == KPMU_ON;
 }
 
-/* A group of a plan has no more events than counters that demand one; others cost a step */
+/* Number of events that need a counter */
 static u32 demand(const struct kpmu_event *leader)
 {
 	const struct kpmu_event *e;
@@ -111,7 +111,7 @@ static bool slots_are_of_groups(struct check_look *l)
 	}
 	if (slots->alt & ~slots->mask)
 		return false;
-	/* The walk over a large group would cost more than it finds */
+	/* The walk over a large group would cost too much */
 	for (i = 0; i < plan->nr; i++) {
 		if (plan->groups[i]->group.nr > CHECK_EVENTS)
 			return true;
@@ -131,7 +131,7 @@ static bool slots_have_one_event(struct check_look *l)
 	return true;
 }
 
-/* Flexible groups that want a counter and have none; -1 if some want another CPU */
+/* Flexible groups without a counter; -1 if unknown, as some are bound to a CPU */
 static s64 waiting(const struct kpmu_ctx *ctx)
 {
 	s64 n = ctx->nr_flexible;
@@ -171,7 +171,7 @@ static bool registers_agree(struct check_look *l)
 	return !l->detail;
 }
 
-/* The first comes first: without it the others look at what is not in force */
+/* plan-good is first: without it the others would check a plan that is not in force */
 struct check_rule check_cpu_rules[] = {
 	{ "plan-good", plan_is_good },
 	{ "plan-groups", groups_may_run },

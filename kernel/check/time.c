@@ -6,7 +6,7 @@
 
 #include "check.h"
 
-/* A place for an event's times when it was looked at last; others may take it */
+/* An event's times at the last check; a hash slot, so another event may replace them */
 struct seen {
 	raw_spinlock_t lock;
 	const struct kpmu_event *event;
@@ -23,7 +23,14 @@ static struct seen *place_of(const struct kpmu_event *e)
 	return &seen[hash_ptr(e, SEEN_BITS)];
 }
 
-/* Let another event that comes to lie where this was begin anew */
+/**
+ * check_times_forget() - forget the times of an event that leaves its context
+ * @e: the event
+ *
+ * They must not be compared with those of a later event at the same address.
+ *
+ * Context: IRQs off, the context's owner.
+ */
 void check_times_forget(const struct kpmu_event *e)
 {
 	struct seen *s = place_of(e);
@@ -34,6 +41,11 @@ void check_times_forget(const struct kpmu_event *e)
 	raw_spin_unlock(&s->lock);
 }
 
+/**
+ * check_times_init() - initialise the locks
+ *
+ * Context: module init.
+ */
 void __init check_times_init(void)
 {
 	int i;

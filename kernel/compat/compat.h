@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What differs between the kernels we support (6.1, 6.12, 7.2), each
- * difference behind a name of ours.  Nothing outside this folder asks for a
- * kernel version, and nothing here changes the meaning of a kernel name.
+ * Differences between the supported kernels (6.1, 6.12, 7.2), each behind a
+ * wrapper with the prefix kpmu_.  No code outside this directory tests the kernel
+ * version, and no kernel name is redefined here.
  */
 #ifndef KPMU_COMPAT_H
 #define KPMU_COMPAT_H
@@ -21,14 +21,14 @@
 #include <asm/msr.h>
 #include <asm/unwind.h>
 
-/* cpuid() has been in processor.h, then in a header that it brought along */
+/* cpuid() moved out of <asm/processor.h>, which stopped including this header */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
 #include <asm/cpuid/api.h>
 #endif
 
 /*
- * local_irq_save() without its tracepoint, for code that a tracepoint calls; lockdep is
- * told all the same.
+ * local_irq_save() without its tracepoint, for code that is called by
+ * tracepoints; lockdep is still informed.
  */
 static __always_inline unsigned long kpmu_irq_save_notrace(void)
 {
@@ -50,8 +50,8 @@ static __always_inline void kpmu_irq_restore_notrace(unsigned long flags)
 }
 
 /*
- * The instructions themselves: the usual accessors go through what a guest of Xen's may
- * have put there, and such a guest has no counters for us.
+ * Plain instructions: the usual accessors may be redirected in a Xen PV guest,
+ * where kpmu uses no counters anyway.
  */
 static __always_inline u64 kpmu_rdmsr(u32 msr)
 {
@@ -95,7 +95,7 @@ static __always_inline u64 kpmu_rdpmc(u32 counter)
 	return lo | (u64)hi << 32;
 }
 
-/* The cgroup of a task as the perf_event controller sees it; under RCU */
+/* A task's cgroup in the perf_event controller; call under RCU */
 static __always_inline struct cgroup_subsys_state *
 kpmu_task_css(struct task_struct *task)
 {
@@ -106,7 +106,7 @@ kpmu_task_css(struct task_struct *task)
 #endif
 }
 
-/* Has a task a user mode?  6.4 gave io_uring's workers a flag of that name */
+/* False for kernel threads and io_uring workers; from 6.4 on PF_USER_WORKER covers these */
 static __always_inline bool kpmu_is_user_task(const struct task_struct *task)
 {
 #ifdef PF_USER_WORKER
@@ -116,7 +116,7 @@ static __always_inline bool kpmu_is_user_task(const struct task_struct *task)
 #endif
 }
 
-/* An address in the stack from which on a frame's own caller is found */
+/* Stack address from which unwind_start() resumes at the current frame */
 static inline unsigned long kpmu_unwind_below(const struct unwind_state *state)
 {
 #ifdef CONFIG_UNWINDER_ORC
@@ -126,7 +126,7 @@ static inline unsigned long kpmu_unwind_below(const struct unwind_state *state)
 #endif
 }
 
-/* Is a task that leaves its CPU still in want of one?  6.12 dequeues with delay */
+/* Whether a task being switched out is still runnable; 6.12 delays the dequeue */
 static __always_inline bool kpmu_task_is_runnable(struct task_struct *task)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
@@ -136,7 +136,7 @@ static __always_inline bool kpmu_task_is_runnable(struct task_struct *task)
 #endif
 }
 
-/* Does a mapping hold what brk() gives, or the first thread's stack? */
+/* Whether a mapping overlaps the brk() heap, or is the initial thread's stack */
 static inline bool kpmu_vma_is_heap(struct vm_area_struct *vma)
 {
 	return vma->vm_start < vma->vm_mm->brk &&
@@ -153,7 +153,7 @@ static inline bool kpmu_vma_is_stack(struct vm_area_struct *vma)
 #endif
 }
 
-/* 6.15 folded the callback into the set-up call */
+/* From 6.15 on the callback is an argument of the set-up call */
 static inline void kpmu_hrtimer_setup(struct hrtimer *timer,
 				      enum hrtimer_restart (*fn)(struct hrtimer *),
 				      clockid_t clock, enum hrtimer_mode mode)
@@ -166,7 +166,7 @@ static inline void kpmu_hrtimer_setup(struct hrtimer *timer,
 #endif
 }
 
-/* Argument n (0 to 4) of the function an ftrace callback was entered for */
+/* Argument n (0 to 4) of the traced function, in an ftrace callback */
 static __always_inline unsigned long
 kpmu_ftrace_arg(struct ftrace_regs *fregs, int n)
 {
@@ -185,7 +185,7 @@ kpmu_ftrace_arg(struct ftrace_regs *fregs, int n)
 #endif
 }
 
-/* What a tracepoint says of itself, in a sample on its way to an event */
+/* Raw record (tracepoint fields) of a sample; without one, the outputs are left alone */
 static inline void kpmu_raw_of_sample(const struct perf_sample_data *data,
 				      const void **raw, u32 *size)
 {
@@ -201,13 +201,13 @@ static inline void kpmu_raw_of_sample(const struct perf_sample_data *data,
 	*size = r->frag.size;
 }
 
-/* The address that a sample on its way to an event has; without one the field is not set */
+/* The address in a sample of the kernel's perf; the field is not set if there is none */
 static inline u64 kpmu_addr_of_sample(const struct perf_sample_data *data)
 {
 	return data->sample_flags & PERF_SAMPLE_ADDR ? data->addr : 0;
 }
 
-/* From 6.3 on a mapping's flags are not to be written directly */
+/* From 6.3 on a mapping's flags must not be written directly */
 static inline void kpmu_vm_flags_set(struct vm_area_struct *vma,
 				     unsigned long flags)
 {
@@ -218,7 +218,7 @@ static inline void kpmu_vm_flags_set(struct vm_area_struct *vma,
 #endif
 }
 
-/* Take all pages out of a mapping that remap_pfn_range() has begun to fill */
+/* Unmap all pages that remap_pfn_range() has put into a mapping */
 static inline void kpmu_zap_vma(struct vm_area_struct *vma)
 {
 	unsigned long size = vma->vm_end - vma->vm_start;
@@ -230,7 +230,7 @@ static inline void kpmu_zap_vma(struct vm_area_struct *vma)
 #endif
 }
 
-/* Where the call that an ftrace callback was entered for goes on */
+/* Set where execution continues after an ftrace callback */
 static __always_inline void
 kpmu_ftrace_set_ip(struct ftrace_regs *fregs, unsigned long ip)
 {
@@ -241,7 +241,7 @@ kpmu_ftrace_set_ip(struct ftrace_regs *fregs, unsigned long ip)
 #endif
 }
 
-/* Before 6.5 a sysctl table ends with an empty entry, later it must not */
+/* Before 6.5 a sysctl table ends with an empty entry; later it must not */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
 #define KPMU_SYSCTL_END
 #else
@@ -254,7 +254,7 @@ kpmu_ftrace_set_ip(struct ftrace_regs *fregs, unsigned long ip)
 #define KPMU_SYSCTL_CONST
 #endif
 
-/* 6.19 gave the callbacks of system suspend an argument and their own node */
+/* 6.19 gave the system-suspend callbacks an argument and a separate list node */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
 #define KPMU_SYSCORE_ARG void *unused
 #define KPMU_SYSCORE(name, down, up)					\
@@ -271,7 +271,7 @@ kpmu_ftrace_set_ip(struct ftrace_regs *fregs, unsigned long ip)
 #define kpmu_syscore_unregister(s)	unregister_syscore_ops(s)
 #endif
 
-/* 6.4 took the owner out of class_create() */
+/* 6.4 removed the owner argument of class_create() */
 static inline struct class *kpmu_class_create(const char *name)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
@@ -281,21 +281,21 @@ static inline struct class *kpmu_class_create(const char *name)
 #endif
 }
 
-/* 6.2 made the device of a devnode callback const */
+/* 6.2 made the device argument of the devnode callback const */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
 #define KPMU_DEVNODE_CONST const
 #else
 #define KPMU_DEVNODE_CONST
 #endif
 
-/* The class argument of security_perf_event_open(): attr went away in 6.16 */
+/* 6.16 removed the attr argument of security_perf_event_open() */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
 #define KPMU_LSM_OPEN_TAKES_ATTR 0
 #else
 #define KPMU_LSM_OPEN_TAKES_ATTR 1
 #endif
 
-/* The usual workqueues have new names; the old ones say so in the log */
+/* 6.18 renamed the usual workqueues; the old names log a warning */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
 #define KPMU_SYSTEM_WQ	system_percpu_wq
 #define KPMU_UNBOUND_WQ	system_dfl_wq

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Kernel functions called through one of ours.  A hook at a function's entry
- * cannot say no and does not see its end; a function in its place does both.
- * Ftrace knows the way, for live patches: the callback changes where the call
- * goes on.  It lets one such user have a function at a time.
+ * Replacing kernel functions.  A hook at a function's entry can neither refuse
+ * the call nor see its end; a replacement can.  This uses ftrace's support for
+ * live patches: the callback changes where execution continues.  Ftrace allows
+ * one such user of a function at a time.
  *
- * The replacement gets to the function itself behind ftrace's place in it, so the call
- * is not diverted again, whatever other tracers have made of the return address.
- * They see one call for one.
+ * The replacement calls the function itself behind its ftrace call site, so the
+ * call is not diverted again, and does not depend on what other tracers do to
+ * the return address.  They see each call once.
  */
 #include <linux/delay.h>
 #include <linux/ftrace.h>
@@ -25,7 +25,7 @@
 static DEFINE_MUTEX(diverts_lock);
 static LIST_HEAD(sets);
 
-/* As with hooks, an address learns its name when it is first called */
+/* As for hooks, the address of a function is learnt at its first call */
 static struct kpmu_divert *divert_of(struct kpmu_diverts *set, unsigned long ip)
 {
 	struct kpmu_divert *table = set->table;
@@ -62,12 +62,12 @@ static void notrace divert_entry(unsigned long ip, unsigned long parent_ip,
 }
 
 /**
- * kpmu_divert_call() - call the function itself
+ * kpmu_divert_call() - call a diverted function itself
  * @d: the function, which has been diverted to the caller
  * @arg: its argument
  *
- * Context: that of the function.
- * Return: its return register; narrow it to the function's own type.
+ * Context: as for the function.
+ * Return: its return register; narrow it to the function's return type.
  */
 unsigned long kpmu_divert_call(const struct kpmu_divert *d, unsigned long arg)
 {
@@ -75,12 +75,12 @@ unsigned long kpmu_divert_call(const struct kpmu_divert *d, unsigned long arg)
 }
 
 /**
- * kpmu_diverts_register() - put functions in the place of others
- * @set: the functions, must stay; .ok tells afterwards which are diverted
+ * kpmu_diverts_register() - divert functions to their replacements
+ * @set: the functions, must stay valid; .ok is set for those that are diverted
  *
  * Context: may sleep.
- * Return: 0 if every function that this kernel has is diverted, else an error;
- * then none is.
+ * Return: 0 if all functions that this kernel has are diverted; else an error,
+ * and none is.
  */
 int kpmu_diverts_register(struct kpmu_diverts *set)
 {
@@ -109,8 +109,8 @@ int kpmu_diverts_register(struct kpmu_diverts *set)
 }
 
 /**
- * kpmu_diverts_show() - their rows of the caps file
- * @m: where to print
+ * kpmu_diverts_show() - print the diverted functions to the caps file
+ * @m: output
  *
  * Context: may sleep.
  */
@@ -129,7 +129,7 @@ void kpmu_diverts_show(struct seq_file *m)
 }
 
 /**
- * kpmu_diverts_unregister() - end a set, and wait for calls under way
+ * kpmu_diverts_unregister() - stop diverting, and wait for calls in progress
  * @set: from kpmu_diverts_register(), successful or not
  *
  * Context: may sleep.
@@ -150,6 +150,6 @@ void kpmu_diverts_unregister(struct kpmu_diverts *set)
 	for (i = 0; i < set->n; i++)
 		while (atomic_read(&set->table[i].running))
 			msleep(20);
-	/* The last instructions of a replacement, after it said it was done */
+	/* A replacement may still execute between kpmu_divert_done() and its return */
 	synchronize_rcu_tasks();
 }

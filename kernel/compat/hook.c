@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Hooks by name.  All functions share one ftrace_ops: attaching patches the
- * kernel's text, which costs the same for one function as for ten.
+ * Hooks by name.  The function hooks that are always attached share one
+ * ftrace_ops: attaching patches kernel text, which takes as long for one function
+ * as for ten.
  *
- * Permissions rest on these hooks, so they are permanent: while they are in place
- * sysctl kernel.ftrace_enabled cannot be set to 0 (EBUSY).
+ * Permission checks rely on these hooks, so their ops is permanent: while it is
+ * registered, sysctl kernel.ftrace_enabled cannot be set to 0 (EBUSY).
  */
 #define pr_fmt(fmt) "kpmu: " fmt
 
@@ -20,12 +21,12 @@
 #include "ksym.h"
 
 /**
- * kpmu_ftrace_on() - does ftrace call its users?
+ * kpmu_ftrace_on() - check whether ftrace calls its callbacks
  *
- * It does not once it has found a fault of its own (ftrace_kill()).  If that cannot
- * be known, the answer is no.
+ * It stops for good after an internal fault (ftrace_kill()).
  *
  * Context: any.
+ * Return: false also if the state is unknown.
  */
 bool kpmu_ftrace_on(void)
 {
@@ -35,15 +36,16 @@ bool kpmu_ftrace_on(void)
 }
 
 /**
- * kpmu_ftrace_filter() - add a function to those whose entry is told of
+ * kpmu_ftrace_filter() - add a function to those that an ops traces
  * @ops: not registered yet
- * @func: its name
+ * @func: name of the function
  *
- * By its address: ftrace finds a name by looking up the name of each function
- * that it knows, some 50,000.  Of several functions of one name it is the first.
+ * The function is added by its address if possible: to find a name, ftrace looks
+ * up the names of all its functions, about 50,000.  If several functions have
+ * the name, the address is that of the first.
  *
  * Context: may sleep.
- * Return: 0; -EINVAL if there is no such function or it cannot be traced; -ENOMEM.
+ * Return: 0; -EINVAL if the function does not exist or cannot be traced; -ENOMEM.
  */
 int kpmu_ftrace_filter(struct ftrace_ops *ops, const char *func)
 {
@@ -55,13 +57,13 @@ int kpmu_ftrace_filter(struct ftrace_ops *ops, const char *func)
 }
 
 /**
- * kpmu_ftrace_leave() - ftrace is to call us no more
+ * kpmu_ftrace_leave() - unregister an ops
  * @ops: registered
  *
- * A dead ftrace does not change the kernel's text any more, so its calls to the
- * module stay.  Then this does not return: the module must not be freed.
+ * After ftrace_kill() kernel text is not changed any more, so the calls into the
+ * module stay.  Then this function does not return: the module must not be freed.
  *
- * Context: may sleep, waits for callbacks under way.
+ * Context: may sleep; waits for callbacks in progress.
  */
 void kpmu_ftrace_leave(struct ftrace_ops *ops)
 {
@@ -76,9 +78,9 @@ static struct kpmu_fhook *fhooks;
 static int nr_fhooks;
 
 /*
- * Which hook is this?  The callback gets an address only, and addresses need
- * kallsyms lookups that may be out of reach at load; names can be had from an
- * address at any time.  So each hook learns its address when first called.
+ * Find the hook of an address, which is all that the callback gets.  The address
+ * of a name may not be available at load (it needs kallsyms_lookup_name()), but the
+ * name of an address always is.  So a hook records its address at its first call.
  */
 static struct kpmu_fhook *fhook_learn(unsigned long ip)
 {
@@ -121,12 +123,12 @@ static struct ftrace_ops fhook_ops = {
 };
 
 /**
- * kpmu_fhooks_register() - attach to a table of functions
- * @hooks: the table, must stay; .ok tells afterwards which are attached
- * @n: its rows
+ * kpmu_fhooks_register() - attach a table of hooks
+ * @hooks: the table, must stay valid; .ok is set for those that are attached
+ * @n: number of hooks
  *
  * Context: may sleep.
- * Return: 0 if anything was attached, else the last error.
+ * Return: 0 if any hook is attached, else an error.
  */
 int kpmu_fhooks_register(struct kpmu_fhook *hooks, int n)
 {
@@ -153,6 +155,11 @@ int kpmu_fhooks_register(struct kpmu_fhook *hooks, int n)
 	return err;
 }
 
+/**
+ * kpmu_fhooks_unregister() - detach all hooks of the table
+ *
+ * Context: may sleep; waits for callbacks in progress.
+ */
 void kpmu_fhooks_unregister(void)
 {
 	int i, any = 0;
@@ -175,9 +182,9 @@ static void notrace lhook_entry(unsigned long ip, unsigned long parent_ip,
 }
 
 /**
- * kpmu_lhooks_find() - which functions of a table can be attached to?
- * @hooks: the table, must stay; .ok tells afterwards
- * @n: its rows
+ * kpmu_lhooks_find() - prepare a table of on-demand hooks
+ * @hooks: the table, must stay valid; .ok is set for functions that can be traced
+ * @n: number of hooks
  *
  * Context: may sleep.
  */
@@ -193,8 +200,10 @@ void kpmu_lhooks_find(struct kpmu_lhook *hooks, int n)
 
 /**
  * kpmu_lhooks_forget() - undo kpmu_lhooks_find()
- * @hooks: the table, nothing of it armed
- * @n: its rows
+ * @hooks: the table, no hook of it attached
+ * @n: number of hooks
+ *
+ * Context: task.
  */
 void kpmu_lhooks_forget(struct kpmu_lhook *hooks, int n)
 {
@@ -205,10 +214,11 @@ void kpmu_lhooks_forget(struct kpmu_lhook *hooks, int n)
 }
 
 /**
- * kpmu_lhook_arm() - attach to a function
- * @hook: found before by kpmu_lhooks_find()
+ * kpmu_lhook_arm() - attach an on-demand hook
+ * @hook: prepared by kpmu_lhooks_find()
  *
  * Context: may sleep.  The caller serialises arming and disarming.
+ * Return: 0; -EOPNOTSUPP if the function cannot be traced; an error of ftrace.
  */
 int kpmu_lhook_arm(struct kpmu_lhook *hook)
 {
@@ -224,10 +234,10 @@ int kpmu_lhook_arm(struct kpmu_lhook *hook)
 }
 
 /**
- * kpmu_lhook_disarm() - attach no more
- * @hook: the function
+ * kpmu_lhook_disarm() - detach an on-demand hook
+ * @hook: attached or not
  *
- * Context: may sleep, waits for those who are in the hook.
+ * Context: may sleep; waits for callbacks in progress.
  */
 void kpmu_lhook_disarm(struct kpmu_lhook *hook)
 {
@@ -254,8 +264,10 @@ static void thook_match(struct tracepoint *tp, void *priv)
 
 /**
  * kpmu_thooks_find() - look up the tracepoints of a table
- * @hooks: the table; .tp stays NULL for what this kernel lacks
- * @n: its rows
+ * @hooks: the table; .tp stays NULL for tracepoints that this kernel lacks
+ * @n: number of hooks
+ *
+ * Context: task.
  */
 void kpmu_thooks_find(struct kpmu_thook *hooks, int n)
 {
@@ -264,14 +276,15 @@ void kpmu_thooks_find(struct kpmu_thook *hooks, int n)
 	for_each_kernel_tracepoint(thook_match, &s);
 }
 
-/* After other listeners: an event that counts a switch counts it for who leaves */
+/* Runs after other probes, so that these count a switch for the outgoing task */
 #define LAST	0
 
 /**
- * kpmu_thook_arm() - attach the probe
- * @hook: found before by kpmu_thooks_find()
+ * kpmu_thook_arm() - attach a probe to its tracepoint
+ * @hook: prepared by kpmu_thooks_find()
  *
  * Context: may sleep.  The caller serialises arming and disarming.
+ * Return: 0; -EOPNOTSUPP if this kernel lacks the tracepoint; -ENOMEM.
  */
 int kpmu_thook_arm(struct kpmu_thook *hook)
 {
@@ -288,11 +301,13 @@ int kpmu_thook_arm(struct kpmu_thook *hook)
 }
 
 /**
- * kpmu_thook_disarm() - detach the probe
- * @hook: the tracepoint
+ * kpmu_thook_disarm() - detach a probe from its tracepoint
+ * @hook: attached or not
  *
- * A probe may still run on another CPU when this returns; before the module
- * goes, call tracepoint_synchronize_unregister().
+ * The probe may still run on another CPU when this returns; before the module
+ * is freed, call tracepoint_synchronize_unregister().
+ *
+ * Context: may sleep.
  */
 void kpmu_thook_disarm(struct kpmu_thook *hook)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Where the kernel can be asked to call us: functions and tracepoints by name. */
+/* Hooks by name: entry hooks and replacements of kernel functions, tracepoint probes. */
 #ifndef KPMU_HOOK_H
 #define KPMU_HOOK_H
 
@@ -12,14 +12,14 @@ struct seq_file;
 struct tracepoint;
 
 /**
- * struct kpmu_fhook - a kernel function whose entry we are told of
- * @func: its name
- * @fn: called at its entry with the arguments in @fregs; must not sleep,
- *	whatever the function itself may do
- * @feature: what does not work without it, for the caps file
- * @hits: how often it fired
- * @ok: it is in place
- * @ip: where the function is, learnt at its first call
+ * struct kpmu_fhook - a hook at the entry of a kernel function, always attached
+ * @func: name of the function
+ * @fn: called at its entry, with the arguments in @fregs; must not sleep,
+ *	even if the function may
+ * @feature: what does not work without the hook, for the caps file
+ * @hits: number of calls
+ * @ok: the hook is attached
+ * @ip: address of the function, learnt at its first call
  */
 struct kpmu_fhook {
 	const char *func;
@@ -31,14 +31,14 @@ struct kpmu_fhook {
 };
 
 /**
- * struct kpmu_lhook - a kernel function whose entry we can listen to for a time
- * @func: its name
+ * struct kpmu_lhook - a hook at the entry of a kernel function, attached on demand
+ * @func: name of the function
  * @fn: as in struct kpmu_fhook
- * @feature: what does not work without it
- * @hits: how often it fired
- * @ok: it can be attached to
- * @armed: it is attached
- * @ops: ftrace's part
+ * @feature: what does not work without the hook
+ * @hits: number of calls
+ * @ok: the function can be traced
+ * @armed: the hook is attached
+ * @ops: for ftrace; private to hook.c
  */
 struct kpmu_lhook {
 	const char *func;
@@ -62,18 +62,18 @@ int kpmu_fhooks_register(struct kpmu_fhook *hooks, int n);
 void kpmu_fhooks_unregister(void);
 
 /**
- * struct kpmu_divert - a kernel function that is called through one of ours
- * @func: its name
- * @instead: what is called in its place, with the same arguments; must call
+ * struct kpmu_divert - a kernel function that is diverted to a replacement
+ * @func: name of the function
+ * @instead: the replacement, with the same arguments; must call
  *	kpmu_divert_done() last, and may call the function itself by
  *	kpmu_divert_call()
  * @feature: what does not work without it
- * @pins: a call may take as long as a user likes: it holds the module, so that unloading
- *	is refused and does not wait
- * @running: calls of @instead under way, if it does not pin
- * @hits: how often it was called
- * @ok: it is in place
- * @ip: where the function is, learnt at its first call
+ * @pins: user space decides how long a call takes: each call holds a module
+ *	reference, so that unloading is refused and does not wait
+ * @running: calls of @instead in progress, without @pins
+ * @hits: number of calls
+ * @ok: the function is diverted
+ * @ip: address of the function, learnt at its first call
  */
 struct kpmu_divert {
 	const char *func;
@@ -89,9 +89,9 @@ struct kpmu_divert {
 /**
  * struct kpmu_diverts - functions that are diverted together
  * @table: the functions
- * @n: its rows
- * @ops: ours
- * @node: ours
+ * @n: entries in @table
+ * @ops: private to divert.c
+ * @node: private to divert.c
  */
 struct kpmu_diverts {
 	struct kpmu_divert *table;
@@ -106,8 +106,10 @@ void kpmu_diverts_show(struct seq_file *m);
 unsigned long kpmu_divert_call(const struct kpmu_divert *d, unsigned long arg);
 
 /**
- * kpmu_divert_done() - the replacement is about to return
- * @d: the function it stands for
+ * kpmu_divert_done() - end a call of a replacement
+ * @d: the diverted function
+ *
+ * Context: in the replacement, immediately before it returns.
  */
 static inline void kpmu_divert_done(struct kpmu_divert *d)
 {
@@ -118,11 +120,11 @@ static inline void kpmu_divert_done(struct kpmu_divert *d)
 }
 
 /**
- * struct kpmu_thook - a tracepoint we can listen to
- * @name: its name
- * @probe: the probe, with the tracepoint's own prototype after a data pointer
+ * struct kpmu_thook - a probe that can be attached to a tracepoint
+ * @name: name of the tracepoint
+ * @probe: the probe: a data pointer, then the tracepoint's own arguments
  * @feature: what does not work without it
- * @tp: the tracepoint, NULL when this kernel has none of that name
+ * @tp: the tracepoint, NULL if this kernel does not have it
  * @armed: the probe is attached
  */
 struct kpmu_thook {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Symbols by name.  kallsyms_lookup_name() is not exported, but a kprobe on
- * it tells where it is; functions are then reached through kpmu_thunk().
- * Every symbol is optional: whoever needs one asks and has a stricter way
- * when it is missing.
+ * Kernel symbols by name.  kallsyms_lookup_name() is not exported, but a kprobe
+ * on it yields its address; functions are then called through kpmu_thunk().
+ * Every symbol is optional: its users check for it, and are stricter if it is
+ * missing.
  */
 #define pr_fmt(fmt) "kpmu: " fmt
 
@@ -31,11 +31,11 @@ static int nothing(struct kprobe *p, struct pt_regs *regs)
 }
 
 /**
- * kpmu_ksym_find() - where a symbol is, of the table or not
- * @name: its name
+ * kpmu_ksym_find() - look up the address of any symbol, in the table or not
+ * @name: name of the symbol
  *
  * Context: may sleep.
- * Return: its address, 0 if there is none or it cannot be found.
+ * Return: the address; 0 if it was not found, or no lookup is possible.
  */
 unsigned long kpmu_ksym_find(const char *name)
 {
@@ -43,11 +43,11 @@ unsigned long kpmu_ksym_find(const char *name)
 }
 
 /**
- * kpmu_ksym_init() - find the symbols of the table
+ * kpmu_ksym_init() - look up the symbols of the table
  *
  * Context: module init, may sleep.
- * Return: 0, or the error of the kprobe that finds the first symbol; all
- * symbols are then absent, and the features that need them say so.
+ * Return: 0, or the error of the kprobe on kallsyms_lookup_name(); then all
+ * symbols are missing, and the features that need them are off.
  */
 int __init kpmu_ksym_init(void)
 {
@@ -68,19 +68,33 @@ int __init kpmu_ksym_init(void)
 	return 0;
 }
 
+/**
+ * kpmu_ksym_name() - name of a symbol of the table
+ * @sym: the symbol
+ *
+ * Context: any.
+ */
 const char *kpmu_ksym_name(enum kpmu_ksym sym)
 {
 	return names[sym];
 }
 
+/**
+ * kpmu_ksym_has() - check whether a symbol was found
+ * @sym: the symbol
+ *
+ * Context: any.
+ */
 bool kpmu_ksym_has(enum kpmu_ksym sym)
 {
 	return addr[sym];
 }
 
 /**
- * kpmu_ksym_optional() - is a kernel complete without it?
- * @sym: which
+ * kpmu_ksym_optional() - check whether some supported kernels lack a symbol
+ * @sym: the symbol
+ *
+ * Context: any.
  */
 bool kpmu_ksym_optional(enum kpmu_ksym sym)
 {
@@ -93,9 +107,10 @@ bool kpmu_ksym_optional(enum kpmu_ksym sym)
 
 /**
  * kpmu_ksym_data() - address of an unexported variable
- * @sym: which
+ * @sym: the symbol
  *
- * Return: the address, NULL when this kernel has none of that name.
+ * Context: any.
+ * Return: the address, NULL if it was not found.
  */
 void *kpmu_ksym_data(enum kpmu_ksym sym)
 {
@@ -104,14 +119,14 @@ void *kpmu_ksym_data(enum kpmu_ksym sym)
 
 /**
  * kpmu_ksym_call() - call an unexported function
- * @sym: which; kpmu_ksym_has() must be true
- * @a0: arguments, as many as the function takes
- * @a1: likewise
- * @a2: likewise
- * @a3: likewise
+ * @sym: the symbol; kpmu_ksym_has() must be true
+ * @a0: first argument; arguments that the function does not take are ignored
+ * @a1: second argument
+ * @a2: third argument
+ * @a3: fourth argument
  *
- * Context: that of the function called.
- * Return: its return register; narrow it to the function's own type.
+ * Context: as for the function.
+ * Return: its return register; narrow it to the function's return type.
  */
 unsigned long kpmu_ksym_call(enum kpmu_ksym sym, unsigned long a0,
 			     unsigned long a1, unsigned long a2,
@@ -128,13 +143,14 @@ static bool may_access(struct task_struct *task, unsigned int mode, bool *known)
 }
 
 /**
- * kpmu_ptrace_may_read() - may current look into a task (READ_REALCREDS)?
+ * kpmu_ptrace_may_read() - check whether current may observe a task (READ_REALCREDS)
  * @task: the task
- * @known: set false when the kernel's check cannot be reached; the caller
- *	must then decide more strictly
+ * @known: set to false if the kernel's check was not found; the caller must
+ *	then apply a stricter rule
  *
  * Context: may take task_lock(); hold signal->exec_update_lock so that the
- * answer stays true.
+ * result stays valid.
+ * Return: false also if unknown.
  */
 bool kpmu_ptrace_may_read(struct task_struct *task, bool *known)
 {
@@ -142,9 +158,12 @@ bool kpmu_ptrace_may_read(struct task_struct *task, bool *known)
 }
 
 /**
- * kpmu_ptrace_may_attach() - the same for changing what a task does
+ * kpmu_ptrace_may_attach() - check whether current may control a task (ATTACH_REALCREDS)
  * @task: the task
- * @known: as above
+ * @known: as for kpmu_ptrace_may_read()
+ *
+ * Context: as for kpmu_ptrace_may_read().
+ * Return: false also if unknown.
  */
 bool kpmu_ptrace_may_attach(struct task_struct *task, bool *known)
 {
@@ -158,12 +177,12 @@ bool kpmu_ptrace_may_attach(struct task_struct *task, bool *known)
  * @config: attr.config of the event
  *
  * Context: may sleep.
- * Return: 0, or the module's error; -EACCES if the kernel has security modules that
- * cannot be asked.
+ * Return: 0, or a module's error; -EACCES if the kernel has security modules, but
+ * its hook was not found.
  */
 int kpmu_lsm_open(int class, u32 type, u64 config)
 {
-	/* Older hooks hand modules an attr; what they may look at is in here */
+	/* Before 6.16 modules get an attr, of which only these fields are provided */
 	struct perf_event_attr attr = {
 		.type = type, .size = sizeof(attr), .config = config,
 	};
@@ -178,14 +197,14 @@ int kpmu_lsm_open(int class, u32 type, u64 config)
 	return kpmu_ksym_call(KSYM_security_perf_event_open, class, 0, 0, 0);
 }
 
-/* Above all levels of upstream: nothing without CAP_SYS_ADMIN */
+/* Above all of upstream's levels: everything requires CAP_SYS_ADMIN */
 #define STRICTEST	3
 
 /**
- * kpmu_native_paranoid() - kernel.perf_event_paranoid now
+ * kpmu_native_paranoid() - current value of sysctl kernel.perf_event_paranoid
  *
  * Context: any.
- * Return: the level; the strictest if it cannot be read.
+ * Return: the level; the strictest one if it was not found.
  */
 int kpmu_native_paranoid(void)
 {
@@ -195,11 +214,11 @@ int kpmu_native_paranoid(void)
 }
 
 /**
- * kpmu_cr4_update_pce() - let CR4.PCE of this CPU be what its mm may do
+ * kpmu_cr4_update_pce() - set CR4.PCE of this CPU as its current mm permits
  *
  * Context: IRQs off.
- * Return: false when the kernel's function cannot be reached; CR4 then follows
- * at the next switch of mm.
+ * Return: false if the kernel's function was not found; CR4 is then updated at
+ * the next switch of mm.
  */
 bool kpmu_cr4_update_pce(void)
 {
@@ -210,13 +229,13 @@ bool kpmu_cr4_update_pce(void)
 }
 
 /**
- * kpmu_native_forget() - the kernel's own perf has no counter of this CPU to clear
+ * kpmu_native_forget() - make the kernel's own perf clear its dirty counters now
  *
- * It remembers which counters its events left something in, and sets those to 0 when
- * it switches to an mm that may execute RDPMC: by then they may be ours.  Let it do
- * that now.
+ * The kernel's perf remembers the counters in which its events left a value, and
+ * zeroes them at the next switch to an mm that may execute RDPMC.  By then kpmu may
+ * be using them.
  *
- * Context: on the CPU, IRQs off, none of our events on a counter.
+ * Context: on the CPU, IRQs off, no kpmu event on a counter.
  */
 void kpmu_native_forget(void)
 {
@@ -225,13 +244,15 @@ void kpmu_native_forget(void)
 }
 
 /**
- * kpmu_build_id() - the build id of a mapped file
+ * kpmu_build_id() - read the build ID of a mapped file
  * @vma: the mapping
- * @id: 20 bytes, set if there is one
+ * @id: buffer of 20 bytes, filled in if there is a build ID
  *
- * Context: any, the mapping stays.  Reads no more than what is in memory: since
- * 6.12 that is a function of its own.
- * Return: bytes of the id; 0 if there is none, or none can be had.
+ * Only pages in memory are read; from 6.12 on the kernel has a separate function
+ * for that.
+ *
+ * Context: any; the mapping must not go away.
+ * Return: bytes of the ID; 0 if there is none, or it cannot be read.
  */
 u32 kpmu_build_id(struct vm_area_struct *vma, u8 *id)
 {
@@ -248,13 +269,14 @@ u32 kpmu_build_id(struct vm_area_struct *vma, u8 *id)
 }
 
 /**
- * kpmu_native_filter_new() - a filter for the records of a tracepoint
- * @event: an event of the kernel's perf for it, which stays meanwhile
- * @filter: in ftrace's grammar
+ * kpmu_native_filter_new() - make a filter for the records of a tracepoint
+ * @event: an event of the kernel's perf for the tracepoint, held during the call
+ * @filter: in ftrace's filter syntax
  *
  * Context: task, may sleep.
- * Return: for filter_match_preds(), to be freed by kpmu_native_filter_free(); -EINVAL for
- * a bad filter, -ENOMEM; -EOPNOTSUPP if the kernel's functions cannot be reached.
+ * Return: the filter, for filter_match_preds(), to be freed by
+ * kpmu_native_filter_free(); -EINVAL for a bad filter, -ENOMEM; -EOPNOTSUPP if the
+ * kernel's functions were not found.
  */
 struct event_filter *kpmu_native_filter_new(struct perf_event *event, char *filter)
 {
@@ -272,15 +294,15 @@ struct event_filter *kpmu_native_filter_new(struct perf_event *event, char *filt
 	mutex_unlock(lock);
 	if (!err)
 		return made;
-	/* What is wrong with it is told by an empty one */
+	/* After a syntax error there is an empty filter, which holds the message */
 	if (made)
 		kpmu_native_filter_free(made);
 	return ERR_PTR(err);
 }
 
 /**
- * kpmu_native_filter_free() - nothing is filtered by it any more
- * @filter: from kpmu_native_filter_new()
+ * kpmu_native_filter_free() - free a filter
+ * @filter: from kpmu_native_filter_new(), no longer in use
  *
  * Context: any but NMI and hard IRQ.
  */
@@ -290,13 +312,13 @@ void kpmu_native_filter_free(struct event_filter *filter)
 }
 
 /**
- * kpmu_css_of_fd() - the cgroup whose folder an fd is
- * @fd: the fd
+ * kpmu_css_of_fd() - look up the cgroup of an fd
+ * @fd: fd of the cgroup's directory
  *
  * Context: task, may sleep.
  * Return: the cgroup in the hierarchy of the perf_event controller, held; -EBADF if
- * the fd is not open or not a cgroup's; -ENOENT if the cgroup is gone;
- * -EOPNOTSUPP if this kernel cannot tell.
+ * the fd is not open or not a cgroup's; -ENOENT if the cgroup was removed;
+ * -EOPNOTSUPP if the kernel's function was not found.
  */
 struct cgroup_subsys_state *kpmu_css_of_fd(int fd)
 {

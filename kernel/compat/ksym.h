@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Functions and variables of the kernel that it does not export. */
+/* Kernel functions and variables that are not exported, looked up by name. */
 #ifndef KPMU_KSYM_H
 #define KPMU_KSYM_H
 
@@ -13,7 +13,7 @@ struct task_struct;
 struct tracepoint;
 struct vm_area_struct;
 
-/* One row a symbol, function or variable */
+/* One row per symbol, function or variable */
 #define KPMU_KSYMS(X)				\
 	X(ptrace_may_access)			\
 	X(security_perf_event_open)		\
@@ -60,7 +60,7 @@ struct vm_area_struct;
 enum kpmu_ksym { KPMU_KSYMS(KPMU_KSYM_ENUM) KSYM_NR };
 #undef KPMU_KSYM_ENUM
 
-/* thunk.S: fn(a0 .. a4), for an address that no indirect call may reach */
+/* thunk.S: call fn(a0 .. a4), also where IBT forbids an indirect call */
 unsigned long kpmu_thunk(unsigned long fn, unsigned long a0, unsigned long a1,
 			 unsigned long a2, unsigned long a3, unsigned long a4);
 
@@ -74,7 +74,7 @@ unsigned long kpmu_ksym_call(enum kpmu_ksym sym, unsigned long a0,
 			     unsigned long a1, unsigned long a2,
 			     unsigned long a3);
 
-/* Typed wrappers: the only callers of kpmu_ksym_call() */
+/* Typed wrappers; only this directory uses kpmu_ksym_call() itself */
 bool kpmu_ptrace_may_read(struct task_struct *task, bool *known);
 bool kpmu_ptrace_may_attach(struct task_struct *task, bool *known);
 int kpmu_lsm_open(int class, u32 type, u64 config);
@@ -85,11 +85,11 @@ struct cgroup_subsys_state *kpmu_css_of_fd(int fd);
 u32 kpmu_build_id(struct vm_area_struct *vma, u8 *id);
 
 /**
- * struct kpmu_tracepoint - where the hits of a tracepoint's id come from
- * @tp: the tracepoint itself; NULL for a system call's
- * @module: the module that has it, NULL if none
- * @syscall: then its number
- * @exit: and which end of it
+ * struct kpmu_tracepoint - the source of the hits of a tracepoint id
+ * @tp: the tracepoint; NULL for the entry or exit of one system call
+ * @module: the module that defines @tp, NULL if none
+ * @syscall: without @tp: the system call's number
+ * @exit: without @tp: its exit, not its entry
  */
 struct kpmu_tracepoint {
 	struct tracepoint *tp;

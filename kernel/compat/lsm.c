@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What security modules say of an event after it was opened.  A module may put a label
- * on it (SELinux does), which is asked for at each read and change.  They know the
- * kernel's struct perf_event only, so a labelled event has one, of which just the attr and
- * the label mean anything.  Where no module labels, events are not asked for again.
+ * Calls of the security hooks for an event.  When it is created, a module may attach a
+ * label to it (SELinux does); the hooks are then called at each read and change.  They
+ * take a struct perf_event, so a labelled event has one, of which only the attr and the
+ * label are valid.  Without a label the modules are not called again.
  */
 #include <linux/errno.h>
 #include <linux/perf_event.h>
@@ -29,13 +29,13 @@ static int ask(enum kpmu_ksym hook, struct perf_event *label)
 }
 
 /**
- * kpmu_lsm_alloc() - may there be such an event?
- * @label: set to its label, NULL if no module has one for it
+ * kpmu_lsm_alloc() - ask the security modules for permission to create an event
+ * @label: set to the event's label, NULL if no module set one
  * @type: attr.type of the event
  * @config: attr.config of the event
  *
  * Context: task, may sleep.
- * Return: 0, a module's error, -ENOMEM; -EACCES if modules cannot be asked.
+ * Return: 0, a module's error, -ENOMEM; -EACCES if the kernel's hooks were not found.
  */
 int kpmu_lsm_alloc(struct perf_event **label, u32 type, u64 config)
 {
@@ -60,7 +60,7 @@ int kpmu_lsm_alloc(struct perf_event **label, u32 type, u64 config)
 }
 
 /**
- * kpmu_lsm_free() - a labelled event goes
+ * kpmu_lsm_free() - free an event's label
  * @label: from kpmu_lsm_alloc(), not NULL
  *
  * Context: task.
@@ -72,7 +72,7 @@ void kpmu_lsm_free(struct perf_event *label)
 }
 
 /**
- * kpmu_lsm_read() - may current read or map a labelled event?
+ * kpmu_lsm_read() - check whether current may read or map a labelled event
  * @label: from kpmu_lsm_alloc(), not NULL
  *
  * Context: task, may sleep.
@@ -84,7 +84,7 @@ int kpmu_lsm_read(struct perf_event *label)
 }
 
 /**
- * kpmu_lsm_write() - may current change a labelled event?
+ * kpmu_lsm_write() - check whether current may change a labelled event
  * @label: from kpmu_lsm_alloc(), not NULL
  *
  * Context: task, may sleep.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What only the kernel's own perf can do for events of its own, which stand behind
- * some of ours.
+ * Operations of the kernel's own perf on its events ("native" events here).
+ * Some kpmu events are backed by one.
  */
 #include <linux/bpf.h>
 #include <linux/err.h>
@@ -18,10 +18,11 @@
 #include "ksym.h"
 
 /**
- * kpmu_native_type() - attr.type of a PMU that got its number at boot
+ * kpmu_native_type() - attr.type of a PMU whose type is assigned at boot
  * @pmu: the symbol of its struct pmu
  *
- * Return: the number; U32_MAX, which is no type, if there is no such PMU.
+ * Context: any.
+ * Return: the type; U32_MAX, which is not a valid one, if there is no such PMU.
  */
 u32 kpmu_native_type(enum kpmu_ksym pmu)
 {
@@ -31,14 +32,14 @@ u32 kpmu_native_type(enum kpmu_ksym pmu)
 }
 
 /**
- * kpmu_native_filter() - give an event of the kernel's perf a filter
+ * kpmu_native_filter() - set the filter of a native event
  * @event: the event, of a tracepoint or a probe
- * @id: of the tracepoint
- * @filter: in ftrace's grammar
+ * @id: tracepoint id; 0 for a probe
+ * @filter: in ftrace's filter syntax
  *
  * Context: task, may sleep.
- * Return: 0; -EINVAL for a bad filter, -EEXIST if it has one, -ENOMEM; -EOPNOTSUPP
- * if the kernel's function cannot be reached.
+ * Return: 0; -EINVAL for a bad filter, -EEXIST if the event has one, -ENOMEM;
+ * -EOPNOTSUPP if the kernel's function was not found.
  */
 int kpmu_native_filter(struct perf_event *event, u64 id, char *filter)
 {
@@ -49,19 +50,21 @@ int kpmu_native_filter(struct perf_event *event, u64 id, char *filter)
 }
 
 /**
- * kpmu_tracepoints_open() - can a probe that takes no arguments count hits here?
+ * kpmu_tracepoints_open() - check whether probes without arguments can count hits
  *
  * Context: any.
+ * Return: whether any tracepoint may call such a probe.
  */
 bool kpmu_tracepoints_open(void)
 {
-	/* With CFI a call checks that the function has the very type */
+	/* CFI checks that a probe has the exact type of its tracepoint */
 	return !IS_ENABLED(CONFIG_CFI) && !IS_ENABLED(CONFIG_CFI_CLANG);
 }
 
 /*
- * What ftrace has of a tracepoint.  ftrace_find_event() would be faster, but it also
- * knows the output events of ftrace itself, which are not part of such a structure.
+ * ftrace's description of a tracepoint.  ftrace_find_event() would be faster,
+ * but it also finds ftrace's own output events, which are not embedded in a
+ * struct trace_event_call.
  */
 static const struct trace_event_call *find_call(u64 id, struct mutex *held)
 {
@@ -76,11 +79,14 @@ static const struct trace_event_call *find_call(u64 id, struct mutex *held)
 }
 
 /**
- * kpmu_tracepoint_is_open() - may everybody see its records of his own tasks?
- * @id: the tracepoint's
+ * kpmu_tracepoint_is_open() - check for TRACE_EVENT_FL_CAP_ANY
+ * @id: tracepoint id
+ *
+ * Users may see the records of such a tracepoint without privileges, for their own
+ * tasks.
  *
  * Context: task, may sleep.
- * Return: false also if that cannot be found out.
+ * Return: false also if it is unknown.
  */
 bool kpmu_tracepoint_is_open(u64 id)
 {
@@ -97,7 +103,7 @@ bool kpmu_tracepoint_is_open(u64 id)
 	return open;
 }
 
-/* These tell of a time at each hit, which is what is to be counted */
+/* A hit of these adds the time that it reports to the count, not 1 */
 static bool counts_more(const struct tracepoint *tp)
 {
 	return !strncmp(tp->name, "sched_stat_", strlen("sched_stat_"));
@@ -130,14 +136,15 @@ static bool describe(const struct trace_event_call *call, struct kpmu_tracepoint
 }
 
 /**
- * kpmu_tracepoint_find() - the tracepoint of an event, for a probe that takes no arguments
- * @event: an event of the kernel's perf, which keeps the tracepoint's module until the
- *	caller has taken a reference of its own
+ * kpmu_tracepoint_find() - find an event's tracepoint, for a probe without arguments
+ * @event: a native event; it keeps the tracepoint's module loaded until the
+ *	caller has taken its own reference
  * @t: filled in
  *
  * Context: any.
- * Return: false if it is none that such a probe could count: a kprobe, ftrace:function,
- * one whose hits count for more than one; or if that cannot be found out.
+ * Return: false if such a probe cannot count the hits: those of a kprobe, of
+ * ftrace:function, or of a tracepoint whose hits count for more than one; or on
+ * kernels with CFI.
  */
 bool kpmu_tracepoint_find(const struct perf_event *event,
 			  struct kpmu_tracepoint *t)
@@ -146,14 +153,15 @@ bool kpmu_tracepoint_find(const struct perf_event *event,
 }
 
 /**
- * kpmu_native_set_bpf() - run a BPF program at each hit of an event
- * @event: an event of the kernel's perf, of a tracepoint or a probe; NULL for
- *	an event of ours that has none
- * @fd: the program's
+ * kpmu_native_set_bpf() - attach a BPF program to an event
+ * @event: a native event of a tracepoint or a probe; NULL for a kpmu event that
+ *	is not backed by one
+ * @fd: fd of the program
  *
  * Context: task, may sleep.  perf_event_open(2), PERF_EVENT_IOC_SET_BPF.
- * Return: 0; -EBADF, -EINVAL for an fd or a program that will not do, -EEXIST;
- * -EOPNOTSUPP for a program that only the kernel's own events can run.
+ * Return: 0; -EBADF, -EINVAL for an unsuitable fd or program, -EEXIST;
+ * -EOPNOTSUPP for a program that only native events can run, or if the kernel's
+ * functions were not found.
  */
 int kpmu_native_set_bpf(struct perf_event *event, int fd)
 {
@@ -179,13 +187,13 @@ int kpmu_native_set_bpf(struct perf_event *event, int fd)
 }
 
 /**
- * kpmu_native_query_bpf() - which programs a tracepoint runs
- * @event: an event of the kernel's perf, of the tracepoint
- * @query: the caller's struct perf_event_query_bpf
+ * kpmu_native_query_bpf() - list the BPF programs of a tracepoint
+ * @event: a native event of the tracepoint
+ * @query: struct perf_event_query_bpf in user memory
  *
  * Context: task, may sleep.  perf_event_open(2), PERF_EVENT_IOC_QUERY_BPF.
  * Return: 0; -EPERM, -EINVAL, -E2BIG, -ENOSPC, -EFAULT, -ENOMEM; -EOPNOTSUPP if the
- * kernel's function cannot be reached.
+ * kernel's function was not found.
  */
 int kpmu_native_query_bpf(struct perf_event *event, void __user *query)
 {

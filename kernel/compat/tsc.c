@@ -10,12 +10,12 @@ static bool returns_true(enum kpmu_ksym sym)
 }
 
 /**
- * kpmu_tsc_get() - how local_clock() is made, on this CPU
+ * kpmu_tsc_get() - get the conversion from TSC to local_clock() on this CPU
  * @tsc: filled in
  *
  * Context: preemption off.
- * Return: false when local_clock() is not made of the time stamp counter alone,
- * or that cannot be known.
+ * Return: false if local_clock() is not derived from the TSC alone, or if that
+ * is unknown.
  */
 bool kpmu_tsc_get(struct kpmu_tsc *tsc)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How the kernel makes its clock of the time stamp counter. */
+/* The kernel's conversion of the time stamp counter to local_clock(). */
 #ifndef KPMU_TSC_H
 #define KPMU_TSC_H
 
 #include <linux/types.h>
 
 /**
- * struct kpmu_tsc - local_clock() is (TSC * @mult >> @shift) + @zero
+ * struct kpmu_tsc - conversion: local_clock() is (TSC * @mult >> @shift) + @zero
  * @mult: multiplier
  * @shift: bits to shift the product right
- * @zero: what to add, in ns
+ * @zero: offset, ns
  */
 struct kpmu_tsc {
 	u32 mult;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Opening for others: KPMU_IOC_OPEN_FOR.  A supervisor serves the system call of a
- * task, and the event is to be as if the task had opened it itself.
+ * Opening events on behalf of other tasks: KPMU_IOC_OPEN_FOR.  A supervisor serves
+ * the system call of a task, with the same result as if the task had opened the
+ * event itself.
  *
- * The supervisor gets the fd first, so it must be allowed to have it: who may attach
- * to a task by ptrace(2) could make it open the event and take the fd.  All
- * further questions are asked with the task's credentials in the place of the
- * supervisor's.  The few that look at current itself are answered here, and
- * where they cannot be, the answer is no.
+ * The supervisor gets the fd, so it must be entitled to it: a process that may attach
+ * to the task with ptrace(2) could make it open the event and take the fd.  All other
+ * checks are done with the task's credentials in place of the supervisor's.  The few
+ * checks that look at current itself are replaced here, or the open is refused.
  */
 #include <linux/cred.h>
 #include <linux/err.h>
@@ -22,7 +22,7 @@
 #include "../event/event.h"
 #include "dev.h"
 
-/* May current, with its credentials of this moment, act for a task? */
+/* Check whether current, with its present credentials, may act for a task */
 static int may_serve(struct task_struct *who)
 {
 	bool known, ok;
@@ -33,7 +33,7 @@ static int may_serve(struct task_struct *who)
 	return ok ? 0 : -EPERM;
 }
 
-/* The same in the middle of acting for it: with the supervisor's own again */
+/* The same while acting for the task: checks the supervisor's own credentials */
 static int may_still_serve(struct task_struct *who)
 {
 	const struct cred *cred = override_creds(current_real_cred());
@@ -44,11 +44,11 @@ static int may_still_serve(struct task_struct *who)
 }
 
 /**
- * kpmu_dev_permit_task() - may an event be about this task?
- * @attr: the event
- * @task: what it is about; its signal->exec_update_lock is held
- * @who: who opens it, current's credentials are its own
- * @why: set to the reason for a no
+ * kpmu_dev_permit_task() - check the permission for an event on a task
+ * @attr: attr of the event
+ * @task: the target; its signal->exec_update_lock is held
+ * @who: the task that opens the event; current runs with its credentials
+ * @why: set to the reason for an error
  *
  * Context: task, may sleep.
  * Return: 0, or an errno of perf_event_open(2).
@@ -58,14 +58,15 @@ int kpmu_dev_permit_task(const struct kpmu_attr *attr, struct task_struct *task,
 {
 	if (who == current)
 		return kpmu_permit(KPMU_PERMIT_TASK, attr, task, why);
-	/* Its own threads a task may always watch; but it may have become another */
+	/* A task may always monitor its own threads, but an exec may have changed it */
 	if (same_thread_group(task, who)) {
 		*why = "the task that asks is not the supervisor's any more";
 		return may_still_serve(who);
 	}
 	/*
-	 * The kernel's check lets a process look into itself, which here is the
-	 * supervisor; and who may trace whom can depend on who is whose parent.
+	 * The kernel's check would treat current, the supervisor, as the observer: it
+	 * lets a process observe itself, and attaching (for sigtrap) may depend on which
+	 * process is an ancestor of which.
 	 */
 	if (same_thread_group(task, current) ||
 	    attr->flags & KPMU_ATTR_SIGTRAP) {
@@ -75,7 +76,7 @@ int kpmu_dev_permit_task(const struct kpmu_attr *attr, struct task_struct *task,
 	return kpmu_permit(KPMU_PERMIT_TASK, attr, task, why);
 }
 
-/* The credentials of a task that current may act for */
+/* Get the credentials of a task if current may act for it */
 static const struct cred *admit(struct task_struct *who)
 {
 	struct rw_semaphore *lock = &who->signal->exec_update_lock;
@@ -92,12 +93,12 @@ static const struct cred *admit(struct task_struct *who)
 }
 
 /**
- * kpmu_dev_open_for() - what KPMU_IOC_OPEN_FOR does
+ * kpmu_dev_open_for() - open an event for another task: KPMU_IOC_OPEN_FOR
  * @args: the arguments
- * @why: set to the reason of an error
+ * @why: set to the reason for an error, a string literal
  *
  * Context: task, may sleep.
- * Return: the new fd, current's; -ESRCH, -EPERM, or an errno of
+ * Return: the new fd, of current; -ESRCH, -EPERM, or an errno of
  * perf_event_open(2).
  */
 long kpmu_dev_open_for(const struct kpmu_open_for *args, const char **why)

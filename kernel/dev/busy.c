@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Unloading is refused while files of ours are open.  The kernel does that without
- * asking us, so delete_module(2) is listened to: the log then names the processes.
+ * Unloading is refused while files of kpmu are open.  The kernel does that without
+ * calling the module, so delete_module(2) is hooked to log the processes that have
+ * them open.
  */
 #define pr_fmt(fmt) "kpmu: " fmt
 
@@ -18,7 +19,7 @@
 #include "../hooks/hooks.h"
 #include "dev.h"
 
-/* Processes that are named, and no more */
+/* Maximum number of processes in the log */
 #define MAX_NAMED	16
 
 static int count(const void *n, struct file *file, unsigned int fd)
@@ -28,7 +29,7 @@ static int count(const void *n, struct file *file, unsigned int fd)
 	return 0;
 }
 
-/* Open files of ours in a process */
+/* Number of kpmu files that a process has open */
 static unsigned int files_of(struct task_struct *p)
 {
 	unsigned int n = 0;
@@ -66,16 +67,20 @@ static void name_holders(struct work_struct *work)
 static DECLARE_WORK(work, name_holders);
 
 /**
- * kpmu_busy() - name the processes that keep the module from being unloaded
+ * kpmu_busy() - log the processes that keep the module from being unloaded
  *
- * Context: atomic.
+ * Context: any but NMI.
  */
 void kpmu_busy(void)
 {
 	queue_work(KPMU_SYSTEM_WQ, &work);
 }
 
-/* The hook is gone */
+/**
+ * kpmu_busy_exit() - wait for kpmu_busy() to complete
+ *
+ * Context: module exit, after kpmu_hooks_exit(); may sleep.
+ */
 void kpmu_busy_exit(void)
 {
 	cancel_work_sync(&work);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/kernel/debug/kpmu/caps: what works here, what does not, and why.  A line each:
- * its name, its state, the reason or what it is for.
+ * /sys/kernel/debug/kpmu/caps: what works here, what does not, and why.  Each line
+ * has a name, a state, and the reason or the purpose.
  *
  *	ok	in place
- *	off	not to be had here, or switched off
- *	missing	this kernel should have it, and does not
- *	absent	this kernel is not one that would have it
+ *	off	not available here, or switched off
+ *	missing	this kernel should have it, but does not
+ *	absent	not expected in every supported kernel
  */
 #include <linux/seq_file.h>
 
@@ -15,7 +15,7 @@
 #include "../pmu/source.h"
 #include "dev.h"
 
-/* Each returns why it is off; NULL if it is on */
+/* Each returns the reason why a feature is off; NULL if it is on */
 static const char *no_rdpmc(void)
 {
 	if (kpmu_counters_type() < 0)
@@ -108,6 +108,14 @@ static void show_features(struct seq_file *m)
 	}
 }
 
+/**
+ * kpmu_caps_show() - print the caps file
+ * @m: output
+ * @unused: not used
+ *
+ * Context: task, may sleep.
+ * Return: 0.
+ */
 int kpmu_caps_show(struct seq_file *m, void *unused)
 {
 	kpmu_sources_show(m);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* /dev/kpmu itself. */
+/* The device /dev/kpmu. */
 #include <linux/cdev.h>
 #include <linux/device.h>
 #include <linux/module.h>
@@ -21,10 +21,7 @@ static uint gid;
 module_param(gid, uint, 0444);
 MODULE_PARM_DESC(gid, "group of /dev/kpmu (default 0)");
 
-/*
- * The reason of the last failure is kept with the file; all reasons are string
- * literals.
- */
+/* The reason for the last failure is in file->private_data, always a string literal */
 static long tell_why(struct file *file, void __user *arg)
 {
 	const char *text = READ_ONCE(file->private_data);
@@ -101,7 +98,7 @@ static struct class *class;
 static char *devnode(KPMU_DEVNODE_CONST struct device *dev, umode_t *m,
 		     kuid_t *uid, kgid_t *g)
 {
-	/* Asked without them when the node is removed */
+	/* The pointers are NULL when the node is removed */
 	if (m)
 		*m = mode & 0777;
 	if (g)
@@ -136,6 +133,12 @@ static int make_device(void)
 	return err;
 }
 
+/**
+ * kpmu_chardev_init() - create /dev/kpmu
+ *
+ * Context: module init, after all that an open needs.
+ * Return: 0 or an error.
+ */
 int __init kpmu_chardev_init(void)
 {
 	int err;
@@ -167,6 +170,11 @@ err_class:
 	return err;
 }
 
+/**
+ * kpmu_chardev_exit() - remove /dev/kpmu
+ *
+ * Context: module exit.
+ */
 void kpmu_chardev_exit(void)
 {
 	device_unregister(device);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* /sys/kernel/debug/kpmu: what runs where, statistics, what works here. */
+/* /sys/kernel/debug/kpmu: plan and registers of each CPU, statistics, capabilities. */
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
 #include <linux/module.h>
@@ -22,7 +22,7 @@ static void show_group(struct seq_file *m, struct kpmu_event *leader)
 	seq_puts(m, "\n");
 }
 
-/* Groups that do not run, and why; a reader who is flooded learns nothing */
+/* Waiting groups of a context that are listed, with the reason; the rest is counted */
 #define MAX_WAITING	100
 
 static void show_waiting(struct seq_file *m, struct kpmu_cpu *kc,
@@ -59,7 +59,7 @@ static void show_ctx(struct seq_file *m, const char *what, struct kpmu_cpu *kc,
 	show_waiting(m, kc, ctx);
 }
 
-/* On the CPU itself, where its state stands still */
+/* Runs on the CPU itself with IRQs off, so that its state does not change */
 static void show_cpu(void *data)
 {
 	struct seq_file *m = data;
@@ -110,6 +110,11 @@ static const struct file_operations caps_fops = {
 	.release = single_release,
 };
 
+/**
+ * kpmu_debugfs_init() - create the debugfs files
+ *
+ * Context: module init.
+ */
 void __init kpmu_debugfs_init(void)
 {
 	root = debugfs_create_dir("kpmu", NULL);
@@ -118,6 +123,11 @@ void __init kpmu_debugfs_init(void)
 	debugfs_create_file("caps", 0444, root, NULL, &caps_fops);
 }
 
+/**
+ * kpmu_debugfs_exit() - remove the debugfs files
+ *
+ * Context: module exit, may sleep.
+ */
 void kpmu_debugfs_exit(void)
 {
 	debugfs_remove_recursive(root);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The device: opening events, and what their fds answer. */
+/* The device: opening events, and the operations of their fds. */
 #ifndef KPMU_DEV_H
 #define KPMU_DEV_H
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * A folder of files of one line each, made of a list.  They belong to a device, and
- * go with it.
- */
+/* Folders: attribute groups of one-line files for a device, built from a list. */
 #include <linux/device.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
@@ -24,12 +21,12 @@ static ssize_t show(struct device *dev, struct device_attribute *attr, char *buf
 }
 
 /**
- * kpmu_folder() - a folder for a device
- * @name: its name
- * @files: ended by an entry without a name; must stay
+ * kpmu_folder() - make a folder
+ * @name: name of the folder
+ * @files: its files, terminated by an entry without a name; must stay valid
  *
  * Context: task, may sleep.
- * Return: the folder, to be freed by kpmu_folder_free(); NULL for want of memory.
+ * Return: the folder, to be freed by kpmu_folder_free(); NULL if out of memory.
  */
 struct attribute_group *kpmu_folder(const char *name,
 				    const struct kpmu_file *files)
@@ -60,8 +57,10 @@ struct attribute_group *kpmu_folder(const char *name,
 }
 
 /**
- * kpmu_folder_free() - the device is gone
- * @group: its folder, or NULL
+ * kpmu_folder_free() - free a folder
+ * @group: the folder, or NULL; its device has been removed
+ *
+ * Context: task.
  */
 void kpmu_folder_free(const struct attribute_group *group)
 {

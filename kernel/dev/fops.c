@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What an event's fd answers. */
+/* File operations of an event fd. */
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/poll.h>
@@ -12,10 +12,11 @@
 #include "dev.h"
 
 /**
- * kpmu_event_of_file() - the event behind an fd
+ * kpmu_event_of_file() - get the event of a file
  * @file: any file
  *
- * Return: the event, held by the file; NULL if the file is not one of ours.
+ * Context: any.
+ * Return: the event, held by the file; NULL if it is not an event's file.
  */
 struct kpmu_event *kpmu_event_of_file(struct file *file)
 {
@@ -32,7 +33,7 @@ static ssize_t event_read(struct file *file, char __user *buf, size_t len,
 }
 
 /**
- * kpmu_event_close() - nobody has the event's fd any more
+ * kpmu_event_close() - end an event that has no fd (any more)
  * @e: the event, attached
  *
  * Context: task, may sleep.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ioctls of an event fd: a table, a row each.  perf_event_open(2),
+ * The ioctls of an event fd, one table row each.  perf_event_open(2),
  * "perf_event ioctl calls".
  */
 #include <linux/compat.h>
@@ -114,7 +114,7 @@ static long do_modify(struct kpmu_event *e, unsigned long arg)
 	return kpmu_event_modify(e, &attr);
 }
 
-/* Row n is the ioctl with number n */
+/* Indexed by the ioctl's number */
 static const struct ioctl_row {
 	unsigned int cmd;
 	long (*fn)(struct kpmu_event *e, unsigned long arg);
@@ -135,11 +135,12 @@ static const struct ioctl_row {
 
 /**
  * kpmu_event_ioctl() - ioctl(2) on an event
- * @file: the event's
- * @cmd: see the table
+ * @file: the event's file
+ * @cmd: PERF_EVENT_IOC_*
  * @arg: its argument
  *
  * Context: task, may sleep.
+ * Return: the ioctl's result; -ENOTTY for an unknown one; a security module's error.
  */
 long kpmu_event_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
@@ -158,13 +159,14 @@ long kpmu_event_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 }
 
 /**
- * kpmu_event_compat_ioctl() - the same for a caller of 32 bits
- * @file: the event's
- * @cmd: as such a caller encodes it: where the argument is a pointer, the size of
- *	a pointer is part of the number
+ * kpmu_event_compat_ioctl() - ioctl(2) on an event, of a 32-bit caller
+ * @file: the event's file
+ * @cmd: as a 32-bit caller encodes it: for some ioctls the size of a pointer is
+ *	part of the number
  * @arg: its argument
  *
  * Context: task, may sleep.
+ * Return: as for kpmu_event_ioctl().
  */
 long kpmu_event_compat_ioctl(struct file *file, unsigned int cmd,
 			     unsigned long arg)

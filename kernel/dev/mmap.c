@@ -2,8 +2,8 @@
 /*
  * mmap(2) of an event's fd.  perf_event_open(2), "MMAP layout".
  *
- * A mapping holds the file, and so the event goes on after its last fd is
- * closed, until nothing is mapped either.
+ * A mapping holds the file, so an event continues after its last fd is closed,
+ * until it is no longer mapped either.
  */
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -17,8 +17,8 @@
 #include "dev.h"
 
 /*
- * Who maps an event can read its counter if it is the one that is counted, or if
- * he is on the CPU that is counted.  The sum over inherited events is for read(2).
+ * Whether threads of @mm can read the counter by RDPMC: as the counted task, or on
+ * the counted CPU.  The sum over inherited events is only available by read(2).
  */
 static bool reads_itself(const struct kpmu_event *e, const struct mm_struct *mm)
 {
@@ -27,7 +27,7 @@ static bool reads_itself(const struct kpmu_event *e, const struct mm_struct *mm)
 	return e->ctx->home >= 0 || READ_ONCE(e->ctx->task->mm) == mm;
 }
 
-/* A mapping was copied: moved by mremap(2), for fork(2) leaves it out */
+/* A mapping was copied: by mremap(2), as fork(2) skips it (VM_DONTCOPY) */
 static void ring_open(struct vm_area_struct *vma)
 {
 	struct kpmu_event *e = vma->vm_file->private_data;
@@ -43,13 +43,13 @@ static void ring_open(struct vm_area_struct *vma)
 }
 
 /**
- * kpmu_event_unmapped() - one mapping less, of the ring or of its AUX area
+ * kpmu_event_unmapped() - account for the removal of a mapping
  * @e: the event
- * @grant: the ring's, or NULL
+ * @grant: RDPMC grant of a ring mapping; NULL without, and for the AUX area
  *
- * The ring stays for both.
+ * The ring is kept until neither it nor its AUX area is mapped.
  *
- * Context: .close of a mapping.
+ * Context: .close of a mapping, under the mmap lock; may sleep.
  */
 void kpmu_event_unmapped(struct kpmu_event *e, struct kpmu_grant *grant)
 {
@@ -68,7 +68,7 @@ void kpmu_event_unmapped(struct kpmu_event *e, struct kpmu_grant *grant)
 	if (grant)
 		kpmu_rdpmc_drop(grant);
 	if (last) {
-		/* What other events write there nobody would see */
+		/* Take the ring from other events: their records cannot be read any more */
 		kpmu_output_strip(ring);
 		kpmu_ring_uncharge(&ring->charge);
 		kpmu_ring_put_ref(ring);
@@ -114,7 +114,7 @@ static struct kpmu_ring *make_ring(const struct kpmu_event *e,
 	return ring;
 }
 
-/* The first mapping makes the ring, others share it */
+/* The first mapping creates the ring, later ones share it */
 static int map_ring(struct kpmu_event *e, struct vm_area_struct *vma,
 		    unsigned long nr_pages)
 {
@@ -126,7 +126,7 @@ static int map_ring(struct kpmu_event *e, struct vm_area_struct *vma,
 	if (ring) {
 		if (ring->nr_pages != nr_pages)
 			return -EINVAL;
-		/* It is another event's ring */
+		/* The ring belongs to another event */
 		if (!e->maps)
 			return -EBUSY;
 		return kpmu_ring_map(ring, vma);
@@ -134,7 +134,7 @@ static int map_ring(struct kpmu_event *e, struct vm_area_struct *vma,
 	ring = make_ring(e, vma, nr_pages);
 	if (IS_ERR(ring))
 		return PTR_ERR(ring);
-	/* What is mapped cannot be freed, so it comes last */
+	/* Mapping comes last: mapped pages must not be freed */
 	err = kpmu_output_set(e, ring);
 	if (!err) {
 		err = kpmu_ring_map(ring, vma);
@@ -143,7 +143,7 @@ static int map_ring(struct kpmu_event *e, struct vm_area_struct *vma,
 	}
 	if (err)
 		kpmu_ring_uncharge(&ring->charge);
-	kpmu_ring_put_ref(ring);	/* the event has its own */
+	kpmu_ring_put_ref(ring);	/* the event holds its own reference */
 	return err;
 }
 
@@ -170,19 +170,18 @@ static int map_locked(struct kpmu_event *e, struct vm_area_struct *vma,
 
 /**
  * kpmu_event_mmap() - mmap(2) of an event
- * @file: the event's
- * @vma: where to
+ * @file: the event's file
+ * @vma: the new mapping
  *
- * At offset 0 the ring is mapped, elsewhere the AUX area, as the ring's user page
- * says it is to be.
+ * Offset 0 maps the ring, any other the AUX area, as described in the ring's user
+ * page.
  *
  * Context: task, under the mmap lock.
- * Return: 0; -EINVAL for a private mapping, a length that is not 1 + 2^n pages or
- * not that of the first mapping, an inherited event without a CPU, an AUX area that
- * comes before its ring or is not what the user page says; -EOPNOTSUPP for one that
- * nobody would fill; -EBUSY if
- * its output goes to another event; -EPERM if it is more locked memory than allowed;
- * -ENOMEM.
+ * Return: 0; -EINVAL for a private mapping, a length that is not 1 or 1 + 2^n pages
+ * or not that of the first mapping, an event with inherit and without a CPU, an AUX
+ * area without a ring or not as the user page says; -EOPNOTSUPP for an AUX area
+ * that the event cannot fill; -EBUSY if the output goes to another event's ring;
+ * -EPERM if the limit of locked memory is exceeded; -ENOMEM; a security module's error.
  */
 int kpmu_event_mmap(struct file *file, struct vm_area_struct *vma)
 {

@@ -69,7 +69,7 @@ static struct kpmu_aux *make_aux(const struct kpmu_event *e,
 	return aux;
 }
 
-/* Is this what the user page says that the AUX area is to be? */
+/* Whether the mapping matches aux_offset and aux_size of the user page */
 static bool aux_is_sound(struct kpmu_ring *ring, struct vm_area_struct *vma)
 {
 	u64 offset = READ_ONCE(ring->page->aux_offset);
@@ -82,13 +82,14 @@ static bool aux_is_sound(struct kpmu_ring *ring, struct vm_area_struct *vma)
 
 /**
  * kpmu_aux_mmap() - mmap(2) of an event's AUX area
- * @e: the event, locked
- * @vma: where to, not at offset 0
+ * @e: the event, locked (kpmu_output_lock())
+ * @vma: the new mapping, not at offset 0
  *
- * The first mapping makes it, others share it.  A mapped event's ring is its own.
+ * The first mapping creates the area, later ones share it.  If the event is mapped,
+ * its ring is its own.
  *
  * Context: task, under the mmap lock.
- * Return: as kpmu_event_mmap().
+ * Return: as for kpmu_event_mmap().
  */
 int kpmu_aux_mmap(struct kpmu_event *e, struct vm_area_struct *vma)
 {
@@ -100,7 +101,7 @@ int kpmu_aux_mmap(struct kpmu_event *e, struct vm_area_struct *vma)
 		return -EINVAL;
 	if (!e->hw.source->trace)
 		return -EOPNOTSUPP;
-	/* Only changed under the event's lock */
+	/* Changes only under the event's lock */
 	aux = rcu_dereference_protected(ring->aux, true);
 	if (aux && (aux->pgoff != vma->vm_pgoff ||
 		    aux->size != (u64)vma_pages(vma) << PAGE_SHIFT))
@@ -122,7 +123,7 @@ int kpmu_aux_mmap(struct kpmu_event *e, struct vm_area_struct *vma)
 	e->maps++;
 	aux->maps++;
 	rcu_assign_pointer(ring->aux, aux);
-	/* If it counts already, its trace begins */
+	/* If the event is counting, its trace begins now */
 	kpmu_page_set(e, ring->page, 0);
 	return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Opening an event: the arguments of perf_event_open(2), checked in the order in
- * which the kernel's own perf checks them, so that the first error is the same.
+ * Opening an event.  The arguments of perf_event_open(2) are checked in the same
+ * order as by the kernel's own perf, so that the first error is the same.
  */
 #include <linux/anon_inodes.h>
 #include <linux/fcntl.h>
@@ -80,7 +80,7 @@ static int find_leader(struct kpmu_request *r)
 	return 0;
 }
 
-/* What one group counts must not be more tasks than what the other does */
+/* With inherit in some members only, these would count more tasks than the others */
 static int check_inherit(struct kpmu_request *r)
 {
 	if (!r->task || !r->leader ||
@@ -90,7 +90,7 @@ static int check_inherit(struct kpmu_request *r)
 	return -EINVAL;
 }
 
-/* What the source has against the event comes before what it does not support */
+/* Errors of the source take precedence over those of KPMU_ATTR_SUPPORT */
 static int alloc_event(struct kpmu_request *r, const struct kpmu_target *target)
 {
 	int err;
@@ -124,7 +124,7 @@ static int make_event(struct kpmu_request *r)
 		r->why = "sigtrap is for the events of a task";
 		return -EINVAL;
 	}
-	/* Looks at a file of /proc, with no lock of a task held */
+	/* Opens a file in /proc, so it is done before a task's lock is taken */
 	if (r->attr.flags & KPMU_ATTR_NAMESPACES)
 		kpmu_side_namespaces_setup();
 	target.task = r->task;
@@ -169,7 +169,7 @@ static int make_file(struct kpmu_request *r)
 	}
 	r->id = r->event->id;
 	kpmu_owner_set(r->event, r->who);
-	/* From here on the event is its fd's, which another thread may close */
+	/* From here on the fd owns the event, and another thread may close it */
 	fd_install(r->fd, file);
 	return 0;
 }
@@ -212,10 +212,10 @@ static long open_event(struct kpmu_request *r)
 }
 
 /**
- * kpmu_dev_open_event() - what KPMU_IOC_OPEN does
+ * kpmu_dev_open_event() - open an event: KPMU_IOC_OPEN
  * @args: the arguments
- * @who: the task that opens the event, held; current has its credentials now
- * @why: set to the reason of an error, a literal
+ * @who: the task that opens the event, held; current runs with its credentials
+ * @why: set to the reason for an error, a string literal
  *
  * Context: task, may sleep.
  * Return: the new fd, or an errno of perf_event_open(2).

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * perf_event_open(2) itself, served by kpmu: sysctl kernel.kpmu.redirect.
+ * Serving perf_event_open(2) itself by kpmu: sysctl kernel.kpmu.redirect.
  *
- * Programs open several events and compare them, so none may get some from here and
- * some from there because somebody turned the switch meanwhile.  So a process is served
- * by what was in force when it was born: the times of the last switches are kept, and
- * its birth is looked up among them.  The one exception is a group, whose members
- * follow their leader.
+ * Programs open several events and compare them, so a change of the sysctl must not
+ * give a running program some events of kpmu and some of the kernel's own perf.  So
+ * the value at the start of a process (fork) holds for its lifetime: the times of the
+ * last changes are recorded, and the start time is looked up among them.  The only
+ * exception is a group: its members are opened where their leader is.
  *
- * The kernel's own users of perf do not make system calls, and stay where they are.
+ * In-kernel users of perf make no system calls and are not affected.
  */
 #define pr_fmt(fmt) "kpmu: " fmt
 
@@ -40,9 +40,9 @@ module_param(redirect, bool, 0444);
 MODULE_PARM_DESC(redirect, "serve perf_event_open(2) of new processes from the start");
 
 /*
- * The last so many switches are remembered; after an odd number of all it is on.
- * Who is older than that is served by the kernel.  Switching takes a while, so that
- * nobody becomes old too soon.
+ * Number of changes that are recorded; after an odd total of changes the redirect is
+ * on.  Processes older than the record are served by the kernel.  A change takes at
+ * least SWITCH_MS, so that the record covers a minimum of time.
  */
 #define SWITCHES	1024
 #define SWITCH_MS	10
@@ -73,7 +73,7 @@ static void note_switch(void)
 	spin_unlock(&history_lock);
 }
 
-/* Only processes below this cgroup, if any */
+/* If set, only processes in or below this cgroup are redirected */
 static struct cgroup __rcu *only;
 
 static bool in_cgroup(void)
@@ -88,7 +88,7 @@ static bool in_cgroup(void)
 	return in;
 }
 
-/* Whose is this open? */
+/* Whether kpmu serves this open */
 static bool is_ours(const struct kpmu_open *args)
 {
 	struct file *file = args->group_fd == -1 ? NULL : fget(args->group_fd);
@@ -101,7 +101,7 @@ static bool is_ours(const struct kpmu_open *args)
 	return ours;
 }
 
-/* A source that the kernel has and we have not */
+/* Whether the type may be one of a PMU that only the kernel has */
 static bool is_foreign(const struct kpmu_open *args)
 {
 	const struct perf_event_attr __user *attr = u64_to_user_ptr(args->attr);
@@ -139,7 +139,7 @@ static struct kpmu_diverts call_set = {
 	.table = calls, .n = ARRAY_SIZE(calls),
 };
 
-/* In the place of the system call, with its registers */
+/* Replacements of the system call, with its registers */
 static long open_64(const struct pt_regs *regs)
 {
 	struct kpmu_open args = {
@@ -160,16 +160,20 @@ static long open_32(const struct pt_regs *regs)
 	return serve(&calls[1], regs, &args);
 }
 
-/* Is the whole machine, or one cgroup, served? */
+/**
+ * kpmu_redirects() - check whether new processes are redirected, all or those of a cgroup
+ *
+ * Context: any.
+ */
 bool kpmu_redirects(void)
 {
 	return READ_ONCE(redirect);
 }
 
-/* Held while the switch is turned */
+/* Serialises changes of the sysctls */
 static DEFINE_MUTEX(redirect_lock);
 
-/* The calls stay diverted: who was born while it was on is still served */
+/* Calls stay diverted when switched off: processes started before keep their route */
 static int turn(bool on)
 {
 	int err = 0;
@@ -267,10 +271,10 @@ static struct ctl_table table[] = {
 static struct ctl_table_header *header;
 
 /**
- * kpmu_redirect_init() - make the switch, and turn it if the parameter says so
+ * kpmu_redirect_init() - register the sysctls; switch on if the module parameter is set
  *
- * Context: module init, all else ready.
- * Return: 0 or -ENOMEM; a redirection that cannot be had is no error.
+ * Context: module init, after everything that an open needs.
+ * Return: 0 or -ENOMEM; it is not an error if the redirect cannot be switched on.
  */
 int __init kpmu_redirect_init(void)
 {
@@ -285,9 +289,9 @@ int __init kpmu_redirect_init(void)
 }
 
 /**
- * kpmu_redirect_exit() - the system call is the kernel's again
+ * kpmu_redirect_exit() - end the redirect and remove the sysctls
  *
- * Context: module exit, before all else.
+ * Context: module exit, before everything else; may sleep.
  */
 void kpmu_redirect_exit(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* An open on its way: what open.c and target.c share. */
+/* State of an open in progress, shared by open.c and target.c. */
 #ifndef KPMU_DEV_REQUEST_H
 #define KPMU_DEV_REQUEST_H
 
@@ -14,18 +14,18 @@ struct task_struct;
 /**
  * struct kpmu_request - a call of perf_event_open(2)
  * @args: its arguments
- * @who: the task that asks, held; mostly current
- * @attr: the attr, copied
- * @plain: the attr asks for nothing that has rules
+ * @who: the task that opens the event, held; current unless on behalf of another
+ * @attr: copy of the attr
+ * @plain: the attr has nothing that kpmu_attr_check() could refuse
  * @group_file: file of group_fd, held
- * @leader: the event that group_fd names, if a group is meant
- * @output: the same, if its ring is meant
- * @task: what is to be counted: a task, held if it is not @who;
- * @css: or a cgroup, held; or else a CPU
+ * @leader: event of group_fd, if the new event joins its group
+ * @output: event of group_fd, if the new event writes to its ring
+ * @task: the target, if it is a task; held if it is not @who
+ * @css: the target, if it is a cgroup; held.  Without both, it is a CPU
  * @event: the new event
- * @fd: its fd, reserved
- * @id: its id, once it has its fd
- * @why: what is wrong with the call, for the trace
+ * @fd: the event's fd, reserved
+ * @id: the event's id, set when it has a file
+ * @why: reason for an error
  */
 struct kpmu_request {
 	const struct kpmu_open *args;

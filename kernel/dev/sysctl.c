@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* /proc/sys/kernel/kpmu: our twins of the perf_event_* files, same names. */
+/* /proc/sys/kernel/kpmu: counterparts of the perf_event_* files, with the same names. */
 #include <linux/sysctl.h>
 
 #include "../compat/compat.h"
@@ -11,7 +11,7 @@
 #include "../sched/sched.h"
 #include "dev.h"
 
-/* A period that was long must not delay what is wanted now */
+/* A new interval takes effect at once, not after the old one has passed */
 static int mux_interval(KPMU_SYSCTL_CONST struct ctl_table *table, int write,
 			void *buf, size_t *len, loff_t *pos)
 {
@@ -23,7 +23,7 @@ static int mux_interval(KPMU_SYSCTL_CONST struct ctl_table *table, int write,
 	return err;
 }
 
-/* Not while somebody has chains of that length */
+/* Fails with -EBUSY while an event has call chains */
 static int chain_limit(KPMU_SYSCTL_CONST struct ctl_table *table, int write,
 		       void *buf, size_t *len, loff_t *pos)
 {
@@ -47,7 +47,7 @@ static int rates(KPMU_SYSCTL_CONST struct ctl_table *table, int write,
 	return err;
 }
 
-/* A chain that fills a record of 64 KiB with nothing else in it */
+/* A call chain of this length nearly fills a record (64 KiB) */
 static int longest_chain = 8000;
 
 #define ROW(name, value, handler, least, most) {			\
@@ -80,12 +80,23 @@ static struct ctl_table table[] = {
 
 static struct ctl_table_header *header;
 
+/**
+ * kpmu_sysctl_init() - register the sysctls
+ *
+ * Context: module init.
+ * Return: 0 or -ENOMEM.
+ */
 int __init kpmu_sysctl_init(void)
 {
 	header = register_sysctl("kernel/kpmu", table);
 	return header ? 0 : -ENOMEM;
 }
 
+/**
+ * kpmu_sysctl_exit() - unregister the sysctls
+ *
+ * Context: module exit, may sleep.
+ */
 void kpmu_sysctl_exit(void)
 {
 	unregister_sysctl_table(header);

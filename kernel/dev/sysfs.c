@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/bus/kpmu/devices: a directory for each PMU, with what the kernel's own perf
- * has below /sys/bus/event_source, in the same words.
+ * /sys/bus/kpmu/devices: a directory for each PMU, with files in the same format as
+ * those of the kernel's own perf below /sys/bus/event_source.
  */
 #include <linux/device.h>
 #include <linux/err.h>
@@ -14,15 +14,15 @@
 
 static struct bus_type bus = { .name = "kpmu" };
 
-/* What all our devices are below: their own names are taken at the top */
+/* Parent of the PMU devices: directly in /sys/devices their names are taken */
 static struct device *parent;
 
 /**
- * struct pmu_dev - a PMU's directory
- * @dev: as a device
- * @pmu: what it says
- * @groups: its files and folders, ended by NULL: those of all, those for
- *	counters, and what was made for this one
+ * struct pmu_dev - sysfs directory of a PMU
+ * @dev: the device
+ * @pmu: what the files show
+ * @groups: attribute groups, NULL-terminated: that of all PMUs, that of PMUs with
+ *	counters, and those allocated for this PMU
  */
 struct pmu_dev {
 	struct device dev;
@@ -44,7 +44,7 @@ static ssize_t type_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(type);
 
-/* One period for all: what waits, waits for the CPU's counters */
+/* One interval for all PMUs: only the CPU's counters are multiplexed */
 static ssize_t perf_event_mux_interval_ms_show(struct device *dev,
 					       struct device_attribute *attr,
 					       char *buf)
@@ -134,7 +134,7 @@ static const struct attribute_group counters = {
 	.is_visible = counters_visible,
 };
 
-/* Where the folders begin that are made for one PMU */
+/* Index of the first group that was allocated for this PMU */
 static int first_folder(const struct pmu_dev *p)
 {
 	return p->pmu.counters ? 2 : 1;
@@ -212,6 +212,12 @@ static void remove_all(void)
 	bus_unregister(&bus);
 }
 
+/**
+ * kpmu_sysfs_init() - register the bus and the PMUs
+ *
+ * Context: module init.
+ * Return: 0 or an error.
+ */
 int __init kpmu_sysfs_init(void)
 {
 	int i, err;
@@ -231,6 +237,11 @@ int __init kpmu_sysfs_init(void)
 	return err;
 }
 
+/**
+ * kpmu_sysfs_exit() - unregister the bus and the PMUs
+ *
+ * Context: module exit, may sleep.
+ */
 void kpmu_sysfs_exit(void)
 {
 	remove_all();

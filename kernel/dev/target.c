@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What an event is to count for: a task, a CPU, or a cgroup on a CPU.  And how
- * it gets there.
+ * The target of an event - a task, a CPU, or a cgroup on a CPU - and how the event
+ * is attached to it.
  */
 #include <linux/cgroup.h>
 #include <linux/cpumask.h>
@@ -23,11 +23,11 @@
 #include "request.h"
 
 /**
- * kpmu_target_task() - the task that pid names
- * @r: the open; its task is held afterwards, unless it is who asks
+ * kpmu_target_task() - look up the task of the pid argument
+ * @r: the open; sets r->task, with a reference unless it is r->who
  *
  * Context: task.
- * Return: 0, also when pid names none; -ESRCH.
+ * Return: 0, also if pid does not select a task; -ESRCH.
  */
 int kpmu_target_task(struct kpmu_request *r)
 {
@@ -43,7 +43,7 @@ int kpmu_target_task(struct kpmu_request *r)
 	ns = task_active_pid_ns(r->who);
 	if (ns)
 		r->task = pid_task(find_pid_ns(r->args->pid, ns), PIDTYPE_PID);
-	/* Who asks stays itself, by whatever name it was called */
+	/* The requester needs no extra reference */
 	if (r->task && r->task != r->who)
 		get_task_struct(r->task);
 	rcu_read_unlock();
@@ -51,10 +51,11 @@ int kpmu_target_task(struct kpmu_request *r)
 }
 
 /**
- * kpmu_target_check_cpu() - is there such a CPU, or a task that needs none?
+ * kpmu_target_check_cpu() - check the cpu argument
  * @r: the open, with its task
  *
- * Return: 0, -EINVAL.
+ * Context: any.
+ * Return: 0; -EINVAL for an invalid CPU, or for none without a task.
  */
 int kpmu_target_check_cpu(struct kpmu_request *r)
 {
@@ -68,7 +69,7 @@ int kpmu_target_check_cpu(struct kpmu_request *r)
 	return -EINVAL;
 }
 
-/* Both must be about the same thing for their values to be comparable */
+/* Values of a group are comparable only if all members have the same target */
 static int check_group(struct kpmu_request *r, struct kpmu_ctx *ctx)
 {
 	struct kpmu_event *leader = r->leader;
@@ -87,7 +88,7 @@ static int check_group(struct kpmu_request *r, struct kpmu_ctx *ctx)
 	return 0;
 }
 
-/* The hooks that an event needs, a bit each of enum kpmu_lazy */
+/* The hooks that an event needs: a bit for each of enum kpmu_lazy */
 static u32 needs(const struct kpmu_event *e, bool of_task, bool of_cgroup)
 {
 	u32 hooks = kpmu_side_needs(e->flags);
@@ -102,10 +103,10 @@ static u32 needs(const struct kpmu_event *e, bool of_task, bool of_cgroup)
 static_assert(KPMU_NR_LAZY <= 16);	/* bits of kpmu_event.hooks */
 
 /**
- * kpmu_event_unhook() - give back the hooks an event needed
- * @e: the event, which has got them
+ * kpmu_event_unhook() - release an event's hooks and call-chain buffers
+ * @e: the event, after get_hooks()
  *
- * Context: task; kpmu_hooks_linger() must follow.
+ * Context: task, may sleep; kpmu_hooks_linger() must follow.
  */
 void kpmu_event_unhook(struct kpmu_event *e)
 {
@@ -115,7 +116,7 @@ void kpmu_event_unhook(struct kpmu_event *e)
 	kpmu_side_count(e->flags, -1);
 }
 
-/* A CPU's event that joins a cgroup's group counts for the cgroup */
+/* A CPU event that joins a group of a cgroup counts for the cgroup */
 static bool of_cgroup(const struct kpmu_request *r)
 {
 	return r->css || (!r->task && r->leader && r->leader->ctx->css);
@@ -156,7 +157,7 @@ static int get_hooks(struct kpmu_request *r)
 	return err;
 }
 
-/* The context that the event is for, held */
+/* The context of the target, held */
 static struct kpmu_ctx *find_ctx(struct kpmu_request *r)
 {
 	struct kpmu_ctx *ctx;
@@ -185,7 +186,7 @@ static int attach(struct kpmu_request *r)
 			err = PTR_ERR(ctx);
 			break;
 		}
-		/* On success the event takes over our reference */
+		/* On success the event takes over the reference */
 		err = check_group(r, ctx) ?:
 		      kpmu_event_attach(r->event, ctx, r->leader, &r->why);
 		if (err)
@@ -200,7 +201,7 @@ static int attach(struct kpmu_request *r)
 	return err;
 }
 
-/* Permission was granted: nothing of the machine is taken for the event before */
+/* Claim the hardware; only called after permission was granted */
 static int take(struct kpmu_request *r)
 {
 	const struct kpmu_target target = {
@@ -227,15 +228,15 @@ static int attach_to_task(struct kpmu_request *r)
 	struct rw_semaphore *lock = &r->task->signal->exec_update_lock;
 	int err;
 
-	/* Oneself one may always watch, and is not becoming somebody else */
+	/* A task may always monitor itself, and is not in exec here */
 	if (r->task == current && r->who == current)
 		return take(r) ?: attach(r);
-	/* What another task may become by exec must not slip in between */
+	/* Hold off an exec, which may raise the task's privileges, from check to attach */
 	err = permit_locked(r, lock);
 	if (err)
 		return err;
 	if (r->event->hw.source->waits) {
-		/* An exec of the task must not wait for as long; so ask twice */
+		/* Do not make an exec of the task wait meanwhile; check again afterwards */
 		up_read(lock);
 		err = take(r) ?: permit_locked(r, lock);
 		if (err)
@@ -265,11 +266,10 @@ static int attach_to_cpu(struct kpmu_request *r)
 }
 
 /**
- * kpmu_target_attach() - let the event count for what it was opened for
+ * kpmu_target_attach() - attach the event to its target
  * @r: the open, with an event
  *
- * Permission is checked here: only now all that it depends on is known.  Then the event
- * gets its hardware.
+ * Permission for the target is checked first, then the event claims its hardware.
  *
  * Context: task, may sleep.
  * Return: 0; an errno of perf_event_open(2).
@@ -280,8 +280,10 @@ int kpmu_target_attach(struct kpmu_request *r)
 }
 
 /**
- * kpmu_target_put() - let go of what was looked up
- * @r: the open, at its end
+ * kpmu_target_put() - drop the references to the target
+ * @r: the open, completed
+ *
+ * Context: task.
  */
 void kpmu_target_put(struct kpmu_request *r)
 {

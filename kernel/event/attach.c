@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Into a context and a group, and out again.  The functions named *_owned run
- * as the context's owner, by kpmu_ctx_call().
+ * Attaching events to a context and a group, and detaching them.  Functions named
+ * *_owned run as the context's owner, by kpmu_ctx_call().
  */
 #include <linux/errno.h>
 #include <linux/list.h>
@@ -11,7 +11,7 @@
 #include "event.h"
 #include "sampling.h"
 
-/* What a group needs has changed: queue it by the new needs */
+/* The counter requirements of a group have changed: queue it again */
 static void requeue(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 {
 	if (!leader->group.queued || ctx->parked == leader)
@@ -21,8 +21,8 @@ static void requeue(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 }
 
 /*
- * Could the group with the new member ever run?  Members that are off count
- * too: they may be switched on.
+ * Could the group with the new member ever be scheduled in?  Disabled members
+ * count too: they may be enabled later.
  */
 static bool group_fits(struct kpmu_event *leader, struct kpmu_event *new)
 {
@@ -46,7 +46,7 @@ static bool group_fits(struct kpmu_event *leader, struct kpmu_event *new)
 
 struct attach {
 	struct kpmu_event *event;
-	struct kpmu_event *leader;	/* NULL: it leads itself */
+	struct kpmu_event *leader;	/* NULL: the event becomes a leader */
 	const char *why;
 };
 
@@ -81,13 +81,13 @@ static int check_leader(struct kpmu_ctx *ctx, struct attach *a)
 	return 0;
 }
 
-/* Does the event need a counter while its leader is on? */
+/* Does the event need a counter while its leader is enabled? */
 static bool demands(const struct kpmu_event *e)
 {
 	return kpmu_has_counter(e) && e->state == KPMU_ON;
 }
 
-/* Costs the same in a group of any size, unless the group needs another counter now */
+/* Constant time for a group of any size, unless the event needs a counter now */
 static noinline void join_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
 				struct kpmu_event *e, struct kpmu_event *leader)
 {
@@ -109,10 +109,10 @@ static noinline void join_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
 }
 
 /**
- * kpmu_event_join() - put an event into a context, as far as that needs no check
+ * kpmu_event_join() - add an event to a context and a group, without checks
  * @e: the event
- * @ctx: the context, its reference the event's from now on
- * @leader: the group, NULL to lead its own
+ * @ctx: the context; the event takes over the caller's reference
+ * @leader: leader of the group to join, NULL to become a leader
  *
  * Context: the context's owner, IRQs off.
  */
@@ -176,17 +176,19 @@ static int attach_owned(struct kpmu_ctx *ctx, void *data)
 }
 
 /**
- * kpmu_event_attach() - let an event take part
- * @e: the event, new
- * @ctx: where it is to count; a task's context held, for the event to keep
- * @leader: the group it joins, of the same context; NULL to lead its own
- * @why: set to what is wrong
+ * kpmu_event_attach() - attach a new event to a context and a group
+ * @e: the event
+ * @ctx: the context; on success the event takes over the caller's reference
+ * @leader: leader of the group to join, of the same context; NULL to become a leader
+ * @why: set to the reason of an error
  *
- * If it is enabled it counts when this returns, as far as there is room.
+ * If the event is enabled and the context active, the event counts when this
+ * returns, as far as counters are free.
  *
  * Context: task, may sleep.
- * Return: 0; -EAGAIN if the context has retired (get a new one); -ENODEV if
- * the leader's task is gone; -ENOSPC if the context is full; -EINVAL, -E2BIG.
+ * Return: 0; -EAGAIN if the context has retired (get a new one); -ENODEV if the
+ * leader's task is gone or the CPU is offline; -ENOSPC if the context is full; -EINVAL
+ * if the event cannot be in this group; -E2BIG if the group is full.
  */
 int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
 		      struct kpmu_event *leader, const char **why)
@@ -199,7 +201,7 @@ int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
 	return err;
 }
 
-/* The leader goes; each member goes on alone, as it was told to, in its place */
+/* The leader leaves: each member becomes a leader at the same place, its state unchanged */
 static noinline void promote_members(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 {
 	struct kpmu_event *e, *tmp;
@@ -210,7 +212,7 @@ static noinline void promote_members(struct kpmu_ctx *ctx, struct kpmu_event *le
 		e->leader = e;
 		e->group.nr = 1;
 		if (e->attached && e->state == KPMU_ON && !ctx->retired) {
-			/* Not once one had no room: the next plan is made from all */
+			/* Per member: NULL after one did not fit, a new plan is built then */
 			live = kpmu_plan_live(ctx);
 			kpmu_queue_add(ctx, e);
 			kpmu_plan_insert(live, e);
@@ -219,7 +221,7 @@ static noinline void promote_members(struct kpmu_ctx *ctx, struct kpmu_event *le
 	}
 }
 
-/* How large it may become, now that the event which allowed least has left */
+/* The event with the lowest limit has left: update the limit of the group's size */
 static noinline void update_max(struct kpmu_event *leader)
 {
 	u16 max = kpmu_read_max(leader);
@@ -235,7 +237,7 @@ static noinline void update_max(struct kpmu_event *leader)
 	leader->group.max = max;
 }
 
-/* From here on it leads itself: the leader may go before the last reference to the event */
+/* The event becomes its own leader, as the old leader may be freed before it */
 static noinline void leave_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
 				 struct kpmu_event *e)
 {
@@ -243,7 +245,7 @@ static noinline void leave_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
 	struct kpmu_group *g = &leader->group;
 	bool demanded = demands(e);
 
-	/* Before the event gets another leader: its counter is found by that */
+	/* Before e->leader changes: counters_of() finds the event's counter by it */
 	if (demanded)
 		kpmu_plan_remove(live, leader);
 	list_del_init(&e->node);
@@ -261,9 +263,9 @@ static noinline void leave_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
 }
 
 /**
- * kpmu_event_leave() - take an event out of its context and group
+ * kpmu_event_leave() - remove an event from its context and group
  * @ctx: its context
- * @e: the event; its values are final afterwards
+ * @e: the event; kpmu_event_clock() is left to the caller
  *
  * Context: the context's owner, IRQs off; a kpmu_resched() must follow.
  */
@@ -318,7 +320,7 @@ static int detach_child_owned(struct kpmu_ctx *ctx, void *data)
 }
 
 /**
- * kpmu_event_detach() - the event counts no more and belongs to no group
+ * kpmu_event_detach() - remove an event from its context and group for good
  * @e: the event, attached before
  *
  * Context: task, may sleep.
@@ -329,12 +331,12 @@ void kpmu_event_detach(struct kpmu_event *e)
 }
 
 /**
- * kpmu_event_detach_child() - the same for an inherited event
+ * kpmu_event_detach_child() - detach an inherited event, unless it has ended
  * @e: the event
  *
  * Context: task, may sleep.
- * Return: whether it was attached; its context's reference to it is the
- * caller's then.
+ * Return: whether it was attached; the caller then owns the context's reference
+ * to it.
  */
 bool kpmu_event_detach_child(struct kpmu_event *e)
 {

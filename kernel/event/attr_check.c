@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Is an attr sound in itself?  Tables, a row for each flag bit and each rule,
- * so that the manual can be ticked off against them.  No kernel services:
- * also built and tested in user space.
+ * Checks of an attr by itself.  Tables with a row for each flag bit and each rule,
+ * so that they can be compared with the manual.  Uses no kernel services: also
+ * built and tested in user space.
  */
 #ifdef __KERNEL__
 #include <linux/bitops.h>
@@ -16,11 +16,11 @@
 #include "../abi/attr.h"
 
 /**
- * struct flag_row - a bit of the flag word; its place in the table is its number
+ * struct flag_row - a bit of the flag word; the index in the table is the bit number
  * @name: its name in the manual
- * @needs: flags without which it makes no sense
- * @excludes: flags it contradicts
- * @later: not built yet; refused so that nobody waits for what never comes
+ * @needs: flags that must be set with it
+ * @excludes: flags that must not be set with it
+ * @later: not implemented yet; refused rather than ignored
  */
 struct flag_row {
 	const char *name;
@@ -72,7 +72,7 @@ static const struct flag_row flag_rows[KPMU_ATTR_NR_FLAGS] = {
 	[39] = { "defer_output", 0, 0, true },
 };
 
-/* Bits whose row says more than a name: the others need no look */
+/* Bits with rules in their row; the others need no check */
 #define FLAGS_WITH_RULES	(KPMU_ATTR_ENABLE_ON_EXEC |		\
 				 KPMU_ATTR_INHERIT_THREAD |		\
 				 KPMU_ATTR_REMOVE_ON_EXEC |		\
@@ -82,7 +82,7 @@ static const struct flag_row flag_rows[KPMU_ATTR_NR_FLAGS] = {
 
 #define ATTR_FLAGS_ALL	GENMASK_ULL(KPMU_ATTR_NR_FLAGS - 1, 0)
 
-/* Registers of arch/x86's perf_regs numbering that a sample can have */
+/* Registers that a sample can contain, in the numbering of arch/x86's perf_regs.h */
 #define REGS_64		(GENMASK_ULL(23, 16) | GENMASK_ULL(11, 0))
 #define REGS_EXTENDED	GENMASK_ULL(63, 32)
 
@@ -96,7 +96,7 @@ static bool has(const struct kpmu_attr *a, u64 sample)
 	return a->sample_type & sample;
 }
 
-/* The rules, each true for an attr that breaks it */
+/* The rules: each returns true for an attr that violates it */
 static bool reserved_flags(const struct kpmu_attr *a,
 			   const struct kpmu_attr_limits *l)
 {
@@ -166,14 +166,14 @@ static bool max_stack(const struct kpmu_attr *a,
 	return has(a, KPMU_SAMPLE_CALLCHAIN) && a->sample_max_stack > l->max_stack;
 }
 
-/* Asked for or not */
+/* Whether or not sample_type selects registers */
 static bool extended_regs(const struct kpmu_attr *a,
 			  const struct kpmu_attr_limits *l)
 {
 	return (a->sample_regs_user | a->sample_regs_intr) & REGS_EXTENDED;
 }
 
-/* The CPU's counters have an error of their own for it, which comes first */
+/* The source of the CPU's counters refuses aux_output before this, with its own error */
 static bool counter_output(const struct kpmu_attr *a)
 {
 	return a->flags & KPMU_ATTR_AUX_OUTPUT &&
@@ -212,7 +212,7 @@ static bool branch_stack(const struct kpmu_attr *a,
 	return has(a, KPMU_SAMPLE_BRANCH_STACK);
 }
 
-/* Whose count would it be?  With the thread in the record one can tell. */
+/* The count is that of one task, which only SAMPLE_TID identifies */
 static bool inherited_read(const struct kpmu_attr *a,
 			   const struct kpmu_attr_limits *l)
 {
@@ -279,13 +279,13 @@ static bool flag_broken(const struct flag_row *row, u64 flags,
 }
 
 /**
- * kpmu_attr_is_plain() - nothing in this attr that a rule could be about
+ * kpmu_attr_is_plain() - does no rule apply to an attr?
  * @a: the attr
  *
- * Most events ask for very little; then all of kpmu_attr_check() would find
- * nothing.
+ * True for most events; kpmu_attr_check() can be skipped then.
  *
  * Context: any.
+ * Return: true if kpmu_attr_check() is known to succeed in all phases.
  */
 bool kpmu_attr_is_plain(const struct kpmu_attr *a)
 {
@@ -302,12 +302,12 @@ bool kpmu_attr_is_plain(const struct kpmu_attr *a)
 }
 
 /**
- * kpmu_attr_check() - is an attr sound in itself?
- * @attr: as copied from the user
- * @limits: what sysctls allow
- * @phase: which rules; a caller goes through them in order, so that the first
- *	error found is the one that clients of the kernel's perf know
- * @why: set to what is wrong with it, in words
+ * kpmu_attr_check() - check an attr by itself
+ * @attr: as copied from user space
+ * @limits: limits set by sysctls, and AUX support; may be NULL for KPMU_ATTR_SHAPE
+ * @phase: which rules; callers check the phases in order, so that the first error
+ *	is the one that the kernel's perf returns
+ * @why: set to the reason of an error
  *
  * Context: any.  perf_event_open(2), "ERRORS".
  * Return: 0, -EINVAL, -EOPNOTSUPP or -EOVERFLOW.
@@ -338,10 +338,11 @@ int kpmu_attr_check(const struct kpmu_attr *attr,
 }
 
 /**
- * kpmu_attr_flag_name() - the manual's name of a flag bit
+ * kpmu_attr_flag_name() - name of a flag bit in the manual, for tests of the table
  * @bit: 0 to 63
  *
- * Return: the name, NULL for a reserved bit.  For tests that walk the table.
+ * Context: any.
+ * Return: the name, NULL for a reserved bit.
  */
 const char *kpmu_attr_flag_name(int bit)
 {

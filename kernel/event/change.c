@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What can be changed of an event after it was opened: filter, program, place. */
+/* Changes of an open event: its filter, BPF program or breakpoint. */
 #include <linux/capability.h>
 #include <linux/errno.h>
 #include <linux/wait_bit.h>
@@ -10,8 +10,8 @@
 #include "family.h"
 
 /*
- * One change of an event at a time.  Not one of all events: a change may wait for the
- * caller's memory.
+ * Serializes changes of one event.  Not a lock for all events: a change may wait for
+ * user memory of its caller.
  */
 static void lock(struct kpmu_event *e)
 {
@@ -30,8 +30,8 @@ struct change {
 };
 
 /*
- * A hit may come in between, in an NMI: the filter is there before its tap.  The new tap
- * is one with records, which all are gated; kpmu_ctx_follow() comes after.
+ * A hit may occur in between, in an NMI: the filter is set before its tap.  The new tap
+ * delivers records, and all such taps are gated; kpmu_ctx_follow() must come after.
  */
 static void change(struct kpmu_event *e, const struct change *c)
 {
@@ -84,13 +84,14 @@ static int set_filter(struct kpmu_event *e, char *filter)
 }
 
 /**
- * kpmu_event_filter() - PERF_EVENT_IOC_SET_FILTER
+ * kpmu_event_filter() - set a filter: PERF_EVENT_IOC_SET_FILTER
  * @e: the event
- * @filter: the filter
+ * @filter: the filter, in ftrace's grammar
  *
  * Context: task, may sleep.  perf_event_open(2), "perf_event ioctl calls".
- * Return: 0; -EINVAL for an event that takes none, or for a bad one, -EEXIST if it
- * has one, -ENOMEM; -EOPNOTSUPP if the kernel's filters cannot be reached.
+ * Return: 0; -EINVAL if the event cannot have one, or if it is invalid; -EEXIST if
+ * there is one; -ENOMEM; -ENODEV if the tracepoint's perf events are gone; -EOPNOTSUPP
+ * if the kernel's filters cannot be accessed.
  */
 int kpmu_event_filter(struct kpmu_event *e, char *filter)
 {
@@ -105,12 +106,12 @@ int kpmu_event_filter(struct kpmu_event *e, char *filter)
 }
 
 /**
- * kpmu_event_set_bpf() - PERF_EVENT_IOC_SET_BPF
+ * kpmu_event_set_bpf() - attach a BPF program: PERF_EVENT_IOC_SET_BPF
  * @e: the event
- * @fd: the program's
+ * @fd: fd of the program
  *
  * Context: task, may sleep.
- * Return: see kpmu_native_set_bpf().
+ * Return: see kpmu_native_set_bpf(); -ENOMEM, or another error of the source.
  */
 int kpmu_event_set_bpf(struct kpmu_event *e, int fd)
 {
@@ -125,12 +126,13 @@ int kpmu_event_set_bpf(struct kpmu_event *e, int fd)
 }
 
 /**
- * kpmu_event_query_bpf() - PERF_EVENT_IOC_QUERY_BPF
+ * kpmu_event_query_bpf() - list the BPF programs: PERF_EVENT_IOC_QUERY_BPF
  * @e: the event
  * @query: the caller's struct perf_event_query_bpf
  *
  * Context: task, may sleep.
- * Return: see kpmu_native_query_bpf(); -EINVAL if it is no tracepoint.
+ * Return: see kpmu_native_query_bpf(); -EPERM without CAP_PERFMON; -EINVAL if the event
+ * is not a tracepoint.
  */
 int kpmu_event_query_bpf(struct kpmu_event *e, void __user *query)
 {
@@ -147,16 +149,16 @@ int kpmu_event_query_bpf(struct kpmu_event *e, void __user *query)
 }
 
 /**
- * kpmu_event_modify() - PERF_EVENT_IOC_MODIFY_ATTRIBUTES
+ * kpmu_event_modify() - move a breakpoint: PERF_EVENT_IOC_MODIFY_ATTRIBUTES
  * @e: the event
- * @attr: what its attr is to be, checked for shape
+ * @attr: the new attr, checked for KPMU_ATTR_SHAPE
  *
- * As the kernel's perf does, it switches the event on or off, as attr says, if the
- * change can be made.
+ * On success the event is also enabled or disabled according to @attr, as by the
+ * kernel's perf.
  *
  * Context: task, may sleep.
- * Return: 0; -EOPNOTSUPP if it is no breakpoint; -EINVAL for a change of anything but
- * the breakpoint, or to one that cannot be.
+ * Return: 0; -EOPNOTSUPP if the event is not a breakpoint or has inherit set; -EINVAL for
+ * a change of anything but the breakpoint; an error of the kernel for an invalid one.
  */
 int kpmu_event_modify(struct kpmu_event *e, const struct kpmu_attr *attr)
 {

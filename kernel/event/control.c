@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Enable, disable, reset: one event or its whole group. */
+/* Enable, disable and reset one event or its whole group. */
 #include "../sched/sched.h"
 #include "event.h"
 #include "family.h"
 
 struct control {
-	struct kpmu_event *event;	/* each in turn of a family */
+	struct kpmu_event *event;	/* in a family walk: the current child */
 	enum kpmu_op op;
 	bool group;
 };
 
-/* te and tr go on; only the count starts again */
+/* Only the count restarts; time_enabled and time_running continue */
 static void reset(struct kpmu_event *e)
 {
 	if (e->hw.source->reset)
@@ -60,12 +60,12 @@ static int control_owned(struct kpmu_ctx *ctx, void *data)
 		reset_owned(c);
 		return 0;
 	}
-	/* Once an event's task is gone, or going, there is nothing to switch */
+	/* Nothing to do once the group has ended or is about to, or without a change of state */
 	if (!leader->attached || ctx->retired || (!c->group && e->state == told(c)))
 		return 0;
 	live = kpmu_plan_live(ctx);
 	if (e != leader && !c->group)
-		kpmu_queue_del(ctx, leader);	/* what it needs changes */
+		kpmu_queue_del(ctx, leader);	/* its requirements change */
 	else
 		kpmu_queue_park(ctx, leader);
 	kpmu_plan_remove(live, leader);
@@ -79,7 +79,7 @@ static int control_owned(struct kpmu_ctx *ctx, void *data)
 }
 
 /**
- * kpmu_event_disable_owned() - switch one event off, from within
+ * kpmu_event_disable_owned() - disable one event as the owner of its context
  * @ctx: its context
  * @e: the event
  *
@@ -109,8 +109,8 @@ static void control_root(struct kpmu_event *root, void *data)
 }
 
 /*
- * What is done to the root is done to what was inherited from it.  Two calls at once do not mix:
- * children must not be left on, and have children, where the root is off.
+ * Apply the operation to the root and its children.  Two concurrent operations do not mix, so
+ * the children are never left enabled where the root is disabled.
  */
 static noinline void control_family(struct control *c)
 {
@@ -126,13 +126,13 @@ static noinline void control_family(struct control *c)
 }
 
 /**
- * kpmu_event_control() - do what an ioctl asks
+ * kpmu_event_control() - enable, disable or reset an event
  * @e: the event
- * @op: what
- * @group: to all events of its group, whoever of them was asked
+ * @op: the operation
+ * @group: apply it to the whole group, of which @e may be any member
  *
- * Takes effect on all of them at once: one commit.  Inherited events follow, task
- * by task.
+ * Takes effect on the group at once, in one commit.  Inherited events follow, one
+ * task after the other.
  *
  * Context: task, may sleep.  perf_event_open(2), "perf_event ioctl calls".
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* An event's birth and end. */
+/* Creating, copying and freeing events. */
 #include <linux/err.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
@@ -12,15 +12,13 @@
 #include "family.h"
 #include "sampling.h"
 
-/* What an event may cost at most; tools open thousands */
+/* Limits the memory cost of an event; tools open thousands */
 static_assert(sizeof(struct kpmu_event) <= 512);
 
 static struct kmem_cache *event_cache;
 static atomic64_t last_id;
 
-/*
- * Events whose overflow is an NMI need a clock that can be read in one.
- */
+/* Events that overflow in NMI context need a clock that can be read there. */
 static int set_clock(struct kpmu_event *e, const struct kpmu_attr *attr,
 		     const char **why)
 {
@@ -67,9 +65,9 @@ static int permit(const struct kpmu_event *e, const struct kpmu_target *target,
 }
 
 /*
- * Programs that open an event, close it and open the next are many, and the slab
- * allocator's way there and back is as long as the rest of either: a CPU keeps the last
- * one.  Not where somebody looks for uses after the end.
+ * Many programs open and close one event after the other, and the slab allocator would
+ * double the time of both: each CPU caches one free event.  Not with KASAN, which could
+ * not detect a use after free then.
  */
 static DEFINE_PER_CPU(struct kpmu_event *, spare);
 
@@ -86,15 +84,15 @@ static void put_memory(struct kpmu_event *e)
 }
 
 /**
- * kpmu_event_alloc() - make an event of an attr
- * @target: what it is to count; the attr checked for shape, limits and support
- * @why: set to what is wrong
+ * kpmu_event_alloc() - create an event from an attr
+ * @target: what to count; the attr is checked for all but KPMU_ATTR_SUPPORT
+ * @why: set to the reason of an error
  *
- * It counts nothing and holds nothing of the machine until kpmu_event_take().
+ * The event holds no hardware until kpmu_event_take().
  *
  * Context: task, may sleep.
- * Return: the event, not attached to anything; -ENOMEM, -ENOENT for a type
- * that no source serves, or what its source says of the attr.
+ * Return: the event, not attached; -ENOMEM; -ENOENT for a type that no source serves;
+ * -EINVAL for an unusable clockid; an error of the source or of a permission check.
  */
 struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 				    const char **why)
@@ -148,15 +146,16 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 }
 
 /**
- * kpmu_event_take() - take the hardware for an event, or what else gives its hits
+ * kpmu_event_take() - reserve the hardware of an event, or the source of its hits
  * @e: the event, not attached yet
- * @target: what it is to count; the caller has permission for that
- * @why: set to what is wrong
+ * @target: what to count; permission has been granted
+ * @why: set to the reason of an error
  *
- * kpmu_event_put() gives it back.
+ * Released by the last kpmu_event_put().
  *
- * Context: task, may sleep; under exec_update_lock of the target unless the source waits.
- * Return: 0, or what the source says.
+ * Context: task, may sleep; if the target is another task, under its exec_update_lock
+ * unless source->waits.
+ * Return: 0, or an error of the source.
  */
 int kpmu_event_take(struct kpmu_event *e, const struct kpmu_target *target,
 		    const char **why)
@@ -168,7 +167,7 @@ int kpmu_event_take(struct kpmu_event *e, const struct kpmu_target *target,
 	return err;
 }
 
-/* What a child's hardware part has of its parent's */
+/* Copy the configuration of a parent's hardware part to a child's */
 static void clone_hw(struct kpmu_hw *hw, const struct kpmu_hw *from)
 {
 	hw->source = from->source;
@@ -189,11 +188,11 @@ static void clone_hw(struct kpmu_hw *hw, const struct kpmu_hw *from)
 }
 
 /**
- * kpmu_event_blank() - memory for kpmu_event_clone()
- * @sampling: it may be for an event that writes records
+ * kpmu_event_blank() - allocate memory for kpmu_event_clone()
+ * @sampling: with the part for events that write records
  *
  * Context: any but NMI, with no raw spinlock held.
- * Return: the memory; NULL if there is none.
+ * Return: the memory, or NULL.
  */
 struct kpmu_event *kpmu_event_blank(bool sampling)
 {
@@ -214,12 +213,13 @@ struct kpmu_event *kpmu_event_blank(bool sampling)
 }
 
 /**
- * kpmu_event_clone() - a copy for a child of an event's task
- * @e: from kpmu_event_blank(); attached to nothing afterwards
- * @from: the parent task's event, itself a root or a child
+ * kpmu_event_clone() - copy an event for a child task
+ * @e: from kpmu_event_blank(); not attached afterwards
+ * @from: the parent task's event, a root or a child
  *
- * It is on if @from is, counts from 0, and shares the root's hold on the
- * hardware.  It has two references, one for its context and one for its family.
+ * The copy is enabled if @from is, counts from 0, and relies on the root's
+ * kpmu_event_take().  It has two references, one for its context and one for its
+ * family.
  *
  * Context: the owner of @from's context, IRQs off.
  */
@@ -255,8 +255,10 @@ void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from)
 }
 
 /**
- * kpmu_event_unclone() - a clone that nobody has seen is not wanted
- * @e: from kpmu_event_blank()
+ * kpmu_event_unclone() - free the memory of an event
+ * @e: from kpmu_event_blank() and not published, or without users
+ *
+ * Context: any but NMI.
  */
 void kpmu_event_unclone(struct kpmu_event *e)
 {
@@ -264,16 +266,23 @@ void kpmu_event_unclone(struct kpmu_event *e)
 	kmem_cache_free(event_cache, e);
 }
 
+/**
+ * kpmu_event_get() - take a reference
+ * @e: the event, which has one already
+ *
+ * Context: any.
+ */
 void kpmu_event_get(struct kpmu_event *e)
 {
 	refcount_inc(&e->ref);
 }
 
 /**
- * kpmu_leader_get() - the leader of an event's group, held
- * @e: the event; its group may change at any time
+ * kpmu_leader_get() - get the leader of an event's group, with a reference
+ * @e: the event; its group may change concurrently
  *
  * Context: any but NMI.
+ * Return: the leader.
  */
 struct kpmu_event *kpmu_leader_get(struct kpmu_event *e)
 {
@@ -293,10 +302,10 @@ static void free_event(struct rcu_head *rcu)
 }
 
 /**
- * kpmu_event_put() - give a reference back
- * @e: the event, detached if this is the last
+ * kpmu_event_put() - drop a reference
+ * @e: the event, detached if this is the last reference
  *
- * Context: task; may be atomic for a child.
+ * Context: task; may sleep for a root, may be atomic for a child.
  */
 void kpmu_event_put(struct kpmu_event *e)
 {
@@ -316,13 +325,19 @@ void kpmu_event_put(struct kpmu_event *e)
 	}
 	if (e->ctx)
 		kpmu_ctx_put(e->ctx);
-	/* Reading a member looks at its leader without a lock */
+	/* Accessed under RCU: a leader by kpmu_leader_get(), others by overflows and hits */
 	if (e->group.shared || e->sampling || kpmu_counts_hits(e))
 		call_rcu(&e->rcu, free_event);
 	else
 		put_memory(e);
 }
 
+/**
+ * kpmu_events_init() - set up the allocation of events
+ *
+ * Context: module init.
+ * Return: 0 or -ENOMEM.
+ */
 int __init kpmu_events_init(void)
 {
 	int err;
@@ -337,11 +352,16 @@ int __init kpmu_events_init(void)
 	return err;
 }
 
+/**
+ * kpmu_events_exit() - free what kpmu_events_init() has set up
+ *
+ * Context: module exit or failed init, no event left; may sleep.
+ */
 void kpmu_events_exit(void)
 {
 	int cpu;
 
-	rcu_barrier();		/* events on their way to be freed */
+	rcu_barrier();		/* pending free_event() calls */
 	kpmu_sampling_end();
 	for_each_possible_cpu(cpu)
 		if (per_cpu(spare, cpu))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The event: what stands behind an fd.
+ * The event: the object behind an event fd.
  *
- * event/ and sched/ are two halves of one thing: event/ knows what an event is
- * and what a user may do with it, sched/ when it counts.  So the two may
- * include each other, through this header and sched/sched.h only.
+ * event/ implements events and the operations on them, sched/ decides when they
+ * count.  The two directories depend on each other, but only through this header
+ * and sched/sched.h.
  */
 #ifndef KPMU_EVENT_H
 #define KPMU_EVENT_H
@@ -29,23 +29,23 @@ struct poll_table_struct;
 struct task_struct;
 
 /*
- * What the user asked for.  Whether an event counts also depends on its leader
- * (a member is off while the leader is) and on the plan.
+ * The state requested by the user.  Whether an event counts also depends on its
+ * leader (members are off while the leader is off) and on the plan.
  */
 enum kpmu_state {
 	KPMU_OFF,	/* disabled */
 	KPMU_ON,	/* enabled */
-	KPMU_ERROR,	/* pinned, but there was no room: off until told again */
+	KPMU_ERROR,	/* pinned, but did not fit: off until enabled again */
 };
 
 /**
  * struct kpmu_clock - an event's two times, in ns of its context's clock
- * @enabled: how long it was enabled, up to @since
- * @running: how long it counted, up to @since
- * @since: when the two were last brought up to date
- * @is_enabled: it is enabled since then
- * @is_running: it counts since then
- * @is_still: of an event that counts hits: its group was throttled, and may be so still
+ * @enabled: time enabled, up to @since
+ * @running: time counting, up to @since
+ * @since: time of the last update of both
+ * @is_enabled: the event has been enabled since @since
+ * @is_running: the event has been counting since @since
+ * @is_still: for events that count hits: the group was throttled and may still be
  */
 struct kpmu_clock {
 	u64 enabled;
@@ -58,19 +58,20 @@ struct kpmu_clock {
 
 struct kpmu_event;
 
-/* Events in a group, at most: bounds the walks over a group with IRQs off */
+/* Maximum number of events in a group: bounds walks over a group with IRQs off */
 #define KPMU_GROUP_MAX	4096
 
 /**
- * struct kpmu_class - flexible groups of one context that need the same
- * @key: what they need, as one number: a class either fits or does not
- * @node: in the context's list of classes
+ * struct kpmu_class - flexible groups of one context with the same counter requirements
+ * @key: the requirements as one number: if one group of a class does not fit, none
+ *	does (except for KPMU_KEY_REST)
+ * @node: entry in ctx->classes
  * @groups: the groups, the least served first
- * @next: the next candidate (a leader) while a plan is built
- * @nr: how many groups
- * @cpu: the CPU they are bound to, -1 for any
+ * @next: next candidate (a leader) while a plan is built
+ * @nr: number of groups
+ * @cpu: CPU that the groups are bound to, -1 for any
  *
- * Lives in one of its groups, and moves to another when that one leaves.
+ * Embedded in one of its groups, and copied to another when that one leaves.
  */
 struct kpmu_class {
 	u64 key;
@@ -82,24 +83,25 @@ struct kpmu_class {
 };
 
 /**
- * struct kpmu_group - what a leader has more than a member
+ * struct kpmu_group - state of a group, used in its leader
  * @members: the other events, in order of creation
- * @nr: events in the group, the leader included
- * @max: @nr may not exceed it, or one of the group's reads would become too long;
- *	at most KPMU_GROUP_MAX
- * @gen: changes with the members; an inherited group starts with its parent's
- * @shared: it has or had members, which may look at the leader
- * @placed: it runs in the plan that its context applied last
- * @queued: it is in a class (flexible), in the pinned list, or @free
- * @free: it needs no counter; then it is in no plan
- * @mark: scratch of the apply: it is in the plan
- * @served: running time received, ns
- * @order: @served in whole turns, more or less: the place in the class
- * @charged: the context's time up to which @served is right
- * @rb: in its class
- * @pinned_node: in the context's pinned list; if it is free, in the list of those
- *	bound to a CPU
- * @class: storage for the class, if this group happens to keep it
+ * @nr: events in the group, including the leader
+ * @max: limit of @nr, at most KPMU_GROUP_MAX, so that no event's read result gets too
+ *	long; in a member: the limit set by its own read_format
+ * @gen: changes when a member joins or leaves; an inherited group starts with its
+ *	parent's
+ * @shared: the group has or had members, which may access the leader under RCU
+ * @placed: the group is in the plan that its context applied last; or it is @free and
+ *	not bound to another CPU
+ * @queued: the group is in a class (flexible), in ctx->pinned, or @free
+ * @free: the group needs no counter and is in no plan
+ * @mark: scratch of place_groups(): the group is in the plan
+ * @served: running time received, ns; raised to ctx->min_served when queued
+ * @order: sort key in the class: @served in steps of whole turns, see kpmu_turn()
+ * @charged: context time up to which @served is accounted
+ * @rb: node in class->groups
+ * @pinned_node: entry in ctx->pinned; of a free group bound to a CPU, in ctx->bound
+ * @class: storage of the class, if it is embedded in this group
  */
 struct kpmu_group {
 	struct list_head members;
@@ -123,45 +125,46 @@ struct kpmu_group {
 
 /**
  * struct kpmu_event - one event
- * @hw: what its source works on
- * @state: what the user asked for; under the context's lock
- * @attached: it is in a context's scheduling; cleared at close, exit, exec
- * @read_format: as in the attr
- * @read_size: bytes of a read's result for a group of one
- * @read_more: bytes for each more event of its group
- * @clockid: the clock of its time stamps, -1 for local_clock()
- * @hooks: the hooks it needs, a bit each of enum kpmu_lazy
- * @cpu: the CPU it is bound to, -1 for any
- * @taken: its source holds hardware, or what else gives hits, for it; a root only
+ * @hw: the part that the event source works on
+ * @state: requested by the user; written by the owner of the context
+ * @attached: the event takes part in scheduling; cleared at close, task exit and exec
+ * @read_format: attr.read_format
+ * @read_size: bytes of a read result for a group of one event
+ * @read_more: bytes of each further event of the group in a read result
+ * @clockid: clock of the time stamps, -1 for local_clock()
+ * @hooks: kernel hooks in use, one bit for each of enum kpmu_lazy
+ * @cpu: CPU the event is bound to, -1 for any
+ * @taken: kpmu_event_take() succeeded: the last put calls source->put(); root events only
  * @flags: the attr's flag word
- * @clock: its times
- * @ctx: the context; never changes, held
- * @leader: the group's leader, itself for one
- * @node: a member's place in the leader's list
- * @id: unique, never used again
- * @type: as in the attr
- * @config: as in the attr
- * @fasync: who wants SIGIO
- * @ring: where its records go; RCU
- * @output: what it has that ever had a ring
- * @sampling: what it has that writes records; NULL for one that only counts
- * @wakeup_watermark: of the attr, in bytes; 0 if it counts samples
- * @maps: its mappings; with none, @ring is another event's
- * @user_reads: those of them that can read its counter by themselves
- * @pause: of a leader: throttled and without counters, its group stands still up to this
- *	tick, in jiffies
- * @mapped_node: in the context's list of mapped events
- * @hit_node: in the context's list of events that count hits
- * @owner: who opened it, see owner.c
- * @owned: among the events of its owner, see owner.c
- * @label: what security modules keep for it; mostly NULL
- * @family: with inherit set: the root's family; NULL without
- * @root: a child (inherited) event's root, good while attached; NULL for a root
- * @sibling: a child's place in its family
- * @epoch: a child's last walk that saw it
- * @changing: bit 0: one of change.c's calls is at work on it
- * @ref: the fd, and whoever looks at the event meanwhile
- * @group: the leader's part
+ * @clock: time_enabled and time_running
+ * @ctx: the context, referenced; constant once attached
+ * @leader: group leader; a leader points to itself
+ * @node: of a leader in ctx->leaders, of a member in the leader's group.members
+ * @id: unique, never reused; a child has its root's
+ * @type: attr.type
+ * @config: attr.config
+ * @fasync: subscribers of SIGIO
+ * @ring: ring buffer for the records, RCU; children use their root's
+ * @output: state for polls and the ring; NULL until the first ring is set
+ * @sampling: state for writing records; NULL for an event that only counts
+ * @wakeup_watermark: attr.wakeup_watermark, bytes; 0 if wakeup_events applies
+ * @maps: mappings of the ring and its AUX area; if 0, @ring is another event's
+ * @user_reads: those of @maps that may read the counter by RDPMC
+ * @pause: of the leader of a throttled group without counters: last tick of the pause,
+ *	low 32 bits of jiffies
+ * @mapped_node: entry in ctx->mapped
+ * @hit_node: entry in ctx->hits; of a clock event that samples, in ctx->timed
+ * @owner: key of the task that opened the event, see owner.c
+ * @owned: entry in a list of events by owner, see owner.c
+ * @label: perf_event with the label of security modules; usually NULL
+ * @family: the root's family, if child tasks inherit the event; else NULL
+ * @root: root of a child (inherited) event, valid while attached; NULL for a root
+ * @sibling: entry of a child in family->children
+ * @epoch: of a child: the last family walk that visited it
+ * @changing: bit 0: lock bit of change.c
+ * @rcu: delays the free until RCU readers are done
+ * @ref: of a root: the fd; of a child: its context and family; and temporary users
+ * @group: group state
  */
 struct kpmu_event {
 	struct kpmu_hw hw;
@@ -202,7 +205,7 @@ struct kpmu_event {
 	u64 epoch;
 	unsigned long changing;
 	struct rcu_head rcu;
-	struct kpmu_group group;	/* last: its class is not zeroed */
+	struct kpmu_group group;	/* last: group.class is not zeroed */
 };
 
 #define kpmu_for_each_member(e, leader) \
@@ -218,13 +221,13 @@ static inline bool kpmu_is_pinned(const struct kpmu_event *e)
 	return e->flags & KPMU_ATTR_PINNED;
 }
 
-/* Does the user want it to count now?  Under the context's lock. */
+/* Are the event and its leader enabled?  For the owner of the context. */
 static inline bool kpmu_is_enabled(const struct kpmu_event *e)
 {
 	return e->attached && e->state == KPMU_ON && e->leader->state == KPMU_ON;
 }
 
-/* Bytes of a read's result when the group has @nr events */
+/* Bytes of a read result for a group of @nr events */
 static inline size_t kpmu_read_size(const struct kpmu_event *e, u32 nr)
 {
 	return e->read_size + (nr - 1) * e->read_more;
@@ -235,13 +238,13 @@ static inline bool kpmu_has_counter(const struct kpmu_event *e)
 	return e->hw.allowed;
 }
 
-/* Does it count what kpmu_hit() tells of? */
+/* Does the event count hits reported by kpmu_hit()? */
 static inline bool kpmu_counts_hits(const struct kpmu_event *e)
 {
 	return !kpmu_has_counter(e) && e->hw.tap;
 }
 
-/* create.c: the event itself */
+/* create.c: allocation and free */
 struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 				    const char **why);
 int kpmu_event_take(struct kpmu_event *e, const struct kpmu_target *target,
@@ -255,7 +258,7 @@ struct kpmu_event *kpmu_leader_get(struct kpmu_event *e);
 int kpmu_events_init(void);
 void kpmu_events_exit(void);
 
-/* attach.c: into a context and its group, and out again */
+/* attach.c: attach to a context and group, detach */
 int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
 		      struct kpmu_event *leader, const char **why);
 void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
@@ -264,7 +267,7 @@ void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e);
 void kpmu_event_detach(struct kpmu_event *e);
 bool kpmu_event_detach_child(struct kpmu_event *e);
 
-/* scan.c: all events of a context, so many at a time */
+/* scan.c: iterate over all events of a context, in batches */
 #define KPMU_BATCH	128
 void kpmu_scan_begin(struct kpmu_ctx *ctx);
 struct kpmu_event *kpmu_scan_group(struct kpmu_ctx *ctx);
@@ -276,7 +279,7 @@ void kpmu_inherit(struct task_struct *task, unsigned long clone_flags);
 /* exec.c */
 void kpmu_events_exec(void);
 
-/* exit.c: the end of a task, or of what it was */
+/* exit.c: end of events at task exit and exec */
 void kpmu_event_end_owned(struct kpmu_ctx *ctx, struct kpmu_event *e,
 			  struct list_head *gone);
 bool kpmu_events_end_owned(struct kpmu_ctx *ctx, struct list_head *gone);
@@ -287,7 +290,7 @@ enum kpmu_op { KPMU_OP_ENABLE, KPMU_OP_DISABLE, KPMU_OP_RESET };
 void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group);
 void kpmu_event_disable_owned(struct kpmu_ctx *ctx, struct kpmu_event *e);
 
-/* change.c: filters, programs and places */
+/* change.c: filters, BPF programs, breakpoints */
 int kpmu_event_filter(struct kpmu_event *e, char *filter);
 int kpmu_event_set_bpf(struct kpmu_event *e, int fd);
 int kpmu_event_query_bpf(struct kpmu_event *e, void __user *query);
@@ -304,7 +307,7 @@ void kpmu_read_layout(struct kpmu_event *e);
 u16 kpmu_read_max(const struct kpmu_event *e);
 ssize_t kpmu_event_read(struct kpmu_event *e, char __user *buf, size_t len);
 
-/* output.c: where its records go */
+/* output.c: the ring for the records */
 void kpmu_output_lock(struct kpmu_event *e);
 void kpmu_output_unlock(struct kpmu_event *e);
 struct kpmu_ring *kpmu_output_ring(const struct kpmu_event *e);
@@ -338,10 +341,10 @@ ssize_t kpmu_read_family(struct kpmu_event *e, char __user *buf, size_t len);
 
 /* perm.c */
 enum kpmu_permit {
-	KPMU_PERMIT_OPEN,	/* an event with this attr at all */
-	KPMU_PERMIT_CPU,	/* on every task of a CPU */
-	KPMU_PERMIT_TASK,	/* on this task */
-	KPMU_PERMIT_RAW,	/* with records of what the kernel does */
+	KPMU_PERMIT_OPEN,	/* open an event with this attr at all */
+	KPMU_PERMIT_CPU,	/* observe all tasks of a CPU */
+	KPMU_PERMIT_TASK,	/* observe this task */
+	KPMU_PERMIT_RAW,	/* get records of kernel activity */
 };
 int kpmu_permit(enum kpmu_permit what, const struct kpmu_attr *attr,
 		struct task_struct *task, const char **why);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * exec: enable_on_exec switches events on, once; remove_on_exec ends them.
+ * exec: events with enable_on_exec are enabled, once; those with remove_on_exec end.
  * perf_event_open(2).
  */
 #include <linux/sched.h>
@@ -43,7 +43,7 @@ static void enable_group(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	kpmu_group_clocks(leader, ctx->time);
 }
 
-/* The rest of its group, if there is one, goes on without it */
+/* The other events of the group stay */
 static void remove(struct kpmu_ctx *ctx, struct kpmu_event *e,
 		   struct list_head *gone)
 {
@@ -64,8 +64,8 @@ static void remove_group(struct kpmu_ctx *ctx, struct kpmu_event *leader,
 struct exec {
 	struct list_head gone;
 	bool begun;
-	bool removing;		/* the second pass */
-	u32 left;		/* groups yet to be looked at, at most */
+	bool removing;		/* second pass: remove_on_exec */
+	u32 left;		/* groups left in this pass, at most */
 };
 
 static void begin(struct kpmu_ctx *ctx, struct exec *x)
@@ -75,7 +75,7 @@ static void begin(struct kpmu_ctx *ctx, struct exec *x)
 	x->left = ctx->nr_events;
 }
 
-/* Return: whether there is more to do */
+/* Return: true if there is more to do */
 static int exec_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct kpmu_event *leader;
@@ -104,7 +104,7 @@ static int exec_owned(struct kpmu_ctx *ctx, void *data)
 }
 
 /**
- * kpmu_events_exec() - current becomes another program
+ * kpmu_events_exec() - update the events of current, which executes a new program
  *
  * Context: task, IRQs on, may be atomic.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The end of a task, and exec, which ends what a task was: events that have an
- * fd stay with their last values, inherited ones are folded into their family.
+ * The end of events, at task exit and exec: events that have an fd keep their last
+ * values, those of inherited events are added to their family.
  */
 #include <linux/rcupdate.h>
 
@@ -12,8 +12,8 @@
 #include "sampling.h"
 
 /*
- * An event counts no more.  What waited in error state for somebody to
- * enable it waits no more either.
+ * The event is not counting any more.  It leaves the error state too, as it cannot
+ * be enabled again: reads return its last values.
  */
 static void end(struct kpmu_event *e)
 {
@@ -26,8 +26,8 @@ static void end(struct kpmu_event *e)
 }
 
 /*
- * The event has ended.  A child's values are final: its family keeps them, and the root may be
- * closed and freed from then on.  Pollers are woken last, when they find that no record will come
+ * The event has ended.  The final values of a child are added to its family; the root may be
+ * closed and freed from then on.  Pollers are woken last, when they find that no record can come
  * any more; a ring is freed by RCU.
  */
 static void finish(struct kpmu_event *e)
@@ -37,16 +37,16 @@ static void finish(struct kpmu_event *e)
 	rcu_read_lock();
 	ring = rcu_dereference((e->root ?: e)->ring);
 	if (e->root && kpmu_family_fold(e))
-		refcount_dec(&e->ref);	/* the link's; the context's is left */
+		refcount_dec(&e->ref);	/* the link's; the context's remains */
 	if (ring)
 		kpmu_ring_notify(ring);
 	rcu_read_unlock();
 }
 
 /**
- * kpmu_event_end_owned() - one event of a context counts no more
+ * kpmu_event_end_owned() - end one event of a context
  * @ctx: the context
- * @e: the event; what is left of its group goes on
+ * @e: the event; the rest of its group stays
  * @gone: an inherited event is moved there, for kpmu_events_put_list()
  *
  * Context: the context's owner, IRQs off.
@@ -80,12 +80,12 @@ static void end_group(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 }
 
 /**
- * kpmu_events_end_owned() - a batch of a context's events count no more
- * @ctx: the context, its scan begun; nothing can be attached to it any more
+ * kpmu_events_end_owned() - end a batch of a context's events
+ * @ctx: the context, retired, its scan begun
  * @gone: inherited groups are moved there, for kpmu_events_put_list()
  *
  * Context: the context's owner, IRQs off.
- * Return: whether there are more.
+ * Return: true if there are more.
  */
 bool kpmu_events_end_owned(struct kpmu_ctx *ctx, struct list_head *gone)
 {
@@ -108,8 +108,8 @@ bool kpmu_events_end_owned(struct kpmu_ctx *ctx, struct list_head *gone)
 }
 
 /**
- * kpmu_events_put_list() - let go of inherited groups that have ended
- * @gone: their leaders
+ * kpmu_events_put_list() - drop the contexts' references to inherited groups that ended
+ * @gone: list of their leaders
  *
  * Context: task, may be atomic.
  */

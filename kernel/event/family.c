@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Families: an event with inherit set and what it has in the children of its
- * task.  The event behind the fd is the root; all descendants are children of
- * that one root, however deep the tasks' own tree is.
+ * Families: an event with inherit set and the events that child tasks inherit
+ * from it.  The event behind the fd is the root; all inherited events are children
+ * of that one root, however deep the tree of tasks is.
  *
- * A child is linked into its root's family from fork until its task exits or
- * the root is closed.  At exit its values are folded into the family.  So the
- * total is always: the root's own + folded + what is linked.
+ * A child is linked into its root's family from fork until it ends (task exit,
+ * remove_on_exec) or the root is closed.  When it ends, its values are added to
+ * the family (folded).  So the total is always: root + folded + linked children.
  *
- * Whoever goes through the children does so without a lock held, one child at a
- * time as the owner of the child's context, while tasks fork and exit.
- * Epochs keep that exact: a walk starts a new epoch and marks what it has
- * seen.  A child that is made from a marked event is marked too (it began with
- * what the walk did to its parent, or after what the walk read), others are
- * found by the walk.  What exits unmarked while a read is on its way is put
- * aside for that read.
+ * A walk visits one child at a time as the owner of the child's context, while
+ * tasks fork and exit.  Epochs keep it exact: each walk starts a new epoch and
+ * marks the children it has visited.  A child inherited from a marked event is
+ * marked too: it starts with the change made to its parent, or counts only what
+ * follows the read of its parent.  Other new children are still visited.  The
+ * values of a child that ends unmarked during a read are also collected for that
+ * read.
  */
 #include <linux/err.h>
 #include <linux/list.h>
@@ -46,10 +46,10 @@ static void put(struct kpmu_family *f)
 }
 
 /**
- * kpmu_family_new() - found the family of an event with inherit set
+ * kpmu_family_new() - create the family of an event with inherit set
  * @root: the event, not attached yet
- * @leader: the group it will join, NULL for none; families of one group share
- *	a lock, so that the group is read as one
+ * @leader: leader of the group it will join, NULL for none; the families of a group
+ *	share a lock, so that the group can be read consistently
  *
  * Context: task, may sleep.
  * Return: 0 or -ENOMEM.
@@ -64,15 +64,15 @@ int kpmu_family_new(struct kpmu_event *root, struct kpmu_event *leader)
 	INIT_LIST_HEAD(&f->children);
 	raw_spin_lock_init(&f->lock);
 	mutex_init(&f->walk);
-	/* A leader of a CPU has none; the two are found not to match later */
+	/* The leader of a CPU's group has no family; the attach refuses it later */
 	f->top = leader && leader->family ? get(leader->family->top) : f;
 	root->family = f;
 	return 0;
 }
 
 /**
- * kpmu_family_put() - an event of the family is no more
- * @e: the event
+ * kpmu_family_put() - drop an event's reference to its family
+ * @e: the event, about to be freed
  *
  * Context: any but NMI.
  */
@@ -82,12 +82,12 @@ void kpmu_family_put(struct kpmu_event *e)
 }
 
 /**
- * kpmu_family_link() - a child is born
+ * kpmu_family_link() - add a new child to its family
  * @e: the child, its family not set yet
- * @from: the event of the parent task that it was made from
+ * @from: the event of the parent task that it is a copy of
  *
  * Context: owner of both contexts, IRQs off.
- * Return: false if the root was closed meanwhile: the child must not be.
+ * Return: false if the root was closed meanwhile: the child must be discarded.
  */
 bool kpmu_family_link(struct kpmu_event *e, struct kpmu_event *from)
 {
@@ -117,11 +117,11 @@ static void add(struct kpmu_total *to, const struct kpmu_total *t)
 }
 
 /**
- * kpmu_family_fold() - a child's task is gone: keep what it counted
+ * kpmu_family_fold() - unlink a child that ends and add its values to the family
  * @e: the child, its values final
  *
  * Context: owner of the child's context, IRQs off.
- * Return: whether it was linked; the link's reference is the caller's then.
+ * Return: whether it was linked; the caller then owns the link's reference.
  */
 bool kpmu_family_fold(struct kpmu_event *e)
 {
@@ -147,10 +147,9 @@ bool kpmu_family_fold(struct kpmu_event *e)
 }
 
 /**
- * kpmu_family_begin() - a read of the family starts
- * @e: a root event; for more events of its group call it for each, the leader
- *	first
- * @t: the event's own values; what exited children counted is added
+ * kpmu_family_begin() - begin a read of a family
+ * @e: a root event; to read a group, call it for each event, the leader first
+ * @t: the event's own values; those of children that have ended are added
  *
  * Context: owner of the root's context, IRQs off; the walk mutex held.
  */
@@ -158,7 +157,7 @@ void kpmu_family_begin(struct kpmu_event *e, struct kpmu_total *t)
 {
 	struct kpmu_family *f = e->family, *top = f->top;
 
-	/* By the task that reads, for which this CPU may do it */
+	/* Held by the reading task, maybe on another CPU: no lockdep_assert_held() */
 	lockdep_assert(mutex_is_locked(&top->walk));
 	raw_spin_lock(&top->lock);
 	if (!top->reading) {
@@ -171,9 +170,9 @@ void kpmu_family_begin(struct kpmu_event *e, struct kpmu_total *t)
 }
 
 /**
- * kpmu_family_end() - all children have been looked at
- * @e: the event
- * @t: what exited unseen meanwhile is added
+ * kpmu_family_end() - collect the children that a read has missed
+ * @e: a root event, all of its children visited
+ * @t: the values of children that ended before they were visited are added
  *
  * Context: owner of the root's context, IRQs off; the walk mutex held.
  */
@@ -188,8 +187,8 @@ void kpmu_family_end(struct kpmu_event *e, struct kpmu_total *t)
 }
 
 /**
- * kpmu_family_done() - a read is over
- * @top: the group's first family
+ * kpmu_family_done() - end a read
+ * @top: family of the group's first event
  *
  * Context: task, may sleep; the walk mutex held.
  */
@@ -241,13 +240,14 @@ static struct kpmu_event *first_unseen(struct kpmu_family *f)
 }
 
 /**
- * kpmu_family_visit() - go through the children not seen in this epoch
+ * kpmu_family_visit() - visit the children not visited in this epoch
  * @f: the family
- * @fn: called as the owner of each child's context; stops on an error
+ * @fn: called for each attached child as the owner of its context; an error ends
+ *	the walk
  * @data: for @fn
  *
- * Context: task, may sleep; the walk mutex of the family's top held.
- * Return: what @fn returned last.
+ * Context: task, may sleep; the walk mutex of @f->top held.
+ * Return: 0, or the error of @fn.
  */
 int kpmu_family_visit(struct kpmu_family *f,
 		      int (*fn)(struct kpmu_event *child, void *data), void *data)
@@ -265,14 +265,13 @@ int kpmu_family_visit(struct kpmu_family *f,
 }
 
 /**
- * kpmu_family_walk() - do something to a root and to every child
+ * kpmu_family_walk() - apply a change to a root and to every child
  * @root: the root
  * @begin: called first, for the root
  * @fn: then for the children, as for kpmu_family_visit()
  * @data: for both
  *
- * Children born meanwhile are not missed.  No other walk of the group's families comes in
- * between.
+ * Children inherited meanwhile are not missed.  Walks of the group's families exclude each other.
  *
  * Context: task, may sleep.
  */
@@ -292,7 +291,7 @@ void kpmu_family_walk(struct kpmu_event *root,
 	mutex_unlock(&top->walk);
 }
 
-/* The next child to end, unlinked: its link's reference is the caller's */
+/* Close the family and unlink its first child; the caller gets the link's reference */
 static struct kpmu_event *unlink_first(struct kpmu_family *f)
 {
 	struct kpmu_event *e;
@@ -308,7 +307,7 @@ static struct kpmu_event *unlink_first(struct kpmu_family *f)
 }
 
 /**
- * kpmu_family_close() - the root's fd is gone: its children end
+ * kpmu_family_close() - end all children of a root whose fd is closed
  * @root: the root
  *
  * Context: task, may sleep.

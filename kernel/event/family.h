@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* An event and its children in the children of its task: see family.c. */
+/* An event and the events that child tasks inherit from it: see family.c. */
 #ifndef KPMU_FAMILY_H
 #define KPMU_FAMILY_H
 
@@ -10,7 +10,7 @@
 
 struct kpmu_event;
 
-/* What an event, or several together, counted */
+/* Count and times, of one event or summed up */
 struct kpmu_total {
 	u64 count;
 	u64 enabled;
@@ -18,18 +18,18 @@ struct kpmu_total {
 };
 
 /**
- * struct kpmu_family - a root event's children
- * @ref: the root, each child, families of whose group this one is the first
- * @top: the family of the group's first event, whose @lock, @walk, @epoch and
- *	@reading serve all families of the group
- * @lock: guards the lists and sums; inside the locks of contexts
- * @walk: one walk at a time
- * @epoch: number of the walk in progress, or of the last one
- * @reading: the walk in progress is a read
- * @closed: the root is closed, no children any more
- * @children: events, those not seen by the walk in progress first
- * @folded: what children counted whose tasks are gone
- * @late: the part of @folded that the read in progress has not seen
+ * struct kpmu_family - the children of a root event
+ * @ref: the root, each child, and the other families that have this one as @top
+ * @top: family of the group's first event; its @lock, @walk, @epoch and @reading
+ *	serve all families of the group
+ * @lock: protects the lists and sums; nests inside the locks of contexts
+ * @walk: serializes walks
+ * @epoch: number of the current or last walk
+ * @reading: the current walk is a read
+ * @closed: the root is closed, no child can be added
+ * @children: child events, those not visited by the current walk first
+ * @folded: sum of the children that have ended
+ * @late: the part of @folded that the current read has not seen
  */
 struct kpmu_family {
 	refcount_t ref;

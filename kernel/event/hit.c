@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Hits: what events without counters count.  A source tells of one on the CPU
- * where it happens; whoever of the events active there has the same tap counts
- * it.  So such an event costs nothing when tasks are switched.
+ * Hits: occurrences counted by events without hardware counters.  A source reports
+ * a hit on the CPU where it happens; the running events there with the same tap
+ * count it.  So an event that is not gated costs nothing at a task switch.
  */
 #include <linux/kprobes.h>
 #include <linux/math64.h>
@@ -19,7 +19,7 @@
 #include "timer.h"
 
 /**
- * kpmu_hit_link() - an event comes into a context
+ * kpmu_hit_link() - list an event in its context if it counts hits or samples by a timer
  * @ctx: the context
  * @e: the event
  *
@@ -39,10 +39,10 @@ void kpmu_hit_link(struct kpmu_ctx *ctx, struct kpmu_event *e)
 }
 
 /**
- * kpmu_hit_unlink() - an event counts no more
+ * kpmu_hit_unlink() - undo kpmu_hit_link()
  * @e: the event
  *
- * Context: the context's owner, IRQs off.  A hit may still be looking at it.
+ * Context: the context's owner, IRQs off.  A hit in an NMI may walk the list meanwhile.
  */
 void kpmu_hit_unlink(struct kpmu_event *e)
 {
@@ -59,9 +59,9 @@ void kpmu_hit_unlink(struct kpmu_event *e)
 }
 
 /**
- * kpmu_hits_follow() - the hits of what runs are told, and of nothing else
+ * kpmu_hits_follow() - have gated hits reported for the running events only
  * @ctx: the context, after a change
- * @active: it counts on this CPU from now on
+ * @active: the context is active on this CPU from now on
  *
  * Context: the context's owner, IRQs off.
  */
@@ -82,11 +82,12 @@ void kpmu_hits_follow(struct kpmu_ctx *ctx, bool active)
 }
 
 /**
- * kpmu_hit_excluded() - does an event not count in this mode?
+ * kpmu_hit_excluded() - does an event exclude hits in this mode?
  * @e: the event
- * @regs: of the moment; what has none happened in the kernel
+ * @regs: registers at the hit; NULL for a hit in the kernel
  *
  * Context: any.
+ * Return: true if the hit does not count.
  */
 bool kpmu_hit_excluded(const struct kpmu_event *e, struct pt_regs *regs)
 {
@@ -97,8 +98,8 @@ bool kpmu_hit_excluded(const struct kpmu_event *e, struct pt_regs *regs)
 NOKPROBE_SYMBOL(kpmu_hit_excluded);
 
 /*
- * An event with a frequency had a period for hits that came faster.  As many as
- * came since the last overflow will do.
+ * The period of an event with a frequency is stale after a rate drop: shrink it to
+ * the hits since the last overflow, so that the event overflows now.
  */
 static void hurry(struct kpmu_event *e, u64 count)
 {
@@ -123,8 +124,8 @@ static bool overflow(struct kpmu_event *e, struct kpmu_hit *hit)
 NOKPROBE_SYMBOL(overflow);
 
 /*
- * How many overflows are due at @count.  A hit may count for millions (the nanoseconds of
- * sched_stat_*), so they are taken by arithmetic, all at once.
+ * Number of overflows due at @count.  One hit may add millions (the nanoseconds of
+ * sched_stat_*), so the number is computed rather than found in a loop.
  */
 static u64 overflows_due(struct kpmu_event *e, u64 count)
 {
@@ -137,13 +138,13 @@ static u64 overflows_due(struct kpmu_event *e, u64 count)
 		nr = 1;
 		if (count - next >= e->hw.period)
 			nr += div64_u64(count - next, e->hw.period);
-		/* A hit may have come in between, in an NMI */
+		/* A hit in an NMI may have changed hw.next */
 	} while (cmpxchg_local(&e->hw.next, next, next + nr * e->hw.period) != next);
 	return nr;
 }
 NOKPROBE_SYMBOL(overflows_due);
 
-/* From the second on they are throttled: it takes at most a tick's share of them */
+/* Overflows of one hit after its first are throttled: at most the share of one tick */
 static noinline void overflow_again(struct kpmu_event *e, u64 nr, struct kpmu_hit *hit)
 {
 	u64 most = kpmu_rate_burst(e), began = get_cycles();
@@ -163,8 +164,8 @@ static noinline void overflow_again(struct kpmu_event *e, u64 nr, struct kpmu_hi
 NOKPROBE_SYMBOL(overflow_again);
 
 /*
- * With SAMPLE_PERIOD each hit is a sample, of as many as it was: so upstream
- * does, for all that has no frequency.
+ * With SAMPLE_PERIOD and no frequency each hit is one sample, with the number of its
+ * occurrences as the period, as upstream.
  */
 static void sample(struct kpmu_event *e, u64 nr, u64 count, struct kpmu_hit *hit)
 {
@@ -273,14 +274,13 @@ static __always_inline void hit_all(struct kpmu_cpu *kc, const void *tap, u64 nr
 }
 
 /**
- * kpmu_hit() - something happened on this CPU that events may count
- * @tap: where
- * @nr: how many times at once
- * @hit: what is known of it
+ * kpmu_hit() - report a hit on this CPU to the events that count it
+ * @tap: where it comes from, see hw->tap
+ * @nr: number of occurrences
+ * @hit: details of the hit
  *
- * Not every source tells with IRQs off, but an IPI must not change contexts, groups
- * and counters while they are looked at.  Most hits are of tasks that are not watched,
- * which must not pay for those that are.
+ * Disables IRQs, as not every source does: an IPI must not change contexts, groups and
+ * counters meanwhile.  Most hits are in tasks without events: they take the short path.
  *
  * Context: any, also NMI.
  */

@@ -3,8 +3,8 @@
  * Fork: the child task gets its own copy of every group with inherit set,
  * before it first runs.  perf_event_open(2), inherit, inherit_thread.
  *
- * We are called when a fork cannot fail any more.  An event that cannot be had
- * for want of memory is therefore missed, and counted in the statistics.
+ * Called when the fork cannot fail any more.  An event that cannot be allocated
+ * is therefore left out, and counted in the statistics (not_inherited).
  */
 #include <linux/err.h>
 #include <linux/sched.h>
@@ -17,15 +17,15 @@
 #include "sampling.h"
 
 struct fork {
-	struct kpmu_ctx *ctx;		/* the child's */
+	struct kpmu_ctx *ctx;		/* of the child task */
 	unsigned long clone_flags;
-	struct kpmu_event *blanks;	/* linked by their leader */
+	struct kpmu_event *blanks;	/* free list, linked by ->leader */
 	u32 nr_blanks;
-	struct hlist_head spares;	/* parts of blanks that did not need them */
+	struct hlist_head spares;	/* sampling parts taken from blanks */
 	bool begun;
-	u32 left;			/* groups yet to be looked at, at most */
-	u32 need;			/* events in the group that comes next */
-	bool sampling;			/* blanks come with such a part */
+	u32 left;			/* groups left to scan, at most */
+	u32 need;			/* events in the next group */
+	bool sampling;			/* blanks have a sampling part */
 	bool no_memory;
 };
 
@@ -60,7 +60,7 @@ static void free_blanks(struct fork *f)
 	INIT_HLIST_HEAD(&f->spares);
 }
 
-/* As many as may be needed; nothing can be had or freed under the locks to come */
+/* In advance: no memory can be allocated or freed under the locks taken later */
 static void get_blanks(struct fork *f, u32 nr, bool sampling)
 {
 	struct kpmu_event *e;
@@ -78,7 +78,7 @@ static void get_blanks(struct fork *f, u32 nr, bool sampling)
 	}
 }
 
-/* A blank has the part that writes records just if the event has */
+/* Take a blank, with a sampling part if and only if @e has one */
 static struct kpmu_event *blank_like(struct fork *f, const struct kpmu_event *e)
 {
 	struct kpmu_event *child = take_blank(f);
@@ -109,7 +109,7 @@ static bool wanted(const struct fork *f, const struct kpmu_event *leader)
 	return true;
 }
 
-/* A copy in the child's context; NULL if there is to be none */
+/* Copy an event to the child's context; NULL without memory, or if its root is closed */
 static struct kpmu_event *copy(struct fork *f, struct kpmu_event *e,
 			       struct kpmu_event *leader)
 {
@@ -121,8 +121,8 @@ static struct kpmu_event *copy(struct fork *f, struct kpmu_event *e,
 	}
 	kpmu_event_clone(child, e);
 	/*
-	 * Once linked it is found by whoever walks the family; its context keeps
-	 * them out, whose lock we hold until all is in place.
+	 * Once linked, the child is visible to family walks.  These wait for the
+	 * lock of its context, held here until the copy is complete.
 	 */
 	child->ctx = f->ctx;
 	if (!kpmu_family_link(child, e)) {
@@ -145,11 +145,11 @@ static void copy_group(struct fork *f, struct kpmu_event *from)
 	kpmu_for_each_member(e, from)
 		if (!copy(f, e, leader) && e->family->closed)
 			going++;
-	/* The two are comparable as they are, or will be when those have gone */
+	/* The gen that the parent's group has once its closed members have left */
 	leader->group.gen = from->group.gen + going;
 }
 
-/* Return: 0, or -EAGAIN if there are more, for which blanks may be needed */
+/* Return: 0, or -EAGAIN if there are more groups, which may need more blanks */
 static int copy_batch(struct fork *f, struct kpmu_ctx *ctx)
 {
 	struct kpmu_event *leader;
@@ -182,10 +182,10 @@ static int fork_owned(struct kpmu_ctx *ctx, void *data)
 		f->begun = true;
 		f->left = ctx->nr_events;
 	}
-	/* Others have attached the first that samples meanwhile */
+	/* The first sampling event has been attached meanwhile */
 	if (!f->no_memory && ctx->nr_sampling && !f->sampling)
 		return -EAGAIN;
-	/* The child does not run yet: its context belongs to the lock's holder */
+	/* The child does not run yet: the holder of its context's lock owns the context */
 	raw_spin_lock_nested(&f->ctx->lock, SINGLE_DEPTH_NESTING);
 	if (!f->ctx->retired)
 		err = copy_batch(f, ctx);
@@ -195,9 +195,9 @@ static int fork_owned(struct kpmu_ctx *ctx, void *data)
 }
 
 /**
- * kpmu_inherit() - current has forked
+ * kpmu_inherit() - copy the inherited events of current to a new task
  * @task: the new task, which has not run yet
- * @clone_flags: of clone(2)
+ * @clone_flags: flags of clone(2)
  *
  * Context: task, IRQs on, may be atomic.
  */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where an event's records go: the ring that its own fd is mapped as, or that of
- * another event.  perf_event_open(2), PERF_EVENT_IOC_SET_OUTPUT.
+ * The ring that an event's records are written to: the one mapped through its own fd,
+ * or another event's.  perf_event_open(2), PERF_EVENT_IOC_SET_OUTPUT.
  *
- * e->ring is read under RCU by whoever writes, in an NMI too, and changed under
- * the event's lock here.  Inherited events write to their root's.
+ * Writers, NMIs included, read e->ring under RCU; it is changed here under the event's
+ * lock.  Inherited events write to the ring of their root event.
  */
 #include <linux/errno.h>
 #include <linux/hash.h>
@@ -18,12 +18,13 @@
 #include "family.h"
 
 /**
- * struct place - an event's place among the readers of a ring
- * @reader: woken when something comes
- * @event: whose it is
- * @rcu: a waking may be at this place when the event has left it
+ * struct place - an event's entry in the reader list of a ring
+ * @reader: woken when new records arrive
+ * @event: the event
+ * @rcu: frees the entry after a grace period, as a wakeup may still use it
  *
- * Each time it joins a ring it gets another one, so that nothing waits for RCU here.
+ * Each join allocates a new entry: one that has left can only be reused after a grace
+ * period, and nothing here waits for one.
  */
 struct place {
 	struct kpmu_ring_reader reader;
@@ -32,10 +33,10 @@ struct place {
 };
 
 /**
- * struct kpmu_output - what an event has that ever had a ring
- * @wait: polls of it wait here
- * @place: where it is now; NULL without a ring
- * @rcu: a waking may still look at it
+ * struct kpmu_output - output state of an event that has or had a ring
+ * @wait: wait queue for poll(2)
+ * @place: entry in the ring's reader list; NULL without a ring
+ * @rcu: frees it after a grace period, as a wakeup may still use @wait
  */
 struct kpmu_output {
 	wait_queue_head_t wait;
@@ -43,7 +44,7 @@ struct kpmu_output {
 	struct rcu_head rcu;
 };
 
-/* Few locks for all events: a mutex is large, and seldom taken */
+/* A few locks shared by all events: a mutex is large, and these are seldom taken */
 #define LOCK_BITS	5
 static struct mutex locks[1 << LOCK_BITS];
 
@@ -53,16 +54,22 @@ static struct mutex *lock_of(const struct kpmu_event *e)
 }
 
 /**
- * kpmu_output_lock() - keep an event's ring and mappings as they are
+ * kpmu_output_lock() - keep an event's ring and mappings unchanged
  * @e: the event
  *
- * Context: task; under the mmap lock or without.
+ * Context: task, may sleep; with or without the mmap lock.
  */
 void kpmu_output_lock(struct kpmu_event *e)
 {
 	mutex_lock(lock_of(e));
 }
 
+/**
+ * kpmu_output_unlock() - release the lock taken by kpmu_output_lock()
+ * @e: the event
+ *
+ * Context: task.
+ */
 void kpmu_output_unlock(struct kpmu_event *e)
 {
 	mutex_unlock(lock_of(e));
@@ -86,8 +93,11 @@ static void unlock_both(struct kpmu_event *a, struct kpmu_event *b)
 }
 
 /**
- * kpmu_output_ring() - an event's ring
+ * kpmu_output_ring() - get an event's ring
  * @e: the event, locked
+ *
+ * Context: task.
+ * Return: the ring; NULL without one.
  */
 struct kpmu_ring *kpmu_output_ring(const struct kpmu_event *e)
 {
@@ -104,7 +114,7 @@ static int make_output(struct kpmu_event *e)
 	if (!o)
 		return -ENOMEM;
 	init_waitqueue_head(&o->wait);
-	/* A poll looks at it without the lock */
+	/* kpmu_output_poll() reads the pointer without the lock */
 	smp_store_release(&e->output, o);
 	return 0;
 }
@@ -124,15 +134,15 @@ static struct place *make_place(struct kpmu_event *e)
 }
 
 /**
- * kpmu_output_set() - give an event a ring, or another, or none
+ * kpmu_output_set() - set, replace or remove an event's ring
  * @e: the event, locked
  * @ring: the ring, NULL for none; the event takes its own reference
  *
- * Whoever writes at this moment may still use the old one.
+ * Writers already running may still use the old ring.
  *
  * Context: task, may sleep.
- * Return: 0; -ENOMEM; -EINVAL if the ring is being taken from all events.  Taking away never
- * fails.
+ * Return: 0; -ENOMEM; -EINVAL if the ring is being removed from all events.  Removing the ring
+ * never fails.
  */
 int kpmu_output_set(struct kpmu_event *e, struct kpmu_ring *ring)
 {
@@ -164,7 +174,7 @@ int kpmu_output_set(struct kpmu_event *e, struct kpmu_ring *ring)
 
 static bool may_share(const struct kpmu_event *e, const struct kpmu_event *to)
 {
-	/* One CPU writes at a time */
+	/* A ring is written by one CPU at a time */
 	if (e->cpu != to->cpu ||
 	    (e->cpu < 0 && e->ctx->task != to->ctx->task))
 		return false;
@@ -174,13 +184,13 @@ static bool may_share(const struct kpmu_event *e, const struct kpmu_event *to)
 }
 
 /**
- * kpmu_output_redirect() - let an event write to another's ring
+ * kpmu_output_redirect() - write an event's records to another event's ring
  * @e: the event, attached, and not mapped itself
- * @to: the other, with a ring; NULL: to none
+ * @to: the event that has the ring; NULL to remove the ring of @e
  *
  * Context: task, may sleep.
- * Return: 0; -EINVAL if the two cannot share one, if @e is mapped, or if @to has
- * none; -ENOMEM.
+ * Return: 0; -EINVAL if the two cannot share a ring, if @e is mapped, or if @to has no
+ * ring; -ENOMEM.
  */
 int kpmu_output_redirect(struct kpmu_event *e, struct kpmu_event *to)
 {
@@ -197,7 +207,7 @@ int kpmu_output_redirect(struct kpmu_event *e, struct kpmu_event *to)
 	return err;
 }
 
-/* The first event of a ring's readers; it may go at once, unless it is locked */
+/* The first event in a ring's reader list; it may leave at any time unless it is locked */
 static struct kpmu_event *first_user(struct kpmu_ring *ring)
 {
 	struct kpmu_ring_reader *r;
@@ -213,14 +223,14 @@ static struct kpmu_event *first_user(struct kpmu_ring *ring)
 }
 
 /**
- * kpmu_output_strip() - nobody can read a ring any more: take it from all
+ * kpmu_output_strip() - detach all events from a ring that is no longer mapped
  * @ring: the ring, held, not mapped
  *
- * No reference is taken to the events: if an fd is closed meanwhile the last one would be
- * put here, and what a source gives back then takes locks of the kernel's perf and of
- * uprobes, which come before the mmap lock.  Nor is one needed.  An event's lock goes by its
- * address alone, and an event that closes leaves the ring under that lock.  So what is
- * still a reader when its lock is held stays until that is given back.
+ * No reference is taken to the events.  It would be the last one if the fd is closed
+ * meanwhile, and dropping that makes a source take locks of the kernel's perf and of
+ * uprobes, which must be taken before the mmap lock.  No reference is needed either:
+ * lock_of() uses only the event's address, and a closing event leaves the ring under its
+ * lock.  So an event that is still a reader once its lock is held stays until the unlock.
  *
  * Context: task, may sleep, under the mmap lock; no event locked.
  */
@@ -239,12 +249,12 @@ void kpmu_output_strip(struct kpmu_ring *ring)
 }
 
 /**
- * kpmu_output_pause() - drop the records of a ring, or no more
- * @e: an event that writes there
- * @pause: which
+ * kpmu_output_pause() - pause or resume a ring
+ * @e: an event that writes to the ring
+ * @pause: true to drop records from now on, false to accept them again
  *
  * Context: task.
- * Return: 0, or -EINVAL if there is no ring, or one without records.
+ * Return: 0, or -EINVAL if there is no ring, or one without data pages.
  */
 int kpmu_output_pause(struct kpmu_event *e, bool pause)
 {
@@ -265,18 +275,18 @@ int kpmu_output_pause(struct kpmu_event *e, bool pause)
  * kpmu_output_poll() - poll(2)
  * @e: the event
  * @file: its file
- * @wait: the caller's
+ * @wait: poll table of the caller
  *
- * Readiness is consumed: without anything new the next poll has to wait.
+ * A poll consumes the readiness: the next one has to wait for new records.
  *
- * Context: task.
- * Return: EPOLLHUP without a ring or when the task is gone; EPOLLERR for a pinned
- * event in error state; EPOLLIN if something came.
+ * Context: task, may sleep.
+ * Return: EPOLLHUP without a ring, or if the task is gone and no inherited events are left;
+ * EPOLLERR for a pinned event in error state; EPOLLIN if there are new records; else 0.
  */
 __poll_t kpmu_output_poll(struct kpmu_event *e, struct file *file,
 			  struct poll_table_struct *wait)
 {
-	struct kpmu_output *o = smp_load_acquire(&e->output); /* make_output() */
+	struct kpmu_output *o = smp_load_acquire(&e->output); /* pairs with make_output() */
 	struct kpmu_ring *ring;
 	__poll_t events = EPOLLHUP;
 
@@ -296,7 +306,7 @@ __poll_t kpmu_output_poll(struct kpmu_event *e, struct file *file,
 }
 
 /**
- * kpmu_output_end() - the event has no fd any more, and so no mapping
+ * kpmu_output_end() - free the output state of an event without fd and mappings
  * @e: the event, detached
  *
  * Context: task, may sleep.
@@ -312,6 +322,11 @@ void kpmu_output_end(struct kpmu_event *e)
 	e->output = NULL;
 }
 
+/**
+ * kpmu_outputs_init() - initialize the output locks
+ *
+ * Context: module init.
+ */
 void __init kpmu_outputs_init(void)
 {
 	int i;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What an overflow leads to: a sample, a signal, the end of a REFRESH.
+ * Handling of an overflow: a sample, a signal, the end of a REFRESH.
  * perf_event_open(2), "Overflow handling".
  *
- * Overflows come in NMIs, where nobody can be woken and no event be switched off:
- * the counter is halted at once, and an irq_work does the rest as soon as
- * interrupts are possible.
+ * An NMI can neither wake a task nor disable an event.  So the overflow handler only
+ * halts the counter, and an irq_work does the rest as soon as interrupts are possible.
  */
 #include <linux/fs.h>
 #include <linux/irq_work.h>
@@ -19,10 +18,10 @@
 #include "rate.h"
 #include "sampling.h"
 
-/* What the irq_work has to do, bits of .what */
-#define TELL_HUP	BIT(0)	/* the last signal */
-#define TELL_STOP	BIT(1)	/* switch the event off */
-#define TELL_WAKE	BIT(2)	/* wake whoever polls */
+/* Work for kpmu_sampling.notify, bits of kpmu_sampling.what */
+#define TELL_HUP	BIT(0)	/* send SIGIO with POLL_HUP: REFRESH has run out */
+#define TELL_STOP	BIT(1)	/* disable the event */
+#define TELL_WAKE	BIT(2)	/* wake the waiters in poll(2) */
 
 static const struct kpmu_recorder *recorder;
 
@@ -31,14 +30,14 @@ static bool no_sample(struct kpmu_event *e, const struct kpmu_hit *hit)
 	return false;
 }
 
-/* His .sample, without a detour by a pointer */
+/* recorder->sample as a static call, avoids a retpoline */
 DEFINE_STATIC_CALL(kpmu_sample, no_sample);
 
 /**
- * kpmu_recorder_set() - who writes the records
- * @r: he
+ * kpmu_recorder_set() - register the functions that write records
+ * @r: the functions
  *
- * Context: before the first event.
+ * Context: module init, before the first event.
  */
 void __init kpmu_recorder_set(const struct kpmu_recorder *r)
 {
@@ -46,16 +45,22 @@ void __init kpmu_recorder_set(const struct kpmu_recorder *r)
 	static_call_update(kpmu_sample, r->sample);
 }
 
+/**
+ * kpmu_recorder() - get the functions that write records
+ *
+ * Context: any, NMI too.
+ * Return: the argument of kpmu_recorder_set().
+ */
 const struct kpmu_recorder *kpmu_recorder(void)
 {
 	return recorder;
 }
 
 /**
- * kpmu_notify() - an event's file has news
- * @e: a root, there as long as the caller looks (RCU, or NMI)
+ * kpmu_notify() - wake an event's waiters and send its SIGIO
+ * @e: a root event, kept alive by RCU or by being in an NMI
  *
- * Whoever polls is woken, and SIGIO sent to those who asked for it.
+ * Done by irq_work.  The signal is sent only if the event's file has O_ASYNC set.
  *
  * Context: any, NMI too.
  */
@@ -76,7 +81,7 @@ static int stop_owned(struct kpmu_ctx *ctx, void *data)
 	struct kpmu_sampling *s = e->sampling;
 
 	s->stopped = false;
-	/* Refreshed meanwhile */
+	/* Another REFRESH came before the event was disabled */
 	if (atomic_read(&s->limit)) {
 		kpmu_counters_resume(&e->hw);
 		return 0;
@@ -85,7 +90,7 @@ static int stop_owned(struct kpmu_ctx *ctx, void *data)
 	return 0;
 }
 
-/* The event has gone to another CPU meanwhile, and has to be stopped there */
+/* The context is active on another CPU by now; disable the event there */
 static void stop_there(struct work_struct *work)
 {
 	struct kpmu_sampling *s = container_of(work, struct kpmu_sampling, stop);
@@ -128,8 +133,10 @@ static void notify(struct irq_work *work)
 }
 
 /**
- * kpmu_overflow_setup() - before an event may overflow
- * @e: a root with .sampling
+ * kpmu_overflow_setup() - initialize the deferred part of overflow handling
+ * @e: a root event with .sampling, not yet counting
+ *
+ * Context: task.
  */
 void kpmu_overflow_setup(struct kpmu_event *e)
 {
@@ -139,13 +146,13 @@ void kpmu_overflow_setup(struct kpmu_event *e)
 	INIT_WORK(&s->stop, stop_there);
 }
 
-/* One of the overflows that were asked for by REFRESH; was it the last? */
+/* Take one of the overflows allowed by REFRESH; return true if it was the last one */
 static bool last_one(struct kpmu_sampling *s)
 {
 	return atomic_read(&s->limit) && atomic_dec_and_test(&s->limit);
 }
 
-/* What the trace of its group does from here on */
+/* Pause or resume the AUX trace of the event's group, as aux_action says */
 static noinline void act_on_trace(struct kpmu_event *e)
 {
 	struct kpmu_event *leader = READ_ONCE(e->leader);
@@ -157,12 +164,12 @@ static noinline void act_on_trace(struct kpmu_event *e)
 NOKPROBE_SYMBOL(act_on_trace);
 
 /**
- * kpmu_overflow() - an event has overflowed
- * @hw: its hardware part
- * @hit: what its source knows
+ * kpmu_overflow() - handle an overflow, see kpmu_overflow_fn
+ * @hw: the event's hardware part
+ * @hit: details from the source
  *
- * Context: see source.h.
- * Return: true if the counter is to stand still.
+ * Context: see kpmu_overflow_fn.
+ * Return: true if the counter has to be halted.
  */
 bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 {
@@ -209,12 +216,12 @@ static int refresh_owned(struct kpmu_ctx *ctx, void *data)
 }
 
 /**
- * kpmu_event_refresh() - so many overflows more, and on
+ * kpmu_event_refresh() - enable an event for a number of further overflows
  * @e: the event
- * @n: how many
+ * @n: overflows to add to those left
  *
- * Context: task.  perf_event_open(2), PERF_EVENT_IOC_REFRESH.
- * Return: 0; -EINVAL for an event that does not sample, or is inherited.
+ * Context: task, may sleep.  perf_event_open(2), PERF_EVENT_IOC_REFRESH.
+ * Return: 0; -EINVAL for an event that does not sample, or has inherit set.
  */
 int kpmu_event_refresh(struct kpmu_event *e, int n)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whose events are these?  prctl(PR_TASK_PERF_EVENTS_DISABLE) and _ENABLE switch
- * all events that the calling thread has opened, whatever they watch.
+ * The events opened by a task.  prctl(PR_TASK_PERF_EVENTS_DISABLE) and _ENABLE switch
+ * all events that the calling thread has opened, whatever they count.
  *
- * Events that watch their owner are found in its context.  Others hang in a few
- * lists by their owner's hash.  Owners are not held; a task's address and the
- * time of its birth tell it from all others.
+ * Events that count their owner are found through its context.  The others are kept in
+ * a few lists, hashed by owner.  No reference to the owner is held: the key made from a
+ * task's address and start time distinguishes it from later tasks at the same address.
  */
 #include <linux/hash.h>
 #include <linux/sched.h>
@@ -33,9 +33,9 @@ static struct bucket *bucket_of(u64 key)
 }
 
 /**
- * kpmu_owner_set() - say whose the event is
+ * kpmu_owner_set() - record the task that has opened an event
  * @e: the event, attached
- * @who: the task that opens it
+ * @who: the task
  *
  * Context: task.
  */
@@ -45,7 +45,7 @@ void kpmu_owner_set(struct kpmu_event *e, const struct task_struct *who)
 
 	e->owner = key_of(who);
 	if (e->ctx->task == who)
-		return;			/* found through its context */
+		return;			/* is found through its context */
 	b = bucket_of(e->owner);
 	spin_lock(&b->lock);
 	list_add_tail(&e->owned, &b->events);
@@ -55,13 +55,13 @@ void kpmu_owner_set(struct kpmu_event *e, const struct task_struct *who)
 #define SOME	16
 
 /**
- * struct search - the owner's events, a few at a time
- * @owner: whose
- * @node: among the searches of a bucket
- * @next: the event of the bucket that comes next, NULL at the end
+ * struct search - a search for the events of one owner, a few at a time
+ * @owner: key of the owner
+ * @node: in the bucket's list of searches
+ * @next: next event of the bucket to look at, NULL at the end
  * @begun: the scan of the context has begun
- * @n: how many were found
- * @event: the found ones, held
+ * @n: number of events found
+ * @event: the events found, held
  */
 struct search {
 	u64 owner;
@@ -78,7 +78,7 @@ static struct kpmu_event *after(struct bucket *b, struct kpmu_event *e)
 		       NULL : list_next_entry(e, owned);
 }
 
-/* A search stands before an event that goes */
+/* Advance the searches that would continue at @e, which is about to be removed */
 static void search_skip(struct bucket *b, struct kpmu_event *e)
 {
 	struct search *s;
@@ -89,7 +89,7 @@ static void search_skip(struct bucket *b, struct kpmu_event *e)
 }
 
 /**
- * kpmu_owner_clear() - the event is nobody's any more
+ * kpmu_owner_clear() - remove an event from the list of its owner
  * @e: the event
  *
  * Context: task.
@@ -115,8 +115,8 @@ static void consider(struct search *s, struct kpmu_event *e)
 }
 
 /*
- * Closing an event takes it out of its context before it can be freed.  Return: whether
- * there are more.
+ * A close removes the event from its context before it can be freed, so the events found
+ * here can be held.  Return: true if there are more.
  */
 static int search_owned(struct kpmu_ctx *ctx, void *data)
 {
@@ -136,7 +136,7 @@ static int search_owned(struct kpmu_ctx *ctx, void *data)
 	return true;
 }
 
-/* Likewise out of the bucket */
+/* Likewise, a close removes the event from its bucket first */
 static bool search_bucket(struct search *s, struct bucket *b)
 {
 	int i;
@@ -178,8 +178,8 @@ static void control(struct search *s, enum kpmu_op op)
 }
 
 /**
- * kpmu_owner_control() - switch all events that current has opened
- * @op: what to do with each, as the ioctl without the group flag does
+ * kpmu_owner_control() - apply an operation to all events that current has opened
+ * @op: the operation, as by the ioctl without PERF_IOC_FLAG_GROUP
  *
  * Context: task, may sleep.  prctl(2).
  */
@@ -205,6 +205,11 @@ void kpmu_owner_control(enum kpmu_op op)
 	kpmu_ctx_put(ctx);
 }
 
+/**
+ * kpmu_owners_init() - initialize the lists of events by owner
+ *
+ * Context: module init.
+ */
 void __init kpmu_owners_init(void)
 {
 	int i;

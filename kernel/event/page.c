@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The user page: what a program needs to read its own event without a system
- * call.  perf_event_open(2), "MMAP layout".
+ * The user page: lets a program read its own event without a system call.
+ * perf_event_open(2), "MMAP layout".
  *
- * It is right at every moment: whatever the loop of the manual makes of it is
- * what read(2) would say then.  So cap_user_time is set only while the times run as
- * that loop takes them to run.  Only mapped events cost anything; each context
- * has a list of them.
+ * The page is valid at any time: the read loop of the manual page always yields what
+ * read(2) would return.  So cap_user_time is set only while the times advance as that
+ * loop assumes.  Only mapped events cost anything; each context keeps a list of them.
  */
 #include <linux/perf_event.h>
 
@@ -15,8 +14,8 @@
 #include "event.h"
 #include "sampling.h"
 
-/* Bits of the page's capabilities */
-#define CAP_SEPARATE	BIT_ULL(1)	/* bit 0 means nothing any more */
+/* Bits of the page's capabilities field */
+#define CAP_SEPARATE	BIT_ULL(1)	/* bit 0 is deprecated */
 #define CAP_RDPMC	BIT_ULL(2)
 #define CAP_TIME	BIT_ULL(3)
 #define CAP_TIME_ZERO	BIT_ULL(4)
@@ -40,19 +39,19 @@ static void write_times(struct kpmu_event *e, bool active, bool index,
 		p->time_zero = tsc->zero;
 		if (e->clockid < 0)
 			caps |= CAP_TIME_ZERO;
-		/* The loop lets time_running go on if there is an index */
+		/* The loop advances time_running exactly if index is not 0 */
 		if (active && c->is_enabled && c->is_running == index)
 			caps |= CAP_TIME;
 	}
 	p->capabilities = caps;
 }
 
-/* Often enough, unless it overflows faster than this can be written */
+/* Suffices unless the event overflows faster than the page is written */
 #define MAX_TRIES	4
 
 /*
- * An overflow may come in between and change the counter's value.  If they come
- * all the time, programs have to do with read(2).
+ * An overflow in between may set the counter to another value; then try again.  If that
+ * happens every time, index is set to 0, which makes programs fall back to read(2).
  */
 static u32 write_count(struct kpmu_event *e)
 {
@@ -87,7 +86,7 @@ static u32 write_count(struct kpmu_event *e)
 /**
  * kpmu_pages_update() - write the user pages of a context's mapped events
  * @ctx: the context, after a change
- * @active: it counts on this CPU from now on
+ * @active: the context is active on this CPU from now on
  *
  * Context: the context's owner, IRQs off.
  */
@@ -101,9 +100,9 @@ void kpmu_pages_update(struct kpmu_ctx *ctx, bool active)
 		struct perf_event_mmap_page *p = e->hw.page;
 
 		WRITE_ONCE(p->lock, p->lock + 1);
-		smp_wmb();	/* the reader sees the odd number first */
+		smp_wmb();	/* readers must see the odd number before the changes */
 		write_times(e, active, write_count(e), known ? &tsc : NULL);
-		smp_wmb();	/* and the even one last */
+		smp_wmb();	/* and the even number after them */
 		WRITE_ONCE(p->lock, p->lock + 1);
 		if (unlikely(e->hw.source->trace))
 			kpmu_recorder()->follow(e, active && e->clock.is_running);
@@ -126,20 +125,20 @@ static int change_owned(struct kpmu_ctx *ctx, void *data)
 		hlist_add_head(&e->mapped_node, &ctx->mapped);
 	else if (!pc->page && e->hw.page)
 		hlist_del(&e->mapped_node);
-	ctx->follow = true;	/* or finds out that nothing is left */
+	ctx->follow = true;	/* kpmu_followers_update() clears it if nothing is left */
 	e->hw.shown = pc->page && e->user_reads && ctx->task;
-	/* In one store: an overflow looks at it */
+	/* A single store, as the overflow handler reads the pointer */
 	WRITE_ONCE(e->hw.page, pc->page);
 	return 0;
 }
 
 /**
- * kpmu_page_set() - an event is mapped, once more or no more
+ * kpmu_page_set() - set an event's user page after a change of its mappings
  * @e: the event
- * @page: its user page; NULL if it is not mapped any more
- * @reads: how many mappings more can read its counter by themselves
+ * @page: its user page; NULL if it is no longer mapped
+ * @reads: change in the number of mappings that may read the counter by RDPMC
  *
- * The page is right when this returns; and nobody looks at the old one then.
+ * On return the page is up to date, and the former one is no longer used.
  *
  * Context: task, IRQs on.
  */

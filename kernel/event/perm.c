@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who may do what: the one place that decides.  The mode of /dev/kpmu can
- * only add to this, never take away.  perf_event_open(2), "perf_event related
+ * Permission checks of perf_event_open(2).  The mode of /dev/kpmu can only restrict
+ * access further, never grant it.  perf_event_open(2), "perf_event related
  * configuration files" and "ERRORS".
  */
 #include <linux/capability.h>
@@ -19,16 +19,17 @@ int kpmu_sysctl_paranoid = 2;
 #define EXCLUDE_KERNEL_HV (KPMU_ATTR_EXCLUDE_KERNEL | KPMU_ATTR_EXCLUDE_HV)
 
 /**
- * kpmu_paranoid() - the level in force: the stricter of ours and the kernel's
+ * kpmu_paranoid() - the perf_event_paranoid level in force
  *
  * Context: any.
+ * Return: the stricter of kpmu's level and the kernel's.
  */
 int kpmu_paranoid(void)
 {
 	return max(READ_ONCE(kpmu_sysctl_paranoid), kpmu_native_paranoid());
 }
 
-/* @admin: CAP_SYS_ADMIN, which includes CAP_PERFMON, was seen already */
+/* @admin: CAP_SYS_ADMIN, which includes CAP_PERFMON, was already checked */
 static int permit_kernel(const struct kpmu_attr *attr, bool admin,
 			 const char **why)
 {
@@ -57,7 +58,7 @@ static int permit_raw(const struct kpmu_attr *attr, const char **why)
 	return kpmu_lsm_open(PERF_SECURITY_TRACEPOINT, attr->type, attr->config);
 }
 
-/* Branches of no level given are those of the event's own levels */
+/* Without a privilege level of their own, branches are recorded at the event's levels */
 static bool branches_of_kernel(const struct kpmu_attr *attr)
 {
 	if (attr->branch_sample_type & KPMU_BRANCH_PLM)
@@ -84,7 +85,7 @@ static int permit_open(const struct kpmu_attr *attr, const char **why)
 	bool admin = false;
 	int err;
 
-	/* A level of Debian's: nothing for the unprivileged */
+	/* Level 3, known from Debian: nothing without CAP_SYS_ADMIN */
 	if (kpmu_paranoid() > 2) {
 		if (!capable(CAP_SYS_ADMIN)) {
 			*why = "perf_event_paranoid is above 2";
@@ -138,18 +139,17 @@ static int permit_task(const struct kpmu_attr *attr, struct task_struct *task,
 }
 
 /**
- * kpmu_permit() - may current do this?
+ * kpmu_permit() - check whether current may do something
  * @what: see enum kpmu_permit
- * @attr: the event asked for, of sound shape
+ * @attr: the requested event, checked for shape
  * @task: KPMU_PERMIT_TASK: the target, its signal->exec_update_lock held
- * @why: set to the reason for a no
+ * @why: set to the reason if kpmu itself refuses
  *
- * Paranoid level, capabilities, ptrace rules, security modules and lockdown
- * have their say, with the credentials of this moment; the fd works on
- * whatever becomes of them.
+ * Checks paranoid level, capabilities, ptrace rules, security modules and lockdown with
+ * the current credentials.  Later changes of credentials do not affect the fd.
  *
  * Context: task, may sleep.
- * Return: 0, -EACCES, or what a security module answers.
+ * Return: 0, -EACCES, -EPERM, or the error of a security module.
  */
 int kpmu_permit(enum kpmu_permit what, const struct kpmu_attr *attr,
 		struct task_struct *task, const char **why)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rates: an event that overflows too often is throttled until the next tick; one
- * that asks for a frequency gets its period adjusted to it.
+ * Rates: an event that overflows too often is throttled until the next tick; the period
+ * of an event with a frequency is adjusted to give that frequency.
  * perf_event_open(2), sample_freq; /proc/sys/kernel/perf_event_max_sample_rate.
  *
- * Overflows may not take more than a share of a CPU's time either
- * (perf_cpu_time_max_percent), or a period shorter than an NMI would leave no
- * time for anything else.  Where upstream lowers the rate that all may have, for good, we
- * throttle who overflows when the share is used up, until the next tick.
+ * The time spent on overflows is limited too, to a share of a CPU's time
+ * (perf_cpu_time_max_percent): a period shorter than an NMI would leave no time for
+ * anything else.  Upstream then lowers the maximum sample rate for all events, for good.
+ * kpmu throttles the event that overflows after the share is used up, until the next tick.
  *
- * Overflows do most of it by themselves.  A timer per CPU does what they cannot:
- * let throttled events go on, and adjust those that do not overflow because
- * their period has become too long.  It runs only while there is such an event.
+ * Most of this is done in the overflows.  A timer per CPU does the rest: it resumes
+ * throttled events, and adjusts events that do not overflow because their period has
+ * become too long.  It runs only while an event is throttled or has a frequency.
  */
 #include <linux/hrtimer.h>
 #include <linux/irq_work.h>
@@ -32,30 +32,30 @@
 int kpmu_sysctl_max_rate = 100000;
 int kpmu_sysctl_cpu_time = 25;
 
-/* Overflows of an event in a tick at most */
+/* Maximum overflows of one event in a tick */
 u32 kpmu_rate_per_tick;
 
-/* What overflows may take of a tick, in cycles */
+/* Maximum time that overflows may take of a tick, in TSC cycles */
 static u64 share = U64_MAX;
 
 /**
- * struct rate_cpu - a CPU's timer
- * @timer: every tick, while @armed
- * @armed: it runs, or is about to
- * @arm: starts it, for whoever is in an NMI
- * @window: a tick, in jiffies
- * @spent: what overflows took in it, in cycles
- * @paused: timers that found it spent
- * @took: what the last ones took that were timed
- * @timer_took: the same of those by timers
- * @filter_took: the same of filters
- * @handler: what one takes and its interrupt around it, in ns
- * @began: when the last one began that was timed
- * @bursts: what overflows took that hits led to beyond their first, in cycles
- * @burst_window: in which tick, in jiffies
- * @burst_after: no more of them before this tick
- * @regs: of whom it interrupted
- * @cpu: whose it is
+ * struct rate_cpu - rate limiting on one CPU
+ * @timer: expires every tick while @armed
+ * @armed: @timer runs, or is about to be started
+ * @arm: starts @timer, also on behalf of an NMI
+ * @window: the tick that @spent refers to, in jiffies
+ * @spent: TSC cycles spent on overflows in that tick
+ * @paused: timers that expired in that tick after the share was used up
+ * @took: TSC cycles of each of the last three timed NMI overflows
+ * @timer_took: TSC cycles of each of the last three timer overflows
+ * @filter_took: TSC cycles of each of the last three filters
+ * @handler: estimated duration of one NMI overflow and its interrupt, in ns
+ * @began: TSC at the start of the last timed NMI overflow
+ * @bursts: TSC cycles spent on overflows after the first of a hit
+ * @burst_window: the tick that @bursts refers to, in jiffies
+ * @burst_after: no such overflows before this tick (jiffies)
+ * @regs: registers at the last timed NMI overflow
+ * @cpu: the CPU
  */
 struct rate_cpu {
 	struct hrtimer timer;
@@ -78,7 +78,7 @@ struct rate_cpu {
 
 static DEFINE_PER_CPU(struct rate_cpu, rate_cpu);
 
-/* A group's records are its leader's, unless that has no ring to write them to */
+/* Only a leader writes its group's throttle records, unless it has no ring to write to */
 static bool tells(const struct kpmu_event *e)
 {
 	const struct kpmu_event *leader = READ_ONCE(e->leader);
@@ -87,7 +87,7 @@ static bool tells(const struct kpmu_event *e)
 	       !rcu_access_pointer((leader->root ?: leader)->ring);
 }
 
-/* The event or its group has been standing still, and goes on */
+/* Resume an event that may have been throttled with its group */
 static void unthrottle(struct kpmu_event *e)
 {
 	struct kpmu_sampling *s = e->sampling;
@@ -113,14 +113,14 @@ static void throttle(struct kpmu_event *e)
 		kpmu_recorder()->throttle(e, true);
 }
 
-/* Its group is throttled up to a tick, in jiffies */
+/* Throttle the event's group through tick @window (jiffies), if it has no counters */
 static void rest(struct kpmu_event *e, unsigned long window)
 {
 	e->sampling->window = window;
 	WRITE_ONCE(e->leader->pause, (u32)window);
 }
 
-/* One member too fast stops its whole group, whose counts belong together */
+/* One member that is too fast throttles the whole group, as its counts belong together */
 static noinline void throttle_group(struct kpmu_event *fast)
 {
 	struct kpmu_event *leader = fast->leader, *e;
@@ -135,9 +135,9 @@ static noinline void throttle_group(struct kpmu_event *fast)
 NOKPROBE_SYMBOL(throttle_group);
 
 /**
- * kpmu_rate_window() - the first overflow in a tick, or one after a pause
- * @e: the event
- * @now: the tick
+ * kpmu_rate_window() - start a new tick's window, or resume a throttled event
+ * @e: the event, which has overflowed
+ * @now: the current tick, in jiffies
  *
  * Context: see kpmu_rate_account().
  */
@@ -145,7 +145,7 @@ void kpmu_rate_window(struct kpmu_event *e, unsigned long now)
 {
 	struct kpmu_sampling *s = e->sampling;
 
-	/* It has lost and regained its counter since */
+	/* It overflows although throttled: it got a counter again, or its timer expired */
 	if (unlikely(s->throttled))
 		unthrottle(e);
 	if (s->window != now) {
@@ -156,7 +156,7 @@ void kpmu_rate_window(struct kpmu_event *e, unsigned long now)
 NOKPROBE_SYMBOL(kpmu_rate_window);
 
 /**
- * kpmu_rate_exceeded() - it has overflowed too often in this tick
+ * kpmu_rate_exceeded() - throttle an event that overflows too often, and its group
  * @e: the event
  *
  * Context: see kpmu_rate_account().
@@ -169,9 +169,8 @@ void kpmu_rate_exceeded(struct kpmu_event *e)
 NOKPROBE_SYMBOL(kpmu_rate_exceeded);
 
 /*
- * The clock goes on while a hypervisor has stopped this CPU.  What a handler executes is
- * about the same each time, so one is taken to be as long as two of the three before
- * were, at most.
+ * The TSC keeps counting while a hypervisor has preempted this CPU.  As the work of a handler
+ * is about the same each time, limit a duration to the median of the three before it.
  */
 static u64 fair(u64 before[3], u64 took)
 {
@@ -183,7 +182,7 @@ static u64 fair(u64 before[3], u64 took)
 	return min(took, max(min(a, b), min(max(a, b), c)));
 }
 
-/* Return: that is more than overflows may take of this tick; its group stands still */
+/* Return: true if overflows have exceeded their share of this tick; @e is throttled then */
 static bool spend(struct rate_cpu *r, struct kpmu_event *e, u64 cycles)
 {
 	unsigned long now = READ_ONCE(jiffies);
@@ -202,19 +201,19 @@ static bool spend(struct rate_cpu *r, struct kpmu_event *e, u64 cycles)
 }
 NOKPROBE_SYMBOL(spend);
 
-/* At most so many events from one overflow to the next */
+/* Maximum period that is set for a frequency, in events */
 #define LONGEST_PERIOD	(S64_MAX / 16)
 
-/* The way out of an NMI counts so many times what the way in does, at most */
+/* The exit path of an NMI counts at most this many times what its entry path counts */
 #define WAY_OUT	16
-/* And of what it seldom does, so often */
+/* Events counted on the exit path at most if they are rare on the entry path */
 #define SELDOM	1024
 
 /*
- * Nothing has changed in what the NMI before interrupted: the period is shorter than the way
- * out of an NMI, and nothing else would ever get done here again.  That is no matter of
- * limits.  Only the kernel's events count on that way, and a long period cannot pass there:
- * a loop may come by with the same registers at each overflow, and yet go on.
+ * Detect a livelock: the registers are still those of the previous NMI, as the period is
+ * shorter than the exit path of an NMI.  The interrupted code would never run again, whatever
+ * the rate limits are.  Only events that count the kernel overflow on the exit path, and only
+ * with a short period.  With a long one the same registers mean a loop, which does progress.
  */
 static bool is_stuck(const struct rate_cpu *r, const struct kpmu_event *e,
 		     const struct pt_regs *regs)
@@ -235,10 +234,10 @@ static noinline bool get_unstuck(struct kpmu_event *e)
 }
 NOKPROBE_SYMBOL(get_unstuck);
 
-/* An interrupt takes about as long again as what we see of it */
+/* An interrupt takes about twice the time that is measured within it */
 #define AROUND	2
 
-/* How many of this tick's overflows a timed one stands for */
+/* Number of overflows in this tick that a timed one stands for */
 static u64 stands_for(struct rate_cpu *r, u64 began)
 {
 	u64 since = began - r->began, tick = tsc_khz * (MSEC_PER_SEC / HZ);
@@ -250,12 +249,13 @@ static u64 stands_for(struct rate_cpu *r, u64 began)
 }
 
 /**
- * kpmu_rate_took() - an overflow has been dealt with, and was timed
+ * kpmu_rate_took() - account the time of an overflow, or check for livelock after it
  * @e: the event
- * @hit: the overflow
+ * @hit: the overflow, with .began set
  *
- * Context: NMI, on the CPU where the event is.
- * Return: true if overflows have had their share of this tick: it is throttled.
+ * Context: NMI, on the CPU where the event counts.
+ * Return: true if the event is throttled: overflows have exceeded their share of this tick,
+ * or there is no forward progress.
  */
 bool kpmu_rate_took(struct kpmu_event *e, const struct kpmu_hit *hit)
 {
@@ -284,18 +284,18 @@ u64 kpmu_tick_cycles(void)
 	return max_t(u64, div_u64((u64)tsc_khz * MSEC_PER_SEC, HZ), 1);
 }
 
-/* In ticks: what one hit may take, whatever perf_event_max_sample_rate allows */
+/* Maximum duration of one hit in ticks, whatever perf_event_max_sample_rate allows */
 #define LONGEST_BURST	64
 
 /**
- * kpmu_rate_burst() - a hit makes an event overflow more than once
+ * kpmu_rate_burst() - begin the further overflows of a hit that causes several
  * @e: the event
  *
- * The limit of a tick is for each event, and events there may be many: together they
- * may take no more time than overflows by interrupts.
+ * The limit per tick is for each event, and there may be many: all of them together may
+ * not take more time than the overflows from interrupts.
  *
- * Context: IRQs off on the CPU where the event is, or NMI.
- * Return: how long that may take, in cycles; 0: it is throttled at once.
+ * Context: IRQs off on the CPU where the event counts, or NMI.
+ * Return: the time they may take, in TSC cycles; 0 if the event is throttled instead.
  */
 u64 kpmu_rate_burst(struct kpmu_event *e)
 {
@@ -311,11 +311,11 @@ u64 kpmu_rate_burst(struct kpmu_event *e)
 NOKPROBE_SYMBOL(kpmu_rate_burst);
 
 /**
- * kpmu_rate_burst_took() - a hit has made an event overflow more than once
+ * kpmu_rate_burst_took() - account the time of the further overflows of a hit
  * @e: the event
- * @cycles: how long that took
+ * @cycles: their duration, in TSC cycles
  *
- * What takes longer than its share of a tick is followed by as many ticks without.
+ * If they took several times their share of a tick, none are allowed for as many ticks.
  *
  * Context: as kpmu_rate_burst().
  */
@@ -339,7 +339,7 @@ void kpmu_rate_burst_took(struct kpmu_event *e, u64 cycles)
 }
 NOKPROBE_SYMBOL(kpmu_rate_burst_took);
 
-/* Some counter of the group stands still, and not because a REFRESH has run out */
+/* Is a counter of the group halted, other than by REFRESH running out? */
 static bool counters_stand(const struct kpmu_event *leader)
 {
 	struct kpmu_event *e;
@@ -356,18 +356,19 @@ static bool counters_stand(const struct kpmu_event *leader)
 }
 NOKPROBE_SYMBOL(counters_stand);
 
-/* In ticks */
+/* Longest pause of a group without counters, in ticks */
 #define LONGEST_PAUSE	(600 * HZ)
 
 /**
- * kpmu_rate_waits() - an event is hit whose group was throttled
- * @e: the event
+ * kpmu_rate_waits() - check whether an event that was hit is still throttled
+ * @e: the event, its group throttled before
  *
- * A group with counters goes on when they do: at the timer's next tick, or when it gets
- * them anew.  One without is in no plan, where the timer looks for the others.
+ * A group with counters resumes when they do: at the timer's next tick, or when it gets
+ * counters again.  One without is in no plan, where the timer looks, so the first hit after
+ * the pause resumes it here.
  *
- * Context: IRQs off on the CPU where the event is, or NMI.
- * Return: true if it is so still, and does not count; else it goes on.
+ * Context: IRQs off on the CPU where the event counts, or NMI.
+ * Return: true if it is still throttled and does not count; else it is resumed.
  */
 bool kpmu_rate_waits(struct kpmu_event *e)
 {
@@ -381,7 +382,7 @@ bool kpmu_rate_waits(struct kpmu_event *e)
 		unthrottle(e);
 		return false;
 	}
-	/* A pause of long ago is over, also where the 32 bits have come round */
+	/* With a larger difference the pause is over, or the 32 bits have wrapped since */
 	if (READ_ONCE(leader->pause) - (u32)READ_ONCE(jiffies) <= LONGEST_PAUSE)
 		return true;
 	unthrottle(leader);
@@ -392,11 +393,11 @@ bool kpmu_rate_waits(struct kpmu_event *e)
 NOKPROBE_SYMBOL(kpmu_rate_waits);
 
 /**
- * kpmu_rate_of_filter() - what a filter is taken to have taken
- * @cycles: what it took by the clock, which may have gone on without it
+ * kpmu_rate_of_filter() - the time to account for a filter
+ * @cycles: TSC cycles measured, which include time that the host took from the CPU
  *
  * Context: IRQs off, or NMI.
- * Return: cycles.
+ * Return: TSC cycles.
  */
 u64 kpmu_rate_of_filter(u64 cycles)
 {
@@ -404,18 +405,18 @@ u64 kpmu_rate_of_filter(u64 cycles)
 }
 NOKPROBE_SYMBOL(kpmu_rate_of_filter);
 
-/* So many timers of a tick are looked at again in the next one */
+/* Throttled timers of a tick that expire again in the next one */
 #define AGAIN	64
 
 /**
- * kpmu_rate_spent() - a timer expires: have overflows had their share of this tick before it?
+ * kpmu_rate_spent() - has the share of this tick been used up before a timer expires?
  * @e: the timer's event; it is throttled then
  *
  * Each timer alone costs little, but there may be thousands: the more of them are throttled,
- * the later each looks again.
+ * the longer each pauses.
  *
  * Context: hard IRQ, on the CPU where the event is.
- * Return: 0, or the ticks after which it is to look again.
+ * Return: 0, or the ticks after which the timer is to expire again.
  */
 u32 kpmu_rate_spent(struct kpmu_event *e)
 {
@@ -428,11 +429,14 @@ u32 kpmu_rate_spent(struct kpmu_event *e)
 }
 
 /**
- * kpmu_rate_took_timer() - the same for an overflow by a timer, each of them
+ * kpmu_rate_took_timer() - account the time of an overflow by a timer
  * @e: the event
  * @began: get_cycles() when it began
  *
- * Context: hard IRQ, on the CPU where the event is.
+ * Unlike NMI overflows, all of these are timed.
+ *
+ * Context: hard IRQ, on the CPU where the event counts.
+ * Return: true if the event is throttled, see kpmu_rate_took().
  */
 bool kpmu_rate_took_timer(struct kpmu_event *e, u64 began)
 {
@@ -442,7 +446,7 @@ bool kpmu_rate_took_timer(struct kpmu_event *e, u64 began)
 }
 
 /**
- * kpmu_rate_limits() - the sysctls say something else
+ * kpmu_rate_limits() - compute the limits anew after a change of the sysctls
  *
  * Context: task.
  */
@@ -459,18 +463,18 @@ void kpmu_rate_limits(void)
 		WRITE_ONCE(share, div_u64(of_tick, 100));
 }
 
-/* The period that would give the frequency, if @events took @ns */
+/* The period that gives frequency @freq (Hz) if @events occur in @ns */
 static u64 ideal(u32 freq, u64 events, u64 ns)
 {
 	int shift = fls64(events) > 33 ? fls64(events) - 33 : 0;
 
-	/* Less than 2^33 * 2^30: no overflow.  @ns is some ticks at most */
+	/* The product is less than 2^33 * 2^30: no overflow.  @ns is at most a few ticks */
 	return div64_u64((events >> shift) * NSEC_PER_SEC, ns * freq) << shift;
 }
 
 /*
- * Half of the way to the ideal at each step, so that one odd interval does not
- * matter much; and not more than 8 times up, 2 times down.
+ * Go half of the way to the ideal period, to limit the effect of a single odd interval.
+ * The ideal is first clamped to between half and 8 times the old period.
  */
 static void retune(struct kpmu_event *e, u64 events, u64 ns)
 {
@@ -479,17 +483,17 @@ static void retune(struct kpmu_event *e, u64 events, u64 ns)
 	new = clamp(new, old / 2, old * 8);
 	e->hw.period = clamp_t(u64, old + ((s64)(new - old) / 2), 1,
 			       LONGEST_PERIOD);
-	/* From 1 it has to get away somehow */
+	/* Halving would stick at period 1 */
 	if (e->hw.period == old && new > old)
 		e->hw.period++;
 }
 
-/* Events from one overflow to the next that are fewer than an interrupt executes */
+/* A period shorter than this may be over within one interrupt, in events */
 #define TINY	1024
 
 /*
- * Most of the time since the overflow before went into dealing with it.  A shorter period
- * would give no more overflows, just less of anything else.
+ * Most of the time since the previous overflow was spent on handling it.  A shorter period
+ * would not give more overflows, but leave less time for everything else.
  */
 static bool is_crowded(const struct kpmu_event *e, u64 period, u64 ns)
 {
@@ -498,13 +502,13 @@ static bool is_crowded(const struct kpmu_event *e, u64 period, u64 ns)
 }
 
 /**
- * kpmu_rate_adjust() - an event with a frequency has overflowed
- * @e: the event
- * @events: how many since the overflow before
+ * kpmu_rate_adjust() - adjust an event's period to its frequency after an overflow
+ * @e: the event, with a frequency
+ * @events: number of events since the previous overflow
  *
- * Time is that of the event's context: a task that sleeps is not slow.
+ * Uses the time of the event's context, so the sleep of a task does not count.
  *
- * Context: NMI, or IRQs off on the CPU where the event is.
+ * Context: NMI, or IRQs off on the CPU where the event counts.
  */
 void kpmu_rate_adjust(struct kpmu_event *e, u64 events)
 {
@@ -512,7 +516,7 @@ void kpmu_rate_adjust(struct kpmu_event *e, u64 events)
 	u64 now = kpmu_ctx_now(e->ctx), ns = now - s->seen, old = e->hw.period;
 
 	s->seen = now;
-	/* After a pause it says nothing about the rate: the timer sees to those */
+	/* A long interval says nothing about the rate; the timer adjusts such events */
 	if (ns && ns < 2 * TICK_NSEC)
 		retune(e, events, ns);
 	if (unlikely(is_crowded(e, old, ns)))
@@ -520,7 +524,7 @@ void kpmu_rate_adjust(struct kpmu_event *e, u64 events)
 }
 NOKPROBE_SYMBOL(kpmu_rate_adjust);
 
-/* It has not overflowed for a tick, but counted: is its period too long? */
+/* Adjust the period of an event that has counted for a tick without an overflow */
 static void look_at(struct kpmu_event *e)
 {
 	struct kpmu_sampling *s = e->sampling;
@@ -536,7 +540,7 @@ static void look_at(struct kpmu_event *e)
 		e->hw.source->set_period(&e->hw, e->hw.period);
 }
 
-/* Return: it needs the timer */
+/* Return: true if the event needs the timer for its frequency */
 static bool tick_event(struct kpmu_event *e)
 {
 	struct kpmu_sampling *s = e->sampling;
@@ -571,7 +575,7 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 	int i;
 
 	WRITE_ONCE(r->armed, false);
-	/* Its CPU has gone offline, and left it to another */
+	/* The timer's CPU is offline; the timer may have moved to another CPU */
 	if (r->cpu != smp_processor_id() || !kc->applied)
 		return HRTIMER_NORESTART;
 	for (i = 0; i < kc->applied->nr; i++)
@@ -596,9 +600,9 @@ static void arm(struct irq_work *work)
 }
 
 /**
- * kpmu_rate_arm() - an event here needs the timer
+ * kpmu_rate_arm() - start this CPU's timer
  *
- * Context: any, NMI too; on the CPU.
+ * Context: any, NMI too; preemption off.
  */
 void kpmu_rate_arm(void)
 {
@@ -634,13 +638,13 @@ static int period_owned(struct kpmu_ctx *ctx, void *data)
 }
 
 /**
- * kpmu_event_period() - another period, or another frequency, from now on
+ * kpmu_event_period() - change an event's period or frequency
  * @e: the event
- * @period: events, or Hz for an event that has a frequency
+ * @period: events; ns for a clock event; Hz for an event with a frequency
  *
- * Context: task.  perf_event_open(2), PERF_EVENT_IOC_PERIOD.
- * Return: 0; -EINVAL for an event that does not sample, for 0, for more than
- * may be, for what its source cannot do.
+ * Context: task, may sleep.  perf_event_open(2), PERF_EVENT_IOC_PERIOD.
+ * Return: 0; -EINVAL for an event that does not sample, for 0, for a value above the
+ * maximum, or one that the source does not support.
  */
 int kpmu_event_period(struct kpmu_event *e, u64 period)
 {
@@ -660,6 +664,11 @@ int kpmu_event_period(struct kpmu_event *e, u64 period)
 	return kpmu_ctx_call(e->ctx, period_owned, &n);
 }
 
+/**
+ * kpmu_rates_init() - initialize the timers and limits
+ *
+ * Context: module init.
+ */
 void __init kpmu_rates_init(void)
 {
 	struct rate_cpu *r;
@@ -675,7 +684,11 @@ void __init kpmu_rates_init(void)
 	kpmu_rate_limits();
 }
 
-/* No event is left */
+/**
+ * kpmu_rates_exit() - stop the timers
+ *
+ * Context: module exit, no event left; may sleep.
+ */
 void kpmu_rates_exit(void)
 {
 	int cpu;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How often events may overflow, and how often they are asked to. */
+/* Limits for the rate of overflows, and adjustment of periods to a frequency. */
 #ifndef KPMU_RATE_H
 #define KPMU_RATE_H
 
@@ -16,11 +16,11 @@ void kpmu_rate_window(struct kpmu_event *e, unsigned long now);
 void kpmu_rate_exceeded(struct kpmu_event *e);
 
 /**
- * kpmu_rate_account() - count an overflow
+ * kpmu_rate_account() - count an overflow against the limit per tick
  * @e: the event
  *
- * Context: NMI, or IRQs off on the CPU where the event is.
- * Return: true if that was the last one that a tick may have: it is throttled.
+ * Context: NMI, or IRQs off on the CPU where the event counts.
+ * Return: true if the limit is reached; the event is throttled then.
  */
 static __always_inline bool kpmu_rate_account(struct kpmu_event *e)
 {
@@ -36,14 +36,15 @@ static __always_inline bool kpmu_rate_account(struct kpmu_event *e)
 }
 
 /**
- * kpmu_rate_account_hit() - count an overflow of an event that counts hits
+ * kpmu_rate_account_hit() - the same for an event that counts hits (see hit.c)
  * @e: the event
- * @more: one hit makes it overflow several times, and this is not the first
+ * @more: not the first overflow caused by the same hit
  *
- * What hits once is not to blame: only those that follow in the same hit are throttled.
+ * The first overflow of a hit is counted, but never throttles the event: only further
+ * overflows of the same hit do.
  *
- * Context: IRQs off on the CPU where the event is, or NMI.
- * Return: true if it is throttled.
+ * Context: IRQs off on the CPU where the event counts, or NMI.
+ * Return: true if the limit is reached; the event is throttled then.
  */
 static __always_inline bool kpmu_rate_account_hit(struct kpmu_event *e, bool more)
 {
@@ -59,7 +60,7 @@ static __always_inline bool kpmu_rate_account_hit(struct kpmu_event *e, bool mor
 		s->hits++;
 		return false;
 	}
-	/* The window stays: a tick in the middle of a hit gives nothing new */
+	/* Keep the window: a new tick that begins within a hit does not renew the limit */
 	if (likely(++s->hits < READ_ONCE(kpmu_rate_per_tick)))
 		return false;
 	kpmu_rate_exceeded(e);

@@ -2,8 +2,8 @@
 /*
  * read(2) on an event.  perf_event_open(2), "Reading results".
  *
- * What belongs together is taken together: as the owner of the context, with
- * one reading of its clock.
+ * The values of one read are consistent: they are taken as the context's owner, with a
+ * single reading of its clock.
  */
 #include <linux/errno.h>
 #include <linux/slab.h>
@@ -16,25 +16,25 @@
 
 #define FORMAT_TIMES	(KPMU_FORMAT_TIME_ENABLED | KPMU_FORMAT_TIME_RUNNING)
 
-/* Words of a group's result that need no allocation */
+/* Longest result of a group read that is kept on the stack, in u64 words */
 #define STACK_WORDS	40
 
 struct reading {
 	struct kpmu_event *event;
 	u64 *buf;
-	size_t room;		/* bytes of @buf */
-	size_t need;		/* bytes of the result */
+	size_t room;		/* size of @buf in bytes */
+	size_t need;		/* size of the result in bytes */
 };
 
-/* The longest result of a group read, in bytes; more members are refused */
+/* Longest result of a group read, in bytes; a group may not grow beyond it */
 #define MAX_READ_SIZE	(16 * 1024)
 
 /**
- * kpmu_read_max() - how many events a group may have for the event to be read
+ * kpmu_read_max() - the largest group size at which the event can be read
  * @e: the event
  *
  * Context: any.
- * Return: events, the leader included.
+ * Return: number of events, the leader included.
  */
 u16 kpmu_read_max(const struct kpmu_event *e)
 {
@@ -45,10 +45,9 @@ u16 kpmu_read_max(const struct kpmu_event *e)
 }
 
 /**
- * kpmu_read_layout() - how long a read's result is
- * @e: the event, its read_format set; .read_size and .read_more become the bytes
- *	for one event, and for each more of its group if the format is for groups;
- *	.group.max follows
+ * kpmu_read_layout() - compute the size of a read's result from the read_format
+ * @e: the event.  Sets .read_size to the bytes for one event, .read_more to those for
+ *	each further event of its group (0 without FORMAT_GROUP), and .group.max
  *
  * Context: any.
  */
@@ -120,7 +119,7 @@ static void trace_reading(struct kpmu_event *e, u64 now)
 	trace_kpmu_read(e->id, kpmu_event_count(e), times[0], times[1]);
 }
 
-/* Words written, 0 for end of file, -EAGAIN if there is not room enough */
+/* Return: number of words written, 0 for end of file, -EAGAIN if the buffer is too small */
 static int read_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct reading *r = data;
@@ -144,7 +143,7 @@ static int read_owned(struct kpmu_ctx *ctx, void *data)
 	return p - r->buf;
 }
 
-/* The common case: the event is on this CPU, where nobody else may touch it */
+/* The common case: the context is active on this CPU, which owns it with IRQs off */
 static bool read_here(struct reading *r, int *words)
 {
 	struct kpmu_ctx *ctx = r->event->ctx;
@@ -168,7 +167,7 @@ static int read_words(struct reading *r)
 	return words;
 }
 
-/* Small results, word by word, without the detours of copy_to_user() */
+/* Copy a small result word by word, which is faster than copy_to_user() */
 static ssize_t put_words(char __user *buf, const u64 *words, int n)
 {
 	u64 __user *to = (u64 __user *)buf;
@@ -185,7 +184,7 @@ fault:
 	return -EFAULT;
 }
 
-/* The longest result of one event: count, two times, id, lost */
+/* Longest result of one event in words: count, two times, id, lost */
 #define ONE_WORDS	5
 
 static ssize_t read_one(struct kpmu_event *e, char __user *buf, size_t len)
@@ -200,7 +199,7 @@ static ssize_t read_one(struct kpmu_event *e, char __user *buf, size_t len)
 	return n ? put_words(buf, words, n) : 0;
 }
 
-/* The result of a large group, which may grow while we get room for it */
+/* Read a large group; it may grow while memory is allocated, so retry */
 static noinline ssize_t read_large(struct reading *r, char __user *buf,
 				   size_t len)
 {
@@ -234,7 +233,7 @@ static ssize_t read_group(struct kpmu_event *e, char __user *buf, size_t len)
 	return len < r.need ? -ENOSPC : put_words(buf, few, n);
 }
 
-/* Just the count of an event that is on this CPU: what most reads are */
+/* The most common read: only the count, of an event whose context is active on this CPU */
 static bool read_count(struct kpmu_event *e, u64 *count)
 {
 	unsigned long flags;
@@ -257,7 +256,7 @@ static bool read_count(struct kpmu_event *e, u64 *count)
  *
  * Context: task, may sleep.
  * Return: bytes written; 0 for a pinned event in error state; -ENOSPC if the
- * result is longer than the buffer; -ENOMEM, -EFAULT.
+ * result is longer than the buffer; -ENOMEM, -EFAULT; as kpmu_read_family() with inherit.
  */
 ssize_t kpmu_event_read(struct kpmu_event *e, char __user *buf, size_t len)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * read(2) on an event with inherit set: the sum over its task and all children,
- * of which any may run, fork or exit meanwhile.  What is counted up to some
- * moment between the begin and the end of the call is in it, once.
+ * read(2) on an event with inherit set: the sum over the event and its inherited events,
+ * whose tasks may run, fork or exit meanwhile.  The sum contains, exactly once, all that
+ * was counted up to some moment during the call.
  *
- * A group's values of one task are taken together, as everywhere.
+ * The values of a group are taken together for each task.
  */
 #include <linux/errno.h>
 #include <linux/slab.h>
@@ -23,16 +23,16 @@ struct entry {
 };
 
 /**
- * struct family_read - a read on its way
- * @event: what is read
+ * struct family_read - a read in progress
+ * @event: the event to read
  * @leader: its group's leader for FORMAT_GROUP, else the event itself
- * @group: FORMAT_GROUP
- * @room: entries of @entry
- * @n: events read
+ * @group: FORMAT_GROUP is set
+ * @room: allocated entries of @entry
+ * @n: number of events read
  * @gen: the group's generation when the read began
- * @enabled: sum of times, of the leader
- * @running: likewise
- * @entry: a sum for each event
+ * @enabled: sum of the leader's time_enabled, in ns
+ * @running: sum of the leader's time_running, in ns
+ * @entry: sum of the counts of each event
  */
 struct family_read {
 	struct kpmu_event *event;
@@ -142,7 +142,7 @@ static int end_owned(struct kpmu_ctx *ctx, void *data)
 	return 0;
 }
 
-/* 1 if there is something to tell, 0 for end of file, or an errno */
+/* Return: 1 if there is a result, 0 for end of file, or an errno */
 static int sum_up(struct family_read *r)
 {
 	struct kpmu_family *top = r->event->family->top;
@@ -227,7 +227,7 @@ static ssize_t try_read(struct family_read *r, char __user *buf, size_t len)
 }
 
 /**
- * kpmu_read_family() - read(2) on the root of a family
+ * kpmu_read_family() - read(2) on the root event of a family
  * @e: the event
  * @buf: the caller's buffer
  * @len: its length in bytes
@@ -235,7 +235,7 @@ static ssize_t try_read(struct family_read *r, char __user *buf, size_t len)
  * Context: task, may sleep.
  * Return: bytes written; 0 for a pinned event in error state; -ENOSPC if the
  * result is longer than the buffer; -ECHILD if the group is not the same in all
- * tasks, so that a sum would mean nothing; -ENOMEM, -EFAULT.
+ * tasks, so that a sum would be meaningless; -ENOMEM, -EFAULT.
  */
 ssize_t kpmu_read_family(struct kpmu_event *e, char __user *buf, size_t len)
 {

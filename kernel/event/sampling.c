@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The part of an event that only those have which write records. */
+/* The part of an event that exists only if it writes records. */
 #include <linux/bitops.h>
 #include <linux/perf_event.h>
 #include <linux/pid_namespace.h>
@@ -16,7 +16,7 @@ int kpmu_sysctl_max_contexts = 8;
 static struct kmem_cache *cache;
 static struct workqueue_struct *ends;
 
-/* How long records are, as far as that can be known now */
+/* The sizes of samples and trailers, as far as they are fixed by the attr */
 static void set_layout(struct kpmu_sampling *s, u64 flags)
 {
 	s->fixed = sizeof(struct perf_event_header) +
@@ -35,7 +35,7 @@ static void set_aux(struct kpmu_sampling *s, const struct kpmu_attr *attr)
 }
 
 /**
- * kpmu_sampling_init() - give a new event what its records need
+ * kpmu_sampling_init() - allocate a new event's sampling part, if it needs one
  * @e: the event
  * @attr: its attr, checked
  *
@@ -73,7 +73,7 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 	e->sampling = s;
 	kpmu_overflow_setup(e);
 	if (e->hw.source->trace) {
-		/* Nothing of it is a sample: each hit is traced */
+		/* A trace event has no samples: each hit goes to the AUX area */
 		e->flags &= ~KPMU_ATTR_FREQ;
 		e->hw.period = 1;
 		return 0;
@@ -86,7 +86,7 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 		s->freq = attr->sample_freq;
 		e->hw.period = 1;
 	} else {
-		/* Of a clock it is known once and for all */
+		/* Clock frequency implies a fixed period */
 		e->flags &= ~KPMU_ATTR_FREQ;
 		e->hw.period = max_t(u64, 1, NSEC_PER_SEC / attr->sample_freq);
 	}
@@ -95,8 +95,8 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 }
 
 /**
- * kpmu_sampling_for() - the records are for the eyes of another task than current
- * @e: the event, attached to nothing yet
+ * kpmu_sampling_for() - use the pid namespace of another task than current for records
+ * @e: the event, not attached yet
  * @who: the task
  *
  * Context: task.
@@ -109,7 +109,7 @@ void kpmu_sampling_for(struct kpmu_event *e, struct task_struct *who)
 		return;
 	rcu_read_lock();
 	ns = task_active_pid_ns(who);
-	if (ns) {		/* it is not gone */
+	if (ns) {		/* NULL if @who is gone */
 		put_pid_ns(e->sampling->ns);
 		e->sampling->ns = get_pid_ns(ns);
 	}
@@ -117,10 +117,10 @@ void kpmu_sampling_for(struct kpmu_event *e, struct task_struct *who)
 }
 
 /**
- * kpmu_sampling_blank() - memory for kpmu_sampling_clone()
+ * kpmu_sampling_blank() - allocate memory for kpmu_sampling_clone()
  *
  * Context: any but NMI, with no raw spinlock held.
- * Return: the memory; NULL if there is none.
+ * Return: the memory, or NULL.
  */
 struct kpmu_sampling *kpmu_sampling_blank(void)
 {
@@ -138,7 +138,7 @@ struct kpmu_sampling *kpmu_sampling_blank(void)
 }
 
 /**
- * kpmu_sampling_clone() - what a child's records need is what its parent's do
+ * kpmu_sampling_clone() - set up the sampling part of an inherited event
  * @s: from kpmu_sampling_blank()
  * @from: the parent's
  *
@@ -165,8 +165,8 @@ void kpmu_sampling_clone(struct kpmu_sampling *s,
 }
 
 /**
- * kpmu_sampling_free() - an event's end
- * @s: its part, or NULL
+ * kpmu_sampling_free() - free an event's sampling part
+ * @s: the part, or NULL
  *
  * Context: any but NMI.
  */
@@ -194,10 +194,10 @@ static void end(struct work_struct *work)
 }
 
 /**
- * kpmu_sampling_retire() - free an event that may have told of an overflow just now
- * @e: a root, detached, nobody's any more
+ * kpmu_sampling_retire() - free a root event with .sampling once that is safe
+ * @e: the event, detached, its last reference dropped
  *
- * Its irq_work may be on its way still, and look at its context.
+ * Its irq_work may still be pending, and uses the event and its context.
  *
  * Context: task.
  */
@@ -207,6 +207,12 @@ void kpmu_sampling_retire(struct kpmu_event *e)
 	queue_rcu_work(ends, &e->sampling->end);
 }
 
+/**
+ * kpmu_sampling_setup() - allocate the cache and the workqueue of this file
+ *
+ * Context: module init, may sleep.
+ * Return: 0 or -ENOMEM.
+ */
 int __init kpmu_sampling_setup(void)
 {
 	cache = KMEM_CACHE(kpmu_sampling, 0);
@@ -221,18 +227,23 @@ int __init kpmu_sampling_setup(void)
 }
 
 /**
- * kpmu_sampling_drain() - wait until all events that had ended are freed
+ * kpmu_sampling_drain() - wait until all retired events are freed
  *
- * They hold contexts.
+ * They hold references to contexts, which are freed after this.
  *
  * Context: module exit, no event left; may sleep.
  */
 void kpmu_sampling_drain(void)
 {
-	rcu_barrier();		/* that queues them */
+	rcu_barrier();		/* its callbacks queue the work */
 	flush_workqueue(ends);
 }
 
+/**
+ * kpmu_sampling_end() - undo kpmu_sampling_setup()
+ *
+ * Context: module exit, all events freed; may sleep.
+ */
 void kpmu_sampling_end(void)
 {
 	destroy_workqueue(ends);

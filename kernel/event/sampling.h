@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What an event has more than a count: when it samples, what its records hold,
- * whom it tells.  An event that writes no records has none of it.
+ * The part of an event beyond counting: when it samples, what its records contain, and
+ * its notification.  Events that write no records do not have it.
  */
 #ifndef KPMU_SAMPLING_H
 #define KPMU_SAMPLING_H
@@ -18,12 +18,12 @@ struct kpmu_trap;
 struct pid_namespace;
 
 /**
- * struct kpmu_timer - what lets a clock event overflow
- * @timer: the timer
- * @event: whose it is
- * @left: of the period in which it was stopped, ns
- * @late: how many times in a row it has come more than a period late
- * @on: it runs
+ * struct kpmu_timer - the timer of a clock event that samples
+ * @timer: the hrtimer
+ * @event: the event
+ * @left: remainder of the period when the timer was stopped, in ns
+ * @late: number of consecutive expiries that were late by a period or more
+ * @on: the timer is running
  */
 struct kpmu_timer {
 	struct hrtimer timer;
@@ -34,41 +34,41 @@ struct kpmu_timer {
 };
 
 /**
- * struct kpmu_sampling - an event that writes records
+ * struct kpmu_sampling - the part of an event that writes records
  * @event: the event
- * @side: in its context's list of events with side-band
+ * @side: in its context's list of events with side-band records
  * @sample_type: KPMU_SAMPLE_*, the fields of its samples
  * @regs_user: mask of user registers in a sample
  * @regs_intr: mask of registers at the overflow in a sample
  * @trap: for sigtrap, else NULL
  * @stack_user: bytes of user stack in a sample
- * @wakeup_events: wake after so many samples; 0 with attr.watermark
- * @max_stack: frames of a call chain at most
- * @aux_watermark: bytes of trace that its reader is told of at once
- * @aux_sample_size: bytes of its group's trace in a sample
- * @aux_action: KPMU_AUX_*, what an overflow does to its group's trace
- * @aux_paused: it traces nothing for now
- * @aux_started: it was said whose trace it is
- * @fixed: bytes of a sample's header and fields of one size
- * @trailer: bytes that end every other record; 0 without sample_id_all
- * @stream_id: its own id, that of a child too
- * @ns: in whose eyes tasks have ids; held by a root, a child looks there
- * @freq: overflows a second that are asked for; 0 for a fixed period
- * @stopped: REFRESH has run out, and it is about to be switched off
- * @throttled: it has overflowed too often in this tick, or one of its group has
- * @hits: overflows in this tick
- * @window: which tick, in jiffies
- * @seen: the context's time of the last overflow, ns
- * @looked: the context's time when the tick looked last
- * @counted: the count then
- * @limit: overflows until it is switched off; 0 for no limit
- * @what: what @notify has to do
- * @signals: how many signals it has to send
- * @notify: does what an NMI may not; a root's
- * @stop: switches the event off where @notify cannot; a root's
- * @lost: its records that found no room; a child's go to its root
- * @timer: of a clock event
- * @end: frees a root when nobody looks at it any more
+ * @wakeup_events: wake the reader after this many samples; 0 with attr.watermark
+ * @max_stack: maximum frames of a call chain
+ * @aux_watermark: bytes of trace after which its reader is woken
+ * @aux_sample_size: bytes of its group's AUX trace in a sample
+ * @aux_action: KPMU_AUX_*, effect of an overflow on the group's AUX trace
+ * @aux_paused: the AUX trace is paused
+ * @aux_started: ITRACE_START was written
+ * @fixed: bytes of a sample's header and fixed-size fields
+ * @trailer: bytes of the trailer of other records; 0 without sample_id_all
+ * @stream_id: unique id; inherited events have their own
+ * @ns: pid namespace for ids in records; held by a root, children use their root's
+ * @freq: requested overflows per second; 0 for a fixed period
+ * @stopped: REFRESH has run out, and the event is about to be disabled
+ * @throttled: the event or another one of its group has exceeded the limit per tick
+ * @hits: overflows in the tick @window
+ * @window: a tick, in jiffies
+ * @seen: the context's time at the last overflow, in ns
+ * @looked: the context's time when the rate timer last examined the event, in ns
+ * @counted: the event's count at @looked
+ * @limit: overflows until it is disabled (REFRESH); 0 for no limit
+ * @what: pending work of @notify, see overflow.c
+ * @signals: number of signals that @notify has to send
+ * @notify: does what is not possible in an NMI; root only
+ * @stop: disables the event where @notify cannot; root only
+ * @lost: number of lost records; those of children count for their root
+ * @timer: the timer of a clock event
+ * @end: frees a root after a grace period
  */
 struct kpmu_sampling {
 	struct kpmu_event *event;
@@ -107,19 +107,19 @@ struct kpmu_sampling {
 	struct rcu_work end;
 };
 
-/* Fields that are one word whatever happens, in the order of a sample */
+/* Fields that always take one word, in the order of a sample */
 #define KPMU_SAMPLE_FIXED	(KPMU_SAMPLE_IDENTIFIER | KPMU_SAMPLE_IP |    \
 				 KPMU_SAMPLE_TID | KPMU_SAMPLE_TIME |	      \
 				 KPMU_SAMPLE_ADDR | KPMU_SAMPLE_ID |	      \
 				 KPMU_SAMPLE_STREAM_ID | KPMU_SAMPLE_CPU |    \
 				 KPMU_SAMPLE_PERIOD)
 
-/* Those of them that say whose a record is */
+/* Those that a trailer contains too: which event, task, time and CPU */
 #define KPMU_SAMPLE_WHOSE	(KPMU_SAMPLE_FIXED &			      \
 				 ~(KPMU_SAMPLE_IP | KPMU_SAMPLE_ADDR |	      \
 				   KPMU_SAMPLE_PERIOD))
 
-/* Flags that ask for records of what tasks and the kernel do */
+/* Flags that request side-band records */
 #define KPMU_ATTR_SIDE	(KPMU_ATTR_MMAP | KPMU_ATTR_COMM |	\
 			 KPMU_ATTR_TASK | KPMU_ATTR_MMAP_DATA |	\
 			 KPMU_ATTR_MMAP2 |			\
@@ -130,19 +130,20 @@ struct kpmu_sampling {
 			 KPMU_ATTR_CGROUP |			\
 			 KPMU_ATTR_TEXT_POKE)
 
-/* Flags of events that write records though they do not sample */
+/* Flags of events that write records even if they do not sample */
 #define KPMU_ATTR_RECORDS	(KPMU_ATTR_SIDE | KPMU_ATTR_INHERIT_STAT)
 
-/* Frames of a call chain at most, marks between its parts at most */
+/* Maximum frames of a call chain, and of context marks (PERF_CONTEXT_*) in it */
 extern int kpmu_sysctl_max_stack;
 extern int kpmu_sysctl_max_contexts;
 
+/* Do the event's samples contain call chains? */
 static inline bool kpmu_has_chains(const struct kpmu_event *e)
 {
 	return e->sampling && e->sampling->sample_type & KPMU_SAMPLE_CALLCHAIN;
 }
 
-/* How many records of an event found no room, its children's too */
+/* Number of lost records of an event, those of its children included */
 static inline u64 kpmu_event_lost(const struct kpmu_event *e)
 {
 	const struct kpmu_sampling *s = (e->root ?: e)->sampling;
@@ -151,13 +152,13 @@ static inline u64 kpmu_event_lost(const struct kpmu_event *e)
 }
 
 /**
- * struct kpmu_recorder - who writes records for events
- * @sample: write a sample, if there is a ring with room
- * @throttle: it does not count for a while, or does so again
- * @trace: an event that traces was hit
- * @follow: it counts from now on, or does not; owner of its context, IRQs off
+ * struct kpmu_recorder - functions that write records for events
+ * @sample: write a sample; returns false without a ring or room
+ * @throttle: write that the event is throttled (@on) or no longer so
+ * @trace: append the data of a hit to the AUX area
+ * @follow: a mapped trace event counts from now on (@running), or does not
  *
- * Context: as the overflow, NMI too.
+ * Context: as the overflow, NMI too; @follow: the context's owner, IRQs off.
  */
 struct kpmu_recorder {
 	bool (*sample)(struct kpmu_event *e, const struct kpmu_hit *hit);
@@ -184,7 +185,7 @@ void kpmu_trap_put(struct kpmu_trap *t);
 void kpmu_trap(struct kpmu_event *e, const struct kpmu_hit *hit);
 void kpmu_traps_exit(void);
 
-/* It has nothing to do any more with what happens in its context */
+/* The event leaves its context: stop side-band records, and do not send a pending SIGTRAP */
 static inline void kpmu_side_leave(struct kpmu_event *e)
 {
 	if (!e->sampling)

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * All events of a context, a batch at a time.  Fork, exec, exit and the prctl do
- * something to each event of a task, which may have 16,384.  So it is done in
- * batches, each as the context's owner, with IRQs on in between.
+ * Scan of all events of a context.  Fork, exec, exit and the prctl handle each event of a
+ * task, up to KPMU_CTX_MAX of them.  This is done in batches, each as the context's owner,
+ * with IRQs on in between.
  *
- * ctx->scan is the event that comes next.  The context may change between two batches: an
- * event that leaves hands the scan on to the next one, and members whose leader leaves are
- * promoted to its place in the list of leaders.  So no event is missed or seen twice.
- * What is attached meanwhile comes last.
+ * ctx->scan is the next event.  The context may change between two batches: when an event
+ * leaves, the scan moves on to the one after it, and when a leader leaves, its members are
+ * promoted and take its place in the list of leaders.  So no event is missed or seen
+ * twice.  Groups attached meanwhile come last; a new member of an earlier group is not seen.
  *
- * There is one scan of a context at a time, made by its own task; the last ones write the
- * records of its end, and end its events.
+ * A context has at most one scan at a time, made by its own task.  The last ones write the
+ * exit records and end the events.  If an open meets an exiting task, the last scan is made
+ * by the one of the two that retires the context.
  */
 #include <linux/list.h>
 
@@ -25,7 +26,7 @@ static struct kpmu_event *next_leader(struct kpmu_ctx *ctx,
 }
 
 /**
- * kpmu_scan_begin() - start with the first event
+ * kpmu_scan_begin() - start a scan with the first event
  * @ctx: the context
  *
  * Context: the context's owner, IRQs off.
@@ -37,7 +38,7 @@ void kpmu_scan_begin(struct kpmu_ctx *ctx)
 }
 
 /**
- * kpmu_scan_group() - the next group
+ * kpmu_scan_group() - get the next group
  * @ctx: the context
  *
  * Context: the context's owner, IRQs off.
@@ -53,7 +54,7 @@ struct kpmu_event *kpmu_scan_group(struct kpmu_ctx *ctx)
 }
 
 /**
- * kpmu_scan_event() - the next event: a leader comes before its members
+ * kpmu_scan_event() - get the next event; a leader comes before its members
  * @ctx: the context
  *
  * Context: the context's owner, IRQs off.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * cpu-clock and task-clock overflow by a timer each, which runs while the event
- * does.  A period that is not over when the event stops goes on later.
+ * Timers of cpu-clock and task-clock events that sample.  Each has a timer that runs while
+ * the event does, and continues an unfinished period when the event is scheduled in again.
  *
- * The timer belongs to the CPU on which the event's context is active, as the
- * event itself does.  So it is started and stopped there, with IRQs off, and its
- * handler can never be running meanwhile.
+ * The timer belongs to the CPU on which the event's context is active.  It is started and
+ * stopped there with IRQs off, so its handler never runs at the same time.
  */
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
@@ -19,7 +18,7 @@
 #include "sampling.h"
 #include "timer.h"
 
-/* The shortest period, ns: with less a CPU may do nothing else */
+/* Shortest period in ns: a shorter one might leave no CPU time for anything else */
 #define SHORTEST	10000
 
 static u64 period(const struct kpmu_event *e)
@@ -27,7 +26,7 @@ static u64 period(const struct kpmu_event *e)
 	return max_t(u64, e->hw.period, SHORTEST);
 }
 
-/* Return: it is to go on only with the next tick */
+/* Return: true if the event has to be halted */
 static bool overflow(struct kpmu_event *e)
 {
 	struct kpmu_hit hit = { .regs = get_irq_regs(), .period = e->hw.period };
@@ -39,12 +38,12 @@ static bool overflow(struct kpmu_event *e)
 	return kpmu_overflow(&e->hw, &hit);
 }
 
-/* So often in a row a timer may come too late */
+/* Maximum number of late expiries in a row */
 #define MAX_LATE	8
 
 /*
- * When it expires next.  If a period is shorter than a timer's interrupt takes here,
- * nobody would get to do anything else: then the tick has to do for a while.
+ * Set the next expiry.  If the period is shorter than a timer interrupt takes here, there
+ * would be no forward progress: after MAX_LATE late expiries the next one is a tick later.
  */
 static void forward(struct kpmu_timer *t, u64 ns)
 {
@@ -64,12 +63,12 @@ static enum hrtimer_restart expired(struct hrtimer *timer)
 	u32 pause = kpmu_rate_spent(e);
 	bool halted = pause || overflow(e);
 
-	/* Also of what is excluded: it takes the time of others all the same */
+	/* Account excluded overflows too: they take CPU time just the same */
 	if (!pause)
 		halted |= kpmu_rate_took_timer(e, began);
 	if (halted)
 		kpmu_counters_settle();
-	/* REFRESH has run out: it starts again when there is more of it */
+	/* REFRESH has run out: the next REFRESH starts the timer again */
 	if (e->sampling->stopped) {
 		t->on = false;
 		return HRTIMER_NORESTART;
@@ -105,7 +104,7 @@ static void set_follow(struct kpmu_ctx *ctx)
 }
 
 /**
- * kpmu_timer_link() - a clock that samples comes into a context
+ * kpmu_timer_link() - add a clock event that samples to a context
  * @ctx: the context
  * @e: the event
  *
@@ -123,8 +122,8 @@ void kpmu_timer_link(struct kpmu_ctx *ctx, struct kpmu_event *e)
 }
 
 /**
- * kpmu_timer_unlink() - it goes, out of the list already
- * @e: the event
+ * kpmu_timer_unlink() - stop the timer of an event that leaves its context
+ * @e: the event, already removed from ctx->timed
  *
  * Context: the context's owner, IRQs off.
  */
@@ -136,7 +135,7 @@ void kpmu_timer_unlink(struct kpmu_event *e)
 }
 
 /**
- * kpmu_timer_reset() - it has another period now
+ * kpmu_timer_reset() - begin a new period after a change of the period
  * @e: the event
  *
  * Context: the context's owner, IRQs off; kpmu_ctx_follow() must come after.
@@ -149,9 +148,11 @@ void kpmu_timer_reset(struct kpmu_event *e)
 }
 
 /**
- * kpmu_followers_update() - a context has changed: let what depends on it follow
+ * kpmu_followers_update() - update what depends on a context's state after a change
  * @ctx: the context
- * @active: it counts on this CPU from now on
+ * @active: the context is active on this CPU from now on
+ *
+ * That is user pages, timers, values visible to RDPMC, and gated events.
  *
  * Context: the context's owner, IRQs off.
  */
@@ -161,7 +162,7 @@ void kpmu_followers_update(struct kpmu_ctx *ctx, bool active)
 
 	if (ctx->mapped.first)
 		kpmu_pages_update(ctx, active);
-	/* The next may be of the mm that is in use: then no switch of mm hides anything */
+	/* The next task may own the borrowed mm; then no switch of mm hides the counters from it */
 	if (!active && kpmu_ctx_borrows_mm(ctx))
 		kpmu_counters_hide();
 	if (active && ctx->nr_freq)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The timers of clock events that sample. */
+/* Timers of clock events that sample. */
 #ifndef KPMU_TIMER_H
 #define KPMU_TIMER_H
 
@@ -7,7 +7,7 @@
 
 struct kpmu_ctx;
 
-/* Does it sample by a timer? */
+/* Does the event sample by a timer? */
 static inline bool kpmu_has_timer(const struct kpmu_event *e)
 {
 	return e->hw.source->clock && e->hw.period;

@@ -3,9 +3,9 @@
  * sigtrap: the thread whose event overflows gets a SIGTRAP before it executes
  * anything more in user mode.  perf_event_open(2), sigtrap.
  *
- * From the NMI to the signal it takes two steps: an irq_work, which may give the
- * thread work to do, and that work on the thread's way back to user mode.  The
- * event may be gone by then, so what they need is kept apart from it.
+ * There are two steps from the NMI to the signal: an irq_work, which adds a task_work to
+ * the thread, and the task_work, which runs on return to user mode.  The event may be
+ * freed by then, so both use a separate object.
  */
 #include <linux/irq_work.h>
 #include <linux/kprobes.h>
@@ -21,16 +21,16 @@
 #include "sampling.h"
 
 /**
- * struct kpmu_trap - a SIGTRAP to come
+ * struct kpmu_trap - a SIGTRAP to be sent
  * @irq: first step
  * @work: second step
- * @task: who gets it; held from the first overflow to the signal
- * @addr: the address that it is about
+ * @task: the task to signal; held from the overflow until the trap is done
+ * @addr: si_addr, the address of the overflow
  * @data: sig_data of the attr
- * @type: of the attr
- * @pending: it is on its way; further overflows until then are not told
- * @dead: its event is no more part of the task, so do not send it
- * @ref: the event, and whoever is to send it
+ * @type: type of the attr
+ * @pending: the steps are in progress; further overflows send no signal of their own
+ * @dead: the event has left the task's context, so send nothing
+ * @ref: held by the event and by the steps in progress
  */
 struct kpmu_trap {
 	struct irq_work irq;
@@ -44,10 +44,10 @@ struct kpmu_trap {
 	refcount_t ref;
 };
 
-/* On their way; and one for the module */
+/* Number of pending traps, plus one for the module */
 static atomic_t under_way = ATOMIC_INIT(1);
 
-/* Events with sigtrap, ever: while there was none, no fork needs to think of it */
+/* Set when the first event with sigtrap is opened; fork allocates no traps before */
 static bool used;
 
 static void put(struct kpmu_trap *t)
@@ -65,7 +65,10 @@ static void done(struct kpmu_trap *t)
 		wake_up_var(&under_way);
 }
 
-/* Who has blocked it must not die of it: it comes late, and says so */
+/*
+ * A forced signal would kill a task that blocks SIGTRAP.  A normal one is delivered later,
+ * marked as asynchronous.
+ */
 static void send(const struct kpmu_trap *t)
 {
 	struct kernel_siginfo info;
@@ -95,7 +98,7 @@ static void give_work(struct irq_work *irq)
 {
 	struct kpmu_trap *t = container_of(irq, struct kpmu_trap, irq);
 
-	/* The task may sleep for long: unloading is refused then, and does not wait */
+	/* The task may sleep for long: refuse to unload meanwhile, rather than wait for it */
 	if (!try_module_get(THIS_MODULE)) {
 		done(t);
 		return;
@@ -103,7 +106,7 @@ static void give_work(struct irq_work *irq)
 	init_task_work(&t->work, run);
 	if (!task_work_add(t->task, &t->work, TWA_RESUME))
 		return;
-	done(t);		/* it exits */
+	done(t);		/* the task exits */
 	module_put(THIS_MODULE);
 }
 
@@ -119,12 +122,12 @@ static struct kpmu_trap *make(gfp_t gfp)
 }
 
 /**
- * kpmu_trap_new() - what an event with sigtrap needs
+ * kpmu_trap_new() - allocate the trap of an event with sigtrap
  * @type: attr.type
  * @data: attr.sig_data
  *
  * Context: task, may sleep.
- * Return: it, or NULL.
+ * Return: the trap, or NULL.
  */
 struct kpmu_trap *kpmu_trap_new(u32 type, u64 data)
 {
@@ -139,8 +142,8 @@ struct kpmu_trap *kpmu_trap_new(u32 type, u64 data)
 }
 
 /**
- * kpmu_trap_blank() - the same for an event that may be inherited
- * @t: set to memory for kpmu_trap_clone(), or to NULL if nobody uses sigtrap
+ * kpmu_trap_blank() - allocate memory for kpmu_trap_clone()
+ * @t: set to the memory, or to NULL if there never was an event with sigtrap
  *
  * Context: any but NMI, with no raw spinlock held.
  * Return: false if there is no memory.
@@ -155,11 +158,12 @@ bool kpmu_trap_blank(struct kpmu_trap **t)
 }
 
 /**
- * kpmu_trap_clone() - a child's is like its parent's
- * @t: from kpmu_trap_blank(), may be NULL
+ * kpmu_trap_clone() - set up the trap of an inherited event
+ * @t: from kpmu_trap_blank(), may be NULL; freed if @from is NULL
  * @from: the parent's, may be NULL
  *
- * Return: @t if the child has one.
+ * Context: any but NMI.
+ * Return: @t, or NULL if either is NULL.
  */
 struct kpmu_trap *kpmu_trap_clone(struct kpmu_trap *t,
 				  const struct kpmu_trap *from)
@@ -174,7 +178,7 @@ struct kpmu_trap *kpmu_trap_clone(struct kpmu_trap *t,
 }
 
 /**
- * kpmu_trap_end() - the event does not belong to its task any more
+ * kpmu_trap_end() - send no more signals, as the event has left its context
  * @t: its trap, or NULL
  *
  * Context: any.
@@ -185,6 +189,12 @@ void kpmu_trap_end(struct kpmu_trap *t)
 		WRITE_ONCE(t->dead, true);
 }
 
+/**
+ * kpmu_trap_put() - drop the event's reference to its trap
+ * @t: the trap, or NULL
+ *
+ * Context: any but NMI.
+ */
 void kpmu_trap_put(struct kpmu_trap *t)
 {
 	if (t)
@@ -192,14 +202,14 @@ void kpmu_trap_put(struct kpmu_trap *t)
 }
 
 /**
- * kpmu_trap() - an event with sigtrap has overflowed
- * @e: the event, of the task that runs here
- * @hit: what its source knows
+ * kpmu_trap() - send a SIGTRAP for an overflow
+ * @e: the event, with sigtrap
+ * @hit: details from the source
  *
- * An event for user mode may be noticed late, in the kernel: the signal comes all
- * the same, but without the address, which would be of something else.
+ * The overflow of an event that excludes the kernel may be noticed late, in the kernel.
+ * The signal is sent then too, but without the address, which would be unrelated.
  *
- * Context: NMI or IRQs off, where the event is.
+ * Context: NMI or IRQs off, on the CPU where the event counts.
  */
 void kpmu_trap(struct kpmu_event *e, const struct kpmu_hit *hit)
 {
@@ -219,7 +229,7 @@ void kpmu_trap(struct kpmu_event *e, const struct kpmu_hit *hit)
 NOKPROBE_SYMBOL(kpmu_trap);
 
 /**
- * kpmu_traps_exit() - wait until no signal is on its way
+ * kpmu_traps_exit() - wait until no signal is pending
  *
  * Context: module exit, no event left; may sleep.
  */
@@ -227,6 +237,6 @@ void kpmu_traps_exit(void)
 {
 	atomic_dec(&under_way);
 	wait_var_event(&under_way, !atomic_read(&under_way));
-	/* The last one may still be on its way out of our text */
+	/* The last callback may still be executing the module's code */
 	synchronize_rcu_tasks();
 }

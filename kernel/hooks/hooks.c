@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kernel's calls to us: task switch, task exit, CPUs coming and going.
+ * Hooks into the kernel: task switch, fork, exec, exit, prctl(2), CPU hotplug, system
+ * suspend and others.
  *
- * The switch is hooked only while a task event exists, so kpmu costs an idle
- * system nothing.  Taking the hook patches kernel text, which is slow; so it
- * stays for a while after the last event, for the next one.  So do contexts.
+ * The task switch and other frequent points are hooked only while an event needs it,
+ * so without events kpmu costs nothing there.  Attaching patches kernel text, which is
+ * slow, so hooks are kept for a while after the last event.  So are contexts.
  */
 #define pr_fmt(fmt) "kpmu: " fmt
 
@@ -84,8 +85,8 @@ static void on_prctl_disable(struct ftrace_regs *fregs)
 static void (*tell_busy)(void);
 
 /**
- * kpmu_hooks_on_busy() - be told when the module is to be unloaded and is in use
- * @fn: called in atomic context
+ * kpmu_hooks_on_busy() - set the callback for attempts to unload a module in use
+ * @fn: the callback, called in atomic context
  *
  * Context: module init.
  */
@@ -94,7 +95,7 @@ void __init kpmu_hooks_on_busy(void (*fn)(void))
 	WRITE_ONCE(tell_busy, fn);
 }
 
-/* delete_module(2), with the registers of the system call */
+/* delete_module(2); its argument is the struct pt_regs of the system call */
 static void on_unload(struct ftrace_regs *fregs)
 {
 	const struct pt_regs *regs = (void *)kpmu_ftrace_arg(fregs, 0);
@@ -108,7 +109,7 @@ static void on_unload(struct ftrace_regs *fregs)
 		tell_busy();
 }
 
-/* Tracepoints, in place only while somebody needs them */
+/* Tracepoints, hooked only while an event needs them */
 static struct kpmu_thook thooks[KPMU_NR_LAZY_POINTS] = {
 	[KPMU_LAZY_SWITCH] = { "sched_switch", on_switch,
 			       "events on tasks, SWITCH records" },
@@ -141,12 +142,13 @@ static struct kpmu_fhook fhooks[] = {
 };
 
 /**
- * kpmu_hooks_see_tasks() - are exec and exit of tasks seen at this moment?
+ * kpmu_hooks_see_tasks() - check whether exec and exit of tasks are seen at present
  *
- * Events on tasks need both: what a task becomes by exec may be more privileged than
- * its observer.
+ * Events on tasks need both: by exec a task may become more privileged than its
+ * observer.
  *
  * Context: any.
+ * Return: whether they are.
  */
 bool kpmu_hooks_see_tasks(void)
 {
@@ -154,8 +156,8 @@ bool kpmu_hooks_see_tasks(void)
 }
 
 /*
- * Ftrace may die while events on tasks exist.  Then they end at the next exec or exit
- * of their task, whatever it becomes, by tracepoints that do not need ftrace.
+ * If ftrace dies while events on tasks exist, these end at the next exec or exit of
+ * their task, whatever it executes, by tracepoints, which do not need ftrace.
  */
 static void end_unseen(struct task_struct *task)
 {
@@ -169,13 +171,13 @@ static void on_late_exec(void *data, struct task_struct *task, pid_t old_pid,
 	end_unseen(task);
 }
 
-/* Some kernels say one thing more, which is not looked at */
+/* Some kernels pass one more argument, which is ignored */
 static void on_late_exit(void *data, struct task_struct *task)
 {
 	end_unseen(task);
 }
 
-/* In place with the hook of the task switch */
+/* Attached together with the hook of the task switch */
 static struct kpmu_thook guards[] = {
 	{ "sched_process_exec", on_late_exec, "events end at exec without ftrace" },
 	{ "sched_process_exit", on_late_exit, "events end at exit without ftrace" },
@@ -247,10 +249,10 @@ static bool is_armed(enum kpmu_lazy which)
 }
 
 /*
- * Nothing was closed for a while: let go what is not needed any more.  A context that may be
- * active needs the switch, or it would stay on its CPU and count what runs there.  While a hook
- * has no user none can come without hooks_lock, and no context without a user, so the contexts
- * are looked for after the users.
+ * Retire empty contexts; once no event closed for a while, yield counters, detach hooks.  An
+ * active context needs the switch hook, or it would stay on its CPU and count other tasks there.
+ * While a hook has no user, none can come without hooks_lock, and a context is only made by a
+ * user; so the contexts are checked after the users.
  */
 static void linger_over(struct work_struct *work)
 {
@@ -291,11 +293,11 @@ static int get(enum kpmu_lazy which)
 }
 
 /**
- * kpmu_hooks_get() - one more event that needs hooks
- * @which: them, a bit each of enum kpmu_lazy
+ * kpmu_hooks_get() - attach the hooks that an event needs
+ * @which: the hooks, a bit for each of enum kpmu_lazy
  *
  * Context: task, may sleep.
- * Return: 0; -EOPNOTSUPP if this kernel does not have one of them.
+ * Return: 0; -EOPNOTSUPP if this kernel lacks one of them; an error of attaching it.
  */
 int kpmu_hooks_get(u32 which)
 {
@@ -315,8 +317,8 @@ int kpmu_hooks_get(u32 which)
 }
 
 /**
- * kpmu_hooks_put() - one event that needs hooks less
- * @which: as given to kpmu_hooks_get()
+ * kpmu_hooks_put() - drop an event's use of its hooks
+ * @which: as passed to kpmu_hooks_get()
  *
  * Context: task; kpmu_hooks_linger() must follow.
  */
@@ -327,7 +329,7 @@ void kpmu_hooks_put(u32 which)
 }
 
 /**
- * kpmu_hooks_linger() - an event has gone: let go in a while what it needed
+ * kpmu_hooks_linger() - schedule the detaching of unused hooks, after an event ended
  *
  * Context: task.
  */
@@ -362,8 +364,8 @@ static int cpu_down(unsigned int cpu)
 static int hp_state;
 
 /*
- * The last CPU of a system that goes to sleep is not taken offline, but its registers are
- * lost all the same.
+ * On system suspend the last CPU is not taken offline, but its registers are lost as
+ * well.
  */
 static int system_sleeps(KPMU_SYSCORE_ARG)
 {
@@ -374,7 +376,7 @@ static int system_sleeps(KPMU_SYSCORE_ARG)
 static void system_wakes(KPMU_SYSCORE_ARG)
 {
 	kpmu_cpu_online();
-	/* The task that sent it to sleep goes on without a switch */
+	/* The task that suspended the system continues without a task switch */
 	kpmu_switch(current);
 }
 
@@ -398,8 +400,10 @@ static void show_function(struct seq_file *m, const char *name, bool ok,
 }
 
 /**
- * kpmu_hooks_show() - the caps file: every hook and every symbol, in place or not
- * @m: where to print
+ * kpmu_hooks_show() - print the state of all hooks and symbols to the caps file
+ * @m: output
+ *
+ * Context: may sleep.
  */
 void kpmu_hooks_show(struct seq_file *m)
 {
@@ -425,6 +429,12 @@ void kpmu_hooks_show(struct seq_file *m)
 			   "missing  not in this kernel's table of symbols");
 }
 
+/**
+ * kpmu_hooks_init() - attach the permanent hooks, and look up the others
+ *
+ * Context: module init, may sleep.
+ * Return: 0, or an error of CPU hotplug; missing hooks are no error.
+ */
 int __init kpmu_hooks_init(void)
 {
 	int err;
@@ -449,7 +459,11 @@ int __init kpmu_hooks_init(void)
 	return hp_state;
 }
 
-/* No event is left, so nothing is armed but what lingers */
+/**
+ * kpmu_hooks_exit() - detach all hooks, and retire all contexts
+ *
+ * Context: module exit, no event is left; may sleep.
+ */
 void kpmu_hooks_exit(void)
 {
 	int i;
@@ -461,7 +475,7 @@ void kpmu_hooks_exit(void)
 	kpmu_fhooks_unregister();
 	kpmu_lhooks_forget(kpmu_side_hooks, KPMU_NR_LAZY_FUNCS);
 	kpmu_prctl_drain();
-	/* A probe may still make a context: only then can all be reaped */
+	/* A probe that still runs may create a context; reap after the last one */
 	tracepoint_synchronize_unregister();
 	kpmu_ctxs_reap(0);
 	cpuhp_remove_state(hp_state);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Where the kernel calls us. */
+/* Hooks into the kernel. */
 #ifndef KPMU_HOOKS_H
 #define KPMU_HOOKS_H
 
@@ -10,11 +10,11 @@
 
 struct seq_file;
 
-/* Hooks that are in place only while events need them */
+/* Hooks that are attached only while events need them */
 enum kpmu_lazy {
-	KPMU_LAZY_SWITCH,	/* task switch: events on tasks */
-	KPMU_LAZY_FORK,		/* fork: events with inherit set */
-	KPMU_NR_LAZY_POINTS,	/* those are tracepoints; from here on functions */
+	KPMU_LAZY_SWITCH,	/* task switch: task and cgroup events; counts, records */
+	KPMU_LAZY_FORK,		/* fork: inherit; FORK and NAMESPACES records */
+	KPMU_NR_LAZY_POINTS,	/* tracepoints above, functions below */
 	KPMU_LAZY_MMAP = KPMU_NR_LAZY_POINTS,
 	KPMU_LAZY_COMM,
 	KPMU_LAZY_NAMESPACES,
@@ -36,7 +36,7 @@ bool kpmu_hooks_see_tasks(void);
 void kpmu_hooks_on_busy(void (*fn)(void));
 void kpmu_hooks_show(struct seq_file *m);
 
-/* Side-band records by what calls for them */
+/* Kinds of side-band records, by the attr flags that request them */
 enum kpmu_side_of {
 	KPMU_SIDE_OF_SWITCH,
 	KPMU_SIDE_OF_TASK,
@@ -56,7 +56,7 @@ void kpmu_side_count_each(u64 flags, int by);
 extern struct kpmu_lhook kpmu_side_hooks[];
 u32 kpmu_side_needs_of(u64 flags);
 
-/* Most events have no side-band */
+/* Inline check, as most events have no side-band records */
 static inline void kpmu_side_count(u64 flags, int by)
 {
 	if (flags & KPMU_ATTR_SIDE)
@@ -68,7 +68,7 @@ static inline u32 kpmu_side_needs(u64 flags)
 	return flags & KPMU_ATTR_SIDE ? kpmu_side_needs_of(flags) : 0;
 }
 
-/* Does any event ask for such records? */
+/* Whether any event requests such records */
 static inline bool kpmu_side_any(enum kpmu_side_of what)
 {
 	return atomic_read(&kpmu_sides[what]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * prctl(PR_TASK_PERF_EVENTS_DISABLE) and _ENABLE.  The kernel calls us in the
- * middle of the system call, where we may not sleep; the work is done on the
- * way out of it, before anything else of the program runs.
+ * prctl(PR_TASK_PERF_EVENTS_DISABLE) and _ENABLE.  The hook is called in the middle
+ * of the system call and must not sleep; the work is done on return to user mode,
+ * before the program executes anything else.
  */
 #include <linux/atomic.h>
 #include <linux/rcupdate.h>
@@ -38,8 +38,8 @@ static void run(struct callback_head *work)
 }
 
 /**
- * kpmu_prctl() - current asks to switch its events
- * @op: on or off
+ * kpmu_prctl() - enable or disable the events of current on return to user mode
+ * @op: KPMU_OP_ENABLE or KPMU_OP_DISABLE
  *
  * Context: task, may be atomic.
  */
@@ -55,19 +55,19 @@ void kpmu_prctl(enum kpmu_op op)
 	init_task_work(&r->work, run);
 	atomic_inc(&pending);
 	if (task_work_add(current, &r->work, TWA_RESUME)) {
-		kfree(r);		/* it exits */
+		kfree(r);		/* current is exiting */
 		done();
 	}
 }
 
 /**
- * kpmu_prctl_drain() - wait until no request is on its way
+ * kpmu_prctl_drain() - wait until no request is pending
  *
- * Context: module exit, the hooks gone; may sleep.
+ * Context: module exit, after the hooks are detached; may sleep.
  */
 void kpmu_prctl_drain(void)
 {
 	wait_var_event(&pending, !atomic_read(&pending));
-	/* The last one may still be on its way out of our text */
+	/* The last callback may still be executing module text */
 	synchronize_rcu_tasks();
 }

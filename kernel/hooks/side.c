@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Functions that the kernel calls to tell its own perf what happens.  We attach
- * to their entry while events want the records; nothing is done otherwise.
+ * Functions that the kernel calls to have its own perf write side-band records.
+ * Their entries are hooked while events request such records.
  */
 #include <linux/bpf.h>
 #include <linux/kernel.h>
@@ -27,7 +27,7 @@ static void on_comm(struct ftrace_regs *fregs)
 		       kpmu_ftrace_arg(fregs, 1) & 0xff);
 }
 
-/* A fork calls it too, if the compiler left that call: see on_fork() for those */
+/* Also called by fork, unless inlined there; on_fork() takes care of new tasks */
 static void on_namespaces(struct ftrace_regs *fregs)
 {
 	struct task_struct *task = (void *)kpmu_ftrace_arg(fregs, 0);
@@ -37,8 +37,8 @@ static void on_namespaces(struct ftrace_regs *fregs)
 }
 
 /*
- * BPF programs are told of by on_bpf().  If the kernel's own perf wants their
- * symbols too they come by here as well.
+ * Symbols of BPF programs are reported by on_bpf().  They come here too if the
+ * kernel's own perf has events that request them, and are ignored then.
  */
 static void on_ksymbol(struct ftrace_regs *fregs)
 {
@@ -75,7 +75,7 @@ static void on_cgroup_online(struct ftrace_regs *fregs)
 	kpmu_side_cgroup((void *)kpmu_ftrace_arg(fregs, 0));
 }
 
-/* In the order of enum kpmu_lazy, from KPMU_LAZY_FUNCS on */
+/* In the order of enum kpmu_lazy, from KPMU_NR_LAZY_POINTS on */
 struct kpmu_lhook kpmu_side_hooks[KPMU_NR_LAZY_FUNCS] = {
 	{ "perf_event_mmap", on_mmap, "MMAP and MMAP2 records" },
 	{ "perf_event_comm", on_comm, "COMM records" },
@@ -88,14 +88,14 @@ struct kpmu_lhook kpmu_side_hooks[KPMU_NR_LAZY_FUNCS] = {
 	{ "perf_cgroup_css_online", on_cgroup_online, "CGROUP records" },
 };
 
-/* Who asks for which records, and the hooks that they need */
+/* The attr flags that request each kind of record, and the hooks needed for it */
 static const struct {
 	u64 flags;
 	u32 hooks;
 } needs[KPMU_NR_SIDES] = {
 	[KPMU_SIDE_OF_SWITCH] = { KPMU_ATTR_CONTEXT_SWITCH,
 				  BIT(KPMU_LAZY_SWITCH) },
-	/* As upstream, mmap2 alone says no more than how a mapping is told of */
+	/* As upstream, mmap2 alone only selects the record format */
 	[KPMU_SIDE_OF_TASK] = { KPMU_SIDE_TASK & ~KPMU_ATTR_MMAP2,
 				BIT(KPMU_LAZY_FORK) },
 	[KPMU_SIDE_OF_MMAP] = { KPMU_ATTR_MMAP | KPMU_ATTR_MMAP_DATA,
@@ -113,13 +113,13 @@ static const struct {
 	[KPMU_SIDE_OF_CGROUP] = { KPMU_ATTR_CGROUP, BIT(KPMU_LAZY_CGROUP) },
 };
 
-/* Events that ask for each; a hook may be in place for longer */
+/* Number of events that request each kind; a hook may stay attached for longer */
 atomic_t kpmu_sides[KPMU_NR_SIDES];
 
 /**
- * kpmu_side_count_each() - an event with side-band has come, or gone
- * @flags: of its attr
- * @by: 1 or -1
+ * kpmu_side_count_each() - count an event that requests side-band records
+ * @flags: flags of its attr
+ * @by: 1 for a new event, -1 for one that ends
  *
  * Context: task.
  */
@@ -133,8 +133,8 @@ void kpmu_side_count_each(u64 flags, int by)
 }
 
 /**
- * kpmu_side_needs_of() - the hooks that an event's side-band needs
- * @flags: of the attr
+ * kpmu_side_needs_of() - the hooks needed for an event's side-band records
+ * @flags: flags of its attr
  *
  * Context: any.
  * Return: a bit for each of enum kpmu_lazy.

@@ -3,9 +3,9 @@
  * Breakpoints in the CPU's debug registers.  perf_event_open(2),
  * PERF_TYPE_BREAKPOINT.
  *
- * The registers are shared with debuggers, and the kernel deals them out.  So
- * each event has one of the kernel's behind it, of the same task and CPU, for
- * as long as it is open.
+ * The registers are shared with debuggers and allocated by the kernel.  So each event
+ * has an event of the kernel's perf behind it, for the same task and CPU, as long as it
+ * is open.
  */
 #include <linux/err.h>
 #include <linux/hw_breakpoint.h>
@@ -39,7 +39,7 @@ static int breakpoint_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 	};
 	struct kpmu_tap *tap;
 
-	/* What MODIFY_ATTRIBUTES must not change */
+	/* Kept to check that MODIFY_ATTRIBUTES changes only the breakpoint */
 	hw->own = kmemdup(a, sizeof(*a), GFP_KERNEL);
 	if (!hw->own)
 		return -ENOMEM;
@@ -59,7 +59,7 @@ static void breakpoint_put(struct kpmu_hw *hw)
 	kfree(hw->own);
 }
 
-/* Which of a new attr's fields may differ: they become those of the old one */
+/* Compare two attrs, except for the fields that may be modified */
 static bool same_but_place(const struct kpmu_attr *old, struct kpmu_attr new)
 {
 	new.bp_addr = old->bp_addr;
@@ -90,8 +90,8 @@ static int breakpoint_modify(struct kpmu_hw *hw, const struct kpmu_attr *attr)
 	if (!same_but_place(own, *attr))
 		return -EINVAL;
 	/*
-	 * What tasks have inherited of the kernel's event can be changed only under
-	 * locks of its own, in an order that is not to be had from here.
+	 * The inherited children of the kernel's event can be modified only under its
+	 * own locks, which cannot be taken in the right order from here.
 	 */
 	if (own->flags & KPMU_ATTR_INHERIT)
 		return -EOPNOTSUPP;

@@ -3,9 +3,9 @@
  * cpu-clock and task-clock.  perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK and
  * PERF_COUNT_SW_TASK_CLOCK.
  *
- * Both count the nanoseconds in which they run, which their context measures
- * anyway; so there is nothing to do for them at a switch, or ever.  They are read where
- * contexts are known.
+ * Both count the nanoseconds for which the event runs.  The context measures that anyway,
+ * so a task switch costs nothing extra.  .read is set at init to a function of sched/,
+ * which knows the contexts.
  */
 #include "../abi/attr.h"
 #include "sources.h"

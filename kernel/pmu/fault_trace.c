@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The source fault_trace: each page fault leaves its address and that of the
- * instruction in the AUX area, sixteen bytes in all.  It counts the faults.
+ * The source fault_trace: for each page fault, the faulting address and the instruction
+ * address are written to the AUX area, 16 bytes in all.  The event counts the faults.
  *
- * The kernel's own perf has nothing like it.  It is there for whoever wants all
- * faults of a program and not a sample of them, and as the smallest example of
- * a source that fills an AUX area.
+ * The kernel's own perf has no equivalent.  It is meant for users who need all faults of a
+ * program instead of samples, and is the smallest example of a source with an AUX area.
  */
 #include <linux/errno.h>
 #include <linux/ptrace.h>

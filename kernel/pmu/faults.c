@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Page faults, as PERF_COUNT_SW_PAGE_FAULTS counts them: those that the kernel takes to the
- * memory of a process, whether it then finds something there or not.
+ * Page faults, as PERF_COUNT_SW_PAGE_FAULTS counts them: those that the kernel looks up in
+ * the address space of a process, whether they can be resolved or not.
  *
- * Two tracepoints tell of all that the CPU reports.  Whoever cannot have them
- * asks the kernel's own perf, which costs more for each fault.
+ * Two tracepoints report all faults that the CPU raises; those that do not count are
+ * filtered out here.  Where the tracepoints cannot be used, an event of the kernel's own
+ * perf reports the faults, at a higher cost for each.
  */
 #include <linux/err.h>
 #include <linux/kprobes.h>
@@ -20,7 +21,7 @@
 #include "sources.h"
 #include "tap.h"
 
-/* Its address is where the hits come from */
+/* Its address identifies the hits (hw->tap) */
 static const char faults;
 
 static void tell(unsigned long address, struct pt_regs *regs)
@@ -31,7 +32,7 @@ static void tell(unsigned long address, struct pt_regs *regs)
 }
 NOKPROBE_SYMBOL(tell);
 
-/* The page of the old system calls is not the kernel's */
+/* The vsyscall page does not count as kernel memory */
 static bool is_of_kernel(unsigned long address)
 {
 	return address >= TASK_SIZE_MAX &&
@@ -46,7 +47,7 @@ static void on_user(void *data, unsigned long address, struct pt_regs *regs,
 }
 NOKPROBE_SYMBOL(on_user);
 
-/* Where the kernel must not wait for memory, it gets an error and no page */
+/* A fault in a context that must not sleep fails at once and is not counted */
 static void on_kernel(void *data, unsigned long address, struct pt_regs *regs,
 		      unsigned long error)
 {
@@ -65,12 +66,22 @@ static struct kpmu_thook points[] = {
 static DEFINE_MUTEX(faults_lock);
 static int users;
 
-/* For the caps file, see source.h */
+/**
+ * kpmu_faults_seen() - does this kernel have the tracepoints of page faults?
+ *
+ * Context: any, after kpmu_faults_init().
+ * Return: true if it does.
+ */
 bool kpmu_faults_seen(void)
 {
 	return points[0].tp && points[1].tp;
 }
 
+/**
+ * kpmu_faults_init() - look up the tracepoints of page faults
+ *
+ * Context: module init.
+ */
 void __init kpmu_faults_init(void)
 {
 	kpmu_thooks_find(points, ARRAY_SIZE(points));
@@ -90,12 +101,12 @@ static int arm(void)
 }
 
 /**
- * kpmu_faults_get() - one more event counts page faults
- * @hw: its hardware part; its .tap is set
- * @why: set if it cannot
+ * kpmu_faults_get() - take a reference for an event that counts page faults
+ * @hw: the event's hw part; .tap and .gated are set
+ * @why: set to a description of the error
  *
  * Context: task, may sleep.
- * Return: 0, or what the kernel's perf said, asked instead.
+ * Return: 0, or the error of the kernel's perf if the tracepoints cannot be used.
  */
 int kpmu_faults_get(struct kpmu_hw *hw, const char **why)
 {
@@ -123,8 +134,8 @@ int kpmu_faults_get(struct kpmu_hw *hw, const char **why)
 }
 
 /**
- * kpmu_faults_put() - one event does so no more
- * @hw: its .tap is from kpmu_faults_get(), or another tap
+ * kpmu_faults_put() - drop a page-fault event's reference
+ * @hw: the event's hw part; .tap is from kpmu_faults_get(), or a struct kpmu_tap
  *
  * Context: task, may sleep.
  */

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Gates: an event of the kernel's perf is told of hits only while that is wanted.
+ * Gates: deliver hits to an event of the kernel's perf only while they are needed.
  *
- * A tap has an event of the kernel's perf on each CPU.  If that were told of every hit,
- * all tasks would pay for an event on one of them.  So its entry in the CPU's list of
- * events to be told is taken out while no event of ours runs there that counts the
- * hits, and put back when one does: by the add and del operations of the event's PMU,
- * under the lock of the event's context, as the kernel's scheduling of events does it.
+ * A tap has an event of the kernel's perf on each CPU.  If every hit were delivered to it,
+ * all tasks would pay for a kpmu event on one of them.  So the event is removed from the
+ * CPU's list of active events while no kpmu event that counts the hits runs there, and
+ * added back when one does: by the add and del operations of its PMU, under the lock of
+ * its context, as when the kernel's perf schedules events.
  *
- * The kernel's perf knows nothing of that and may itself take the event out at any time
- * (when it schedules the CPU's events anew, at CPU offline, at release).  That unlinks
- * the entry, which so must always be in some list: while it is out of the CPU's it is in
- * a list that is never walked.  Nor does it know when it puts the event back: the first hit
- * that is told then shuts the gate again.
+ * The kernel's perf is not aware of gates and may itself remove the event at any time
+ * (when it reschedules the CPU's events, at CPU offline, at release).  That unlinks the
+ * event's list entry, which therefore must always be in some list: while the gate is shut,
+ * it is in a list that is never walked.  The kernel's perf may also add the event back;
+ * then the first hit shuts the gate again.
  *
- * A walk of the CPU's list that this interrupts (by an IPI) ends where the entry was.
+ * A walk of the CPU's list that is interrupted at the event's entry, by an IPI that shuts
+ * the gate, ends there.
  */
 #include <linux/compiler.h>
 #include <linux/perf_event.h>
@@ -26,7 +27,7 @@ static void open_gate(struct kpmu_gate *gate)
 {
 	struct perf_event *event = READ_ONCE(gate->event);
 
-	/* There is none, or the kernel has put it back itself: a new one is told */
+	/* No event yet, or the kernel has added it back: then the gate is open already */
 	if (!event || hlist_empty(&gate->aside))
 		return;
 	raw_spin_lock(&event->ctx->lock);
@@ -55,24 +56,29 @@ static void shut_again(struct irq_work *work)
 }
 
 /**
- * kpmu_gate_init() - a gate without an event
- * @gate: zeroed
- * kpmu_gate_end() - its event has been released, and no hit is told any more
+ * kpmu_gate_init() - initialise a gate without an event
+ * @gate: the gate, zeroed
  *
- * Context: task, may sleep.
+ * Context: any.
  */
 void kpmu_gate_init(struct kpmu_gate *gate)
 {
 	gate->again = IRQ_WORK_INIT_HARD(shut_again);
 }
 
+/**
+ * kpmu_gate_end() - wait until a gate is unused, before it is freed
+ * @gate: the gate; its event is released, and no hits are under way
+ *
+ * Context: task, may sleep.
+ */
 void kpmu_gate_end(struct kpmu_gate *gate)
 {
 	irq_work_sync(&gate->again);
 }
 
 /**
- * kpmu_gate_want() - an event that counts the hits runs on this CPU from now on
+ * kpmu_gate_want() - an event that counts the hits starts running on this CPU
  * @gate: the gate of this CPU
  *
  * Context: IRQs off, not NMI.
@@ -84,7 +90,7 @@ void kpmu_gate_want(struct kpmu_gate *gate)
 }
 
 /**
- * kpmu_gate_leave() - one does so no more
+ * kpmu_gate_leave() - an event that counts the hits stops running on this CPU
  * @gate: the gate of this CPU
  *
  * Context: IRQs off, not NMI.
@@ -96,10 +102,10 @@ void kpmu_gate_leave(struct kpmu_gate *gate)
 }
 
 /**
- * kpmu_gate_settle() - a gate has a new event, which is told of everything
+ * kpmu_gate_settle() - shut the gate if hits are not needed, e.g. for a new event
  * @gate: the gate of this CPU, a struct kpmu_gate
  *
- * Context: IRQs off, not NMI: for smp_call_function_single().
+ * Context: IRQs off, not NMI; can be called by smp_call_function_single().
  */
 void kpmu_gate_settle(void *gate)
 {

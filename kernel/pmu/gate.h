@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Gates: an event of the kernel's perf is told of hits only while that is wanted. */
+/* Gates: deliver hits to an event of the kernel's perf only while they are needed. */
 #ifndef KPMU_GATE_H
 #define KPMU_GATE_H
 
@@ -10,10 +10,10 @@ struct perf_event;
 
 /**
  * struct kpmu_gate - the event of a tap on one CPU
- * @event: the event of the kernel's perf, NULL while there is none; set from another CPU
- * @aside: holds the event's list entry while hits need not be told
- * @wanted: events of ours that run on this CPU and count the hits
- * @again: shuts it after it was found open although nothing is wanted
+ * @event: the event of the kernel's perf, NULL if there is none; may be set by another CPU
+ * @aside: holds the event's list entry while the gate is shut
+ * @wanted: number of kpmu events that run on this CPU and count the hits
+ * @again: shuts the gate if it is found open while @wanted is 0
  */
 struct kpmu_gate {
 	struct perf_event *event;
@@ -30,10 +30,10 @@ void kpmu_gate_leave(struct kpmu_gate *gate);
 void kpmu_gate_settle(void *gate);
 
 /**
- * kpmu_gate_hit() - a hit was told
+ * kpmu_gate_hit() - a hit was delivered; shut the gate if hits are not needed
  * @gate: the gate of this CPU
  *
- * Context: any, NMI too.
+ * Context: any, including NMI.
  */
 static inline void kpmu_gate_hit(struct kpmu_gate *gate)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Points: tracepoints whose hits a probe of ours counts, without their records.
+ * Points: tracepoints whose hits are counted by a kpmu probe, without their records.
  *
- * Most have a tracepoint of their own, and a probe each.  System calls share two:
- * there one probe of ours looks who is after this one.
+ * Most have a tracepoint of their own, and one probe each.  All system calls share two
+ * tracepoints (entry and exit): there a common probe looks up the point by number.
  */
 #include <linux/errno.h>
 #include <linux/kprobes.h>
@@ -28,17 +28,17 @@ static void tell(const struct kpmu_point *p, struct pt_regs *regs)
 }
 NOKPROBE_SYMBOL(tell);
 
-/* For tracepoints of any type: it does not look at what they tell */
+/* Works for tracepoints with any prototype: it takes none of their arguments */
 static void on_point(void *data)
 {
 	tell(data, NULL);
 }
 NOKPROBE_SYMBOL(on_point);
 
-/* By number, who counts its entries, and its exits */
+/* Points by system call number, for entry and exit */
 static struct kpmu_point __rcu *entries[NR_syscalls], *exits[NR_syscalls];
 
-/* Numbers of 32-bit programs mean other calls, which have no tracepoints */
+/* Compat system calls are numbered differently and have no tracepoints of their own */
 static void on_syscall(struct kpmu_point __rcu **who, struct pt_regs *regs)
 {
 	int nr = syscall_get_nr(current, regs);
@@ -101,7 +101,7 @@ static void leave_syscall(struct kpmu_point *p)
 	int which = p->where.exit;
 
 	mutex_lock(&points_lock);
-	/* Another may have come for the same call when this was not wanted any more */
+	/* A newer point may have replaced this one after its last user was gone */
 	if (rcu_access_pointer(*place(p)) == p)
 		RCU_INIT_POINTER(*place(p), NULL);
 	if (!--users[which])
@@ -110,14 +110,14 @@ static void leave_syscall(struct kpmu_point *p)
 }
 
 /**
- * kpmu_point_listen() - count the hits of a tracepoint
- * @p: to be kept until kpmu_point_free()
- * @event: an event of the kernel's perf for the tracepoint, which keeps its module during
- *	this call; no other point counts the same
- * @tap: what is hit
+ * kpmu_point_listen() - start to report the hits of a tracepoint
+ * @p: the point, zeroed; must exist until kpmu_point_free()
+ * @event: an event of the kernel's perf for the tracepoint, which pins its module during
+ *	this call; no other point in use may be for the same tracepoint
+ * @tap: the tap to report the hits for
  *
  * Context: task, may sleep.
- * Return: 0; an error if its hits cannot be counted so.
+ * Return: 0, or an error if a kpmu probe cannot count the hits.
  */
 int kpmu_point_listen(struct kpmu_point *p, const struct perf_event *event,
 		      const void *tap)
@@ -136,10 +136,12 @@ int kpmu_point_listen(struct kpmu_point *p, const struct perf_event *event,
 }
 
 /**
- * kpmu_point_leave() - count it no more
+ * kpmu_point_leave() - stop reporting hits
  * @p: from kpmu_point_listen()
  *
- * Context: task, may sleep.  A hit may be under way.
+ * Hits may still be under way when this returns.
+ *
+ * Context: task, may sleep.
  */
 void kpmu_point_leave(struct kpmu_point *p)
 {
@@ -150,7 +152,7 @@ void kpmu_point_leave(struct kpmu_point *p)
 }
 
 /**
- * kpmu_point_free() - its last hits are over
+ * kpmu_point_free() - release a point's reference to the tracepoint's module
  * @p: the point, after kpmu_point_leave() and tracepoint_synchronize_unregister()
  *
  * Context: task.
@@ -160,6 +162,11 @@ void kpmu_point_free(struct kpmu_point *p)
 	module_put(p->where.module);
 }
 
+/**
+ * kpmu_points_init() - look up the tracepoints of system calls
+ *
+ * Context: module init.
+ */
 void __init kpmu_points_init(void)
 {
 	kpmu_thooks_find(hooks, ARRAY_SIZE(hooks));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Points: tracepoints whose hits a probe of ours counts, without their records. */
+/* Points: tracepoints whose hits are counted by a kpmu probe, without their records. */
 #ifndef KPMU_POINT_H
 #define KPMU_POINT_H
 
@@ -8,10 +8,10 @@
 #include "../compat/ksym.h"
 
 /**
- * struct kpmu_point - somebody who counts the hits of a tracepoint
- * @where: which
- * @tap: who is hit
- * @muted: somebody else tells from now on
+ * struct kpmu_point - a probe that counts the hits of a tracepoint
+ * @where: the tracepoint
+ * @tap: the tap that the hits are reported for
+ * @muted: do not report; the hits are reported by another tap
  */
 struct kpmu_point {
 	struct kpmu_tracepoint where;

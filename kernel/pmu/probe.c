@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * kprobe and uprobe: events that are put into code when they are opened.
+ * kprobe and uprobe: events that insert a probe into code when they are opened.
  * perf_event_open(2), "kprobe and uprobe".
  *
- * The kernel's perf makes the probe, so what can be probed, and what is said if it
- * cannot, is as there.
+ * The probe is created by the kernel's perf, so the supported locations and the error
+ * codes are the same as there.
  */
 #include <linux/err.h>
 #include <linux/perf_event.h>
@@ -46,7 +46,7 @@ static void probe_put(struct kpmu_hw *hw)
 	kpmu_tap_put(kpmu_tap_of(hw));
 }
 
-/* The probe is the event's own, so the filter can be put on it as it is */
+/* The probe belongs to this event only, so the kernel's perf can filter for it */
 static int probe_filter(struct kpmu_hw *hw, char *filter, const void **tap,
 			const struct kpmu_match **match)
 {

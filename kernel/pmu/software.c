@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Software events but for the clocks.  perf_event_open(2), PERF_TYPE_SOFTWARE.
+ * Software events except the clocks.  perf_event_open(2), PERF_TYPE_SOFTWARE.
  *
- * Switches and page faults we see ourselves.  Which faults were minor or major, and
- * migrations, are told by the kernel's own perf, so that they are what upstream
- * counts.  Some never happen on x86, or can only be made by BPF for the kernel's
- * own events: those open and count nothing.
+ * kpmu observes switches and page faults itself.  Minor and major faults and migrations
+ * are reported by the kernel's own perf, so that the counts equal upstream's.  Some events
+ * never occur on x86, or are generated only by BPF for the kernel's own events: those can
+ * be opened and count nothing.
  */
 #include <linux/err.h>
 #include <linux/module.h>
@@ -33,10 +33,10 @@ static const u8 told_by[] = {
 	[PERF_COUNT_SW_CGROUP_SWITCHES] = SWITCH,
 };
 
-/* Their addresses are where the hits of switches come from */
+/* Their addresses identify the hits (hw->tap) */
 static const char switches, cgroup_switches;
 
-/* Events that count switches, so that a switch without any costs nothing */
+/* Number of events that count switches; if 0, kpmu_software_switch() is not called */
 atomic_t kpmu_software_switches;
 
 static int software_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
@@ -94,11 +94,12 @@ void kpmu_software_told_by(const void *fn)
 	iterator = (unsigned long)fn;
 }
 
-#define ITERATOR_SIZE	256	/* it is a loop around a call */
+#define ITERATOR_SIZE	256	/* upper bound: the function is a loop around a call */
 
 /*
- * To whoever called the scheduler, where the kernel's own perf sees a switch.  In between
- * are we, maybe the iterator, and the function that has the tracepoint.
+ * Unwind to the caller of the scheduler, where the kernel's own perf locates a switch.
+ * The frames in between are kpmu's, the tracepoint iterator's if it is used, and that of
+ * the function with the tracepoint.
  */
 static void leave_scheduler(struct pt_regs *regs)
 {
@@ -123,7 +124,7 @@ static void leave_scheduler(struct pt_regs *regs)
 	}
 }
 
-/* What perf_fetch_caller_regs() leaves alone is 0, as upstream: samples show all of them */
+/* Registers that perf_fetch_caller_regs() does not set are 0 in samples, as upstream */
 static DEFINE_PER_CPU(struct pt_regs, switch_regs);
 
 /* See source.h */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who serves which type of event. */
+/* The table of event sources by attr.type. */
 #include <linux/errno.h>
 #include <linux/init.h>
 #include <linux/perf_event.h>
@@ -29,8 +29,8 @@ static const struct kpmu_source *software(u64 config)
 #define ANY	U64_MAX
 
 /*
- * Types that the kernel gave numbers to when it started: ours are the same.  The clocks
- * have some of their own since 6.15; before that they have U32_MAX there.
+ * Types that the kernel numbers at boot; kpmu uses the same numbers.  The clocks have such
+ * types since 6.15; before, the type of their struct pmu is U32_MAX.
  */
 static const struct {
 	enum kpmu_ksym pmu;
@@ -118,8 +118,10 @@ bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu)
 }
 
 /**
- * kpmu_sources_show() - the caps file: which kinds of events there are
+ * kpmu_sources_show() - print the types of events available, for the caps file
  * @m: where to print
+ *
+ * Context: task.
  */
 void kpmu_sources_show(struct seq_file *m)
 {
@@ -150,10 +152,11 @@ void kpmu_source_set_period(struct kpmu_hw *hw, u64 period)
 }
 
 /**
- * kpmu_source_refuse() - what no source without counters can do
+ * kpmu_source_refuse() - reject what no source without counters supports
  * @attr: the attr
- * @why: set to what it is
+ * @why: set to a description of the error
  *
+ * Context: any.
  * Return: 0 or -EOPNOTSUPP.
  */
 int kpmu_source_refuse(const struct kpmu_attr *attr, const char **why)
@@ -170,6 +173,14 @@ void kpmu_sources_cpu_up(int cpu)
 	kpmu_taps_cpu_up(cpu);
 }
 
+/**
+ * kpmu_sources_init() - initialise all sources
+ * @hit: callback that counts hits
+ * @time: callback that returns the count of a clock
+ *
+ * Context: module init.
+ * Return: 0 or an error.
+ */
 int __init kpmu_sources_init(kpmu_hit_fn hit, kpmu_time_fn time)
 {
 	kpmu_source_hit = hit;
@@ -180,6 +191,11 @@ int __init kpmu_sources_init(kpmu_hit_fn hit, kpmu_time_fn time)
 	return x86_start();
 }
 
+/**
+ * kpmu_sources_exit() - undo kpmu_sources_init()
+ *
+ * Context: task, may sleep; no event is left.
+ */
 void kpmu_sources_exit(void)
 {
 	kpmu_taps_exit();

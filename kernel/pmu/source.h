@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What an event source is to the rest of kpmu, and what an event is to its
- * source.  Counters are 64 bits wide here; how wide the hardware is, how it
- * signs, wraps and reloads, is the source's business.
+ * The interface between event sources and the rest of kpmu, and the source's part of an
+ * event.  Counters are 64 bits wide at this interface; the source handles the hardware's
+ * width, sign extension, wrap and reload.
+ *
+ * Sources without counters report hits: occurrences of something on a CPU.  A tap is the
+ * origin of hits, e.g. one tracepoint.
  */
 #ifndef KPMU_SOURCE_H
 #define KPMU_SOURCE_H
@@ -24,27 +27,25 @@ struct task_struct;
 #define KPMU_MAX_COUNTERS_SHIFT	5
 #define KPMU_NR_SLOTS		(1 << KPMU_MAX_COUNTERS_SHIFT)
 
-/* What an event may only have with more than the usual permission */
-#define KPMU_NEED_CPU		BIT(0)	/* it sees other tasks (AnyThread) */
-#define KPMU_NEED_RAW		BIT(1)	/* its records tell what the kernel does */
+/* Reasons for which an event needs more than the usual permission */
+#define KPMU_NEED_CPU		BIT(0)	/* it counts other tasks too (AnyThread) */
+#define KPMU_NEED_RAW		BIT(1)	/* its records expose kernel activity */
 
 /**
- * struct kpmu_hit - what a source knows of an overflow, or of what leads to one
- * @regs: where it was noticed
- * @settle: makes of @regs where it is to be seen, once somebody samples it; NULL if they
- *	are that
- * @period: events since the one before
- * @addr: the address it is about, 0 if none
- * @raw: the raw record, or NULL
- * @raw_size: its bytes
- * @began: get_cycles() when its NMI began, of two in KPMU_TIMED; 0 of the others, and
- *	for what takes nobody's time but that of who is hit
- * @next: it is the one after one that was timed
- * @more: one hit makes the event overflow several times, and this is not the first
- * @filtering: what its filters took so far, in cycles
- * @samples: events that have sampled it
+ * struct kpmu_hit - what a source knows of an overflow, or of a hit that may cause one
+ * @regs: registers at the overflow or hit, NULL if not known
+ * @settle: corrects @regs, called only if a sample is taken; NULL if they are final
+ * @period: event count since the previous overflow
+ * @addr: data address, 0 if none
+ * @raw: raw record, or NULL
+ * @raw_size: size of @raw in bytes
+ * @began: cycle count at NMI entry if this overflow is timed or @next is set, else 0
+ * @next: check for livelock: the previous NMI was timed
+ * @more: not the first of several overflows caused by one hit
+ * @filtering: TSC cycles that filters of this hit took so far
+ * @samples: events that have sampled this hit
  */
-#define KPMU_TIMED	8
+#define KPMU_TIMED	8	/* one NMI in so many is timed */
 
 struct kpmu_hit {
 	struct pt_regs *regs;
@@ -61,33 +62,32 @@ struct kpmu_hit {
 };
 
 /**
- * struct kpmu_hw - the part of an event that its source works on
- * @source: who counts it
- * @count: what was counted up to @prev
- * @prev: the hardware counter's value at the last fold
- * @match: instead of @prev, for a source without counters: which hits count; NULL for all
- * @next: the value of @count at which the next overflow is due
- * @period: events from one overflow to the next; 0 for an event without
+ * struct kpmu_hw - the source's part of an event
+ * @source: the event's source
+ * @count: events counted up to @prev
+ * @prev: value of the hardware counter at the last fold
+ * @match: instead of @prev, for a source without counters: filter for hits, NULL for none
+ * @next: value of @count at which the next overflow is due
+ * @period: events from one overflow to the next; 0 if the event does not overflow
  * @sel: the selector, ready to be written
- * @tap: instead of @sel, for a source without counters: where its hits come from,
- *	NULL if it has none
- * @extra: value for the extra register, when @extra_reg is not 0
- * @own: instead of @extra: what the source keeps for a root event
- * @allowed: counters it may use, a bit each; 0 for a source without counters
- * @hint: counter it used last, -1 if none: taken again when free
- * @idx: counter it is on now, -1 when it does not count
+ * @tap: instead of @sel, for a source without counters: origin of the hits, NULL if none
+ * @extra: value for the extra register, if @extra_reg is not 0
+ * @own: instead of @extra: the source's private data, used for root events only
+ * @allowed: bit mask of usable counters; 0 for a source without counters
+ * @hint: last counter used, -1 if none; preferred when free
+ * @idx: current counter, -1 if the event is not on one
  * @fixed: the selector for a fixed counter, four bits
- * @kernel: it counts at CPL 0 too
- * @extra_reg: the extra register it needs, from 1; 0 for none
- * @shown: its task reads the counter by itself, so its value tells of nothing else
- * @rare: one of the two before: what few events need when they get a counter
- * @extra_alt: registers 1 and 2 do the same, and the other one will do as well
- * @rdpmc: user space may read its counter, as the knob was when it was opened
- * @switches: task switches must be seen for it, whatever it is bound to
- * @gated: its hits are told on this CPU only between kpmu_hits_want() and kpmu_hits_leave()
- * @listens: it is between the two; owner of the context
- * @jumps: how often the overflow handler set its counter to another value
- * @page: its user page, NULL when it is not mapped; set by the context's owner
+ * @kernel: counts at CPL 0 too
+ * @extra_reg: number of the extra register needed, from 1; 0 for none
+ * @shown: the task reads the counter with RDPMC, so it must not hold other events' counts
+ * @rare: @extra_reg and @shown in one test: 0 for most events
+ * @extra_alt: extra registers 1 and 2 are equivalent; either will do
+ * @rdpmc: user space may use RDPMC; the rdpmc file's setting when the event was opened
+ * @switches: needs the task switch hook, even if the target is a CPU
+ * @gated: hits are only guaranteed between kpmu_hits_want() and kpmu_hits_leave()
+ * @listens: between the two; written by the owner of the context
+ * @jumps: incremented when the counter of a mapped event is set to another value
+ * @page: user page, NULL if the event is not mapped; set by the owner of the context
  */
 struct kpmu_hw {
 	const struct kpmu_source *source;
@@ -128,10 +128,10 @@ struct kpmu_hw {
 };
 
 /**
- * struct kpmu_slots - what should run on the counters of this CPU
+ * struct kpmu_slots - the planned assignment of events to the counters of a CPU
  * @mask: counters in use
  * @alt: counters whose event uses the other one of extra registers 1 and 2
- * @hw: per counter in @mask, the event
+ * @hw: the event of each counter in @mask
  */
 struct kpmu_slots {
 	u32 mask;
@@ -140,10 +140,10 @@ struct kpmu_slots {
 };
 
 /**
- * struct kpmu_target - what an event is about to count
+ * struct kpmu_target - what an event is to count
  * @attr: its attr, checked
- * @task: whom, NULL for all of a CPU
- * @cpu: where, -1 for any CPU
+ * @task: the task, NULL for all tasks of a CPU
+ * @cpu: the CPU, -1 for any
  */
 struct kpmu_target {
 	const struct kpmu_attr *attr;
@@ -153,43 +153,41 @@ struct kpmu_target {
 
 /**
  * struct kpmu_source - a source of events
- * @name: its name, as in sysfs
- * @nmi: its overflows are NMIs
- * @both: exclude_user does not keep its hits out: they are the kernel's, even
- *	with registers of the user
- * @clock: the event counts the time it ran, and hw->count is what to add
- * @waits: @get waits for files or for user memory: not to be called with locks of tasks held
+ * @name: name, as in sysfs
+ * @nmi: overflows may occur in NMI context
+ * @both: ignore exclude_user: hits occur in the kernel, even if their registers are the user's
+ * @clock: counts the event's running time in ns; hw->count is a constant added to it
+ * @waits: @get may wait for files or user memory; no locks of tasks may be held
  * @init: check type and config of an attr, fill in an event's hw part.
- *	Task context.  0, -ENOENT (not mine, or no such event here), -EINVAL,
- *	-EOPNOTSUPP, -ENXIO; *@why then says more
- * @needs: what more permission (KPMU_NEED_*) an initialised event asks for,
- *	for what it is to count
- * @get: take the hardware for one more event, or what else gives its hits.  Task
- *	context, may sleep.  -EBUSY when somebody else holds it; *@why says more
- * @put: give it back.  Task context, may sleep
- * @read: bring hw->count up to date.  IRQs off, on the CPU where hw->idx is
- * @filter: SET_FILTER: count only hits that a filter of ftrace's grammar accepts.
- *	Either the source sees to it; or *@match and *@tap become what hw->match and
- *	hw->tap are to be from now on, and what @tap was before goes to @unfilter.
- *	Task context, may sleep.  -EINVAL for a bad filter, -EEXIST if there is one.
- *	NULL: there are no filters
- * @unfilter: nothing looks at a former tap any more
- * @modify: MODIFY_ATTRIBUTES: count another thing.  Task context, may sleep.
- *	-EINVAL.  NULL: it cannot
- * @set_period: overflow after so many events from now on.  IRQs off, on the CPU
- *	where hw->idx is
- * @reset: the count begins at 0 again, the next overflow is as far away as before.  IRQs off,
- *	on the CPU where hw->idx is.  NULL: kpmu_source_reset() will do
- * @check_period: may an event with these flags of an attr overflow after so many?  Any
- *	context.  NULL: after any number
+ *	Task context.  0, -ENOENT (wrong source, or no such event here), -EINVAL,
+ *	-EOPNOTSUPP, -ENXIO; the error is explained in *@why
+ * @needs: additional permissions (KPMU_NEED_*) that an initialised event requires
+ *	for the target
+ * @get: reserve the hardware, or attach to the origin of hits, for one event.  Task
+ *	context, may sleep.  -EBUSY if it is reserved elsewhere; explained in *@why
+ * @put: undo @get.  Task context, may sleep
+ * @read: fold, and return the count.  IRQs off, on the CPU of hw->idx
+ * @filter: SET_FILTER: count only the hits that an ftrace filter accepts.  Either the
+ *	source applies it itself; or it sets *@match and *@tap, the caller stores them in
+ *	hw->match and hw->tap and passes the former tap to @unfilter.  Task context,
+ *	may sleep.  -EINVAL for a bad filter, -EEXIST if there is one.
+ *	NULL: filters are not supported
+ * @unfilter: release a former tap that is no longer in use
+ * @modify: MODIFY_ATTRIBUTES: count something else.  Task context, may sleep.
+ *	-EINVAL.  NULL: not supported
+ * @set_period: change the period, counted from now.  IRQs off, on the CPU of hw->idx
+ * @reset: set the count to 0; the distance to the next overflow stays.  IRQs off, on the CPU of
+ *	hw->idx.  NULL: kpmu_source_reset() is enough
+ * @check_period: is this period possible with these attr flags?  Any context.
+ *	NULL: every period is
  * @set_bpf: SET_BPF: run a BPF program at each hit.  Task context, may sleep.
- *	NULL: it cannot
+ *	NULL: not supported
  * @query_bpf: QUERY_BPF.  Likewise
- * @trace: each hit leaves so many bytes in the AUX area, KPMU_TRACE_MAX at most,
- *	put at @to here.  NULL: it has no AUX area.  Any context, NMI too
- * @user_view: how user space reads the counter that the event is on: its number
- *	for RDPMC plus 1, its width, and what to add to its sign-extended
- *	value.  Owner of the context
+ * @trace: write a hit's data for the AUX area to @to, and return its size in bytes, at
+ *	most KPMU_TRACE_MAX.  NULL: no AUX area.  Any context, including NMI
+ * @user_view: how user space reads the event's counter: returns the RDPMC index plus 1,
+ *	sets the width and the offset to add to the sign-extended value.  Owner of
+ *	the context
  */
 struct kpmu_source {
 	const char *name;
@@ -221,167 +219,196 @@ struct kpmu_source {
 #define KPMU_TRACE_MAX	64
 
 /**
- * kpmu_source_find() - the source that an attr names
+ * kpmu_source_find() - find the source for an attr
  * @attr: a checked attr
  *
- * Return: the source, or NULL for a type that nobody serves.
+ * Context: any.
+ * Return: the source, NULL if the type is unknown.
  */
 const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr);
 
 /**
- * kpmu_commit() - make the counters of this CPU be what a plan says
- * @want: the counters to use and their events; what runs already goes on
- *	untouched
+ * kpmu_commit() - program the counters of this CPU according to a plan
+ * @want: the counters to use and their events; events that keep their counter go on
+ *	counting
  *
- * Not in the vtable: there is one set of counters that needs planning, and the
- * call sits in the task switch.
+ * A direct call instead of an operation of struct kpmu_source: there is only one set of
+ * counters, and the task switch is a hot path.
  *
- * Context: IRQs off; NMIs may come in between.
+ * Context: IRQs off; NMIs may interrupt it.
  */
 void kpmu_commit(const struct kpmu_slots *want);
 
 /**
- * kpmu_counters_check() - do the counters of this CPU agree with what was committed?
- * @want: what was committed last
+ * kpmu_counters_check() - check this CPU's counters against the last commit
+ * @want: the slots last committed
  *
  * Context: IRQs off.
- * Return: what does not agree; NULL if all does.
+ * Return: name of the first rule that is violated, NULL if none is.
  */
 const char *kpmu_counters_check(const struct kpmu_slots *want);
 
 /**
- * typedef kpmu_overflow_fn - an event has overflowed
+ * typedef kpmu_overflow_fn - overflow callback
  * @hw: the event, active on this CPU
- * @hit: what is known about it
+ * @hit: what is known about the overflow
  *
- * May change hw->period, which is then used at once.
+ * May change hw->period; the new value is used at once.
  *
- * Context: whatever the source counts in; NMI for the CPU's counters.
- * Return: true if the event is to stand still until kpmu_counters_resume(), or until it
- * gets a counter again.
+ * Context: that of the source; NMI for the CPU's counters.
+ * Return: true to stop the counter until kpmu_counters_resume(), or until the event is
+ * scheduled in again.
  */
 typedef bool (*kpmu_overflow_fn)(struct kpmu_hw *hw, struct kpmu_hit *hit);
 
 /**
- * kpmu_on_overflow() - who is to be told of overflows
- * @fn: he; called from now on
+ * kpmu_on_overflow() - set the overflow callback
+ * @fn: overflow callback
  *
- * Context: before the first event.
+ * Context: module init, before the first event.
  */
 void kpmu_on_overflow(kpmu_overflow_fn fn);
 
 /**
- * kpmu_counters_halt() - let an event's counter stand still
- * @hw: the event
- * kpmu_counters_resume() - let it go on, if it has one
+ * kpmu_counters_halt() - mark an event's counter as stopped
+ * @hw: the event; ignored if it is not on a counter
  *
- * kpmu_counters_settle() - where no PMI is: let kpmu_counters_halt() take effect
- * kpmu_counters_halted() - the first event from counter @from on whose counter stands
- *	still, and the counter in @at; NULL after the last
+ * Takes effect at the end of the PMI that calls it; outside of PMIs, with
+ * kpmu_counters_settle().
  *
- * Context: IRQs off, on the CPU where the event is; kpmu_counters_halt() takes effect
- * at the end of the overflow that calls it.
+ * Context: IRQs off or NMI, on the event's CPU.
  */
 void kpmu_counters_halt(const struct kpmu_hw *hw);
+
+/**
+ * kpmu_counters_resume() - restart a counter stopped by kpmu_counters_halt()
+ * @hw: the event; ignored if it is not on a counter
+ *
+ * Context: IRQs off, on the event's CPU.
+ */
 void kpmu_counters_resume(const struct kpmu_hw *hw);
+
+/**
+ * kpmu_counters_settle() - make previous kpmu_counters_halt() calls take effect
+ *
+ * Context: IRQs off, on the events' CPU; for callers that do not run in a PMI.
+ */
 void kpmu_counters_settle(void);
+
+/**
+ * kpmu_counters_halted() - iterate over the events whose counter is stopped
+ * @from: first counter to look at
+ * @at: set to the counter found
+ *
+ * Context: IRQs off or NMI.
+ * Return: the event, NULL if there is none from @from on.
+ */
 struct kpmu_hw *kpmu_counters_halted(int from, int *at);
 
 /**
- * kpmu_counters_yield() - if no event needs the counters, let others have them
+ * kpmu_counters_yield() - release the counters to other users if no event needs them
  *
- * Context: task, IRQs on; may be atomic.
+ * Context: task, IRQs on; does not sleep.
  */
 void kpmu_counters_yield(void);
 
 /**
- * kpmu_counters_offline() - this CPU goes; nothing is on its counters
+ * kpmu_counters_offline() - release this CPU's counters before it goes offline
  *
- * Context: on the CPU, IRQs off.
+ * Context: on the CPU, IRQs off; no event is on a counter.
  */
 void kpmu_counters_offline(void);
 
 /**
  * kpmu_counters_type() - attr.type of the CPU's counters
  *
- * Return: the type; -ENODEV on a machine without.
+ * Context: any.
+ * Return: the type; -ENODEV if the machine has no usable counters.
  */
 int kpmu_counters_type(void);
 
 /**
- * kpmu_rdpmc_grant() - let user space of an mm execute RDPMC
+ * kpmu_rdpmc_grant() - permit user space of an mm to execute RDPMC
  * @mm: the mm
  *
- * Adds to what the kernel's own perf allows for the same mm.
+ * Independent of what the kernel's own perf permits for the same mm.
  *
  * Context: task, may sleep.
- * Return: to be given back by kpmu_rdpmc_drop(); NULL if it cannot be.
+ * Return: a reference for kpmu_rdpmc_drop(); NULL if it cannot be permitted.
  */
 struct kpmu_grant *kpmu_rdpmc_grant(struct mm_struct *mm);
 void kpmu_rdpmc_share(struct kpmu_grant *grant);
 void kpmu_rdpmc_drop(struct kpmu_grant *grant);
 
 /**
- * kpmu_counters_hide() - nothing that was counted for others is left in the counters
+ * kpmu_counters_hide() - clear other tasks' counts from the counters
  *
- * The counters of shown events are left alone: they are so already.  Those of events that
- * sample stand as far from their wrap as the next overflow is.
+ * Counters of shown events (struct kpmu_hw) are skipped: they hold nothing else.  So are
+ * those of sampling events: their value depends on the distance to the next overflow only.
  *
- * Context: IRQs off; by the switch to an mm that may execute RDPMC, after the events of
- * its task have got their counters, and before it runs.
+ * Context: IRQs off; on a switch to an mm that may execute RDPMC, after the task's events
+ * are scheduled in and before it runs; and when a kernel thread that borrows an mm
+ * is scheduled out.
  */
 void kpmu_counters_hide(void);
 
 /**
- * kpmu_rdpmc_guarded() - kpmu_counters_hide() is called as it should be
- * @yes: or else kpmu_rdpmc_grant() refuses everything
+ * kpmu_rdpmc_guarded() - set whether mm switches call kpmu_counters_hide()
+ * @yes: they do; if not, kpmu_rdpmc_grant() always fails, and so does
+ *	kpmu_rdpmc_set() with 2
  *
- * Context: before the first event.
+ * Context: module init, before the first event.
  */
 void kpmu_rdpmc_guarded(bool yes);
 
 /**
- * kpmu_rdpmc_set() - who may execute RDPMC
- * @knob: 0 nobody on our account; 1 who has mapped an event; 2 everybody
+ * kpmu_rdpmc_set() - set which tasks kpmu permits to execute RDPMC
+ * @knob: 0 none; 1 tasks that have mapped an event; 2 all
  *
  * Context: task, may sleep.
- * Return: 0, -EINVAL, or -EOPNOTSUPP if this kernel's switches are out of reach.
+ * Return: 0; -EINVAL; -EOPNOTSUPP for 2 if the kernel's switch for it cannot be reached,
+ * or if mm switches do not call kpmu_counters_hide().
  */
 int kpmu_rdpmc_set(unsigned long knob);
 int kpmu_rdpmc_get(void);
 
 /**
- * kpmu_freeze_on_smi_set() - whether counters stand still in system-management mode
- * @val: 1 they do, 0 they do not: on all CPUs, for the kernel's own perf, too
- * kpmu_freeze_on_smi_get() - whether they do on this CPU
+ * kpmu_freeze_on_smi_set() - set whether counters stop in system-management mode
+ * @val: 1 to stop them, 0 not to; on all CPUs, and for the kernel's own perf too
  *
  * Context: task, may sleep.
- * Return: 0 or, of the second, 0 and 1; -EINVAL; -ENODEV if this machine cannot.
+ * Return: 0; -EINVAL; -ENODEV if the CPU does not support it.
  */
 int kpmu_freeze_on_smi_set(unsigned long val);
+
+/**
+ * kpmu_freeze_on_smi_get() - do this CPU's counters stop in system-management mode?
+ *
+ * Context: any.
+ * Return: 0 or 1; -ENODEV if the CPU does not support it.
+ */
 int kpmu_freeze_on_smi_get(void);
 
 /**
- * kpmu_counters_online() - this CPU is new, or here again: what holds for all CPUs is
- * to hold for it
+ * kpmu_counters_online() - apply settings made for all CPUs to a CPU that comes online
  *
  * Context: on the CPU, IRQs off.
  */
 void kpmu_counters_online(void);
 
 /**
- * kpmu_counters_show() - what is on a CPU's counters, for debugfs
+ * kpmu_counters_show() - print the state of a CPU's counters, for debugfs
  * @m: where to print
- * @cpu: which CPU
+ * @cpu: the CPU
  *
- * Context: on that CPU with IRQs off, or anywhere if lines may disagree.
+ * Context: on that CPU with IRQs off; any, if an inconsistent view is acceptable.
  */
 void kpmu_counters_show(struct seq_file *m, int cpu);
 
 /**
- * kpmu_software_switch() - a task switch, for events that count them
- * @prev: the task that leaves this CPU, whose events are still active
- * @next: the task that comes
+ * kpmu_software_switch() - report a task switch to the events that count switches
+ * @prev: the outgoing task, whose events are still active
+ * @next: the incoming task
  *
  * Context: under the run-queue lock, IRQs off.
  */
@@ -389,22 +416,34 @@ void kpmu_software_switch(struct task_struct *prev, struct task_struct *next);
 extern atomic_t kpmu_software_switches;
 
 /**
- * kpmu_software_told_by() - what calls us at a switch, if it is not the scheduler itself
- * @iterator: the tracepoint's function that calls one listener after another
+ * kpmu_software_told_by() - set the tracepoint iterator that calls kpmu at a switch
+ * @iterator: the tracepoint's function that calls several probes in turn; the scheduler
+ *	calls a single probe directly
  *
- * Context: before the first event.
+ * Context: module init, before the first event.
  */
 void kpmu_software_told_by(const void *iterator);
 
 /**
- * kpmu_source_read() - hw->count, for sources whose hits are counted by kpmu_hit()
+ * kpmu_source_read() - .read of sources without counters, kpmu_hit() does the counting
  * @hw: the event
+ *
+ * Context: any.
+ * Return: hw->count.
  */
 u64 kpmu_source_read(struct kpmu_hw *hw);
+
+/**
+ * kpmu_source_set_period() - .set_period of sources without counters
+ * @hw: the event
+ * @period: events from one overflow to the next, counted from now
+ *
+ * Context: owner of the event's context, IRQs off.
+ */
 void kpmu_source_set_period(struct kpmu_hw *hw, u64 period);
 
 /**
- * kpmu_source_reset() - let a count begin at 0 again
+ * kpmu_source_reset() - set the count of an event to 0
  * @hw: the event
  * @count: its count
  *
@@ -412,17 +451,17 @@ void kpmu_source_set_period(struct kpmu_hw *hw, u64 period);
  */
 static inline void kpmu_source_reset(struct kpmu_hw *hw, u64 count)
 {
-	/* In this order, so that a hit in an NMI in between finds no overflow due */
+	/* In this order, so that an NMI hit in between finds no overflow due */
 	local64_sub(count, &hw->count);
 	barrier();
 	hw->next -= count;
 }
 
 /**
- * kpmu_sources_cpu_up() - a CPU has come; what events tap there is to follow
+ * kpmu_sources_cpu_up() - extend the taps to a CPU that has come online
  * @cpu: the CPU
  *
- * Context: any.
+ * Context: any; the work is deferred.
  */
 void kpmu_sources_cpu_up(int cpu);
 
@@ -433,13 +472,13 @@ struct kpmu_file {
 };
 
 /**
- * struct kpmu_pmu - what the folder of a PMU in sysfs says
- * @name: its name
+ * struct kpmu_pmu - contents of a PMU's sysfs directory
+ * @name: name of the PMU
  * @type: attr.type of its events
  * @counters: it has counters that user space may read
- * @format: which bits of an attr have which name; ended by an entry without one
- * @events: events by name; likewise
- * @caps: what it can do; likewise
+ * @format: names of attr bits; ended by an entry without a name
+ * @events: named events; likewise
+ * @caps: capabilities; likewise
  */
 struct kpmu_pmu {
 	const char *name;
@@ -453,46 +492,56 @@ struct kpmu_pmu {
 #define KPMU_NR_PMUS	7
 
 /**
- * kpmu_pmu_get() - a PMU of this machine
- * @n: which, below KPMU_NR_PMUS
- * @pmu: filled in; all but the struct itself is good until the module goes
+ * kpmu_pmu_get() - describe a PMU of this machine
+ * @n: number of the PMU, below KPMU_NR_PMUS
+ * @pmu: filled in; what it points to is valid until the module is unloaded
  *
- * Return: false if this machine does not have it; then only the name is good.
+ * Context: task.
+ * Return: false if this machine does not have the PMU; then only the name is valid.
  */
 bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu);
 void kpmu_sources_show(struct seq_file *m);
 
-/* Is no tap left that events share?  Task, may sleep */
 bool kpmu_taps_idle(void);
 bool kpmu_faults_seen(void);
 
-/*
- * Who counts hits, for sources without counters: something that happened on this
- * CPU, so many times at once.  Events with the same hw.tap count it, if they are
- * active.  Any context, NMI too.
+/**
+ * typedef kpmu_hit_fn - callback that counts hits, for sources without counters
+ * @tap: origin of the hits; counted by the active events with the same hw.tap
+ * @nr: number of hits reported at once
+ * @hit: what is known about them
+ *
+ * Context: any, including NMI; on the CPU where they happened.
  */
 typedef void (*kpmu_hit_fn)(const void *tap, u64 nr, struct kpmu_hit *hit);
 
 /**
- * kpmu_hits_want() - a gated event runs on this CPU from now on
+ * kpmu_hits_want() - a gated event starts counting on this CPU
  * @hw: the event
- * kpmu_hits_leave() - it does so no more, or its tap is about to change
  *
- * Context: the owner of the event's context, IRQs off.
+ * Context: owner of the event's context, IRQs off.
  */
 void kpmu_hits_want(struct kpmu_hw *hw);
+
+/**
+ * kpmu_hits_leave() - a gated event stops counting, or its tap is about to change
+ * @hw: the event
+ *
+ * Context: owner of the event's context, IRQs off.
+ */
 void kpmu_hits_leave(struct kpmu_hw *hw);
 
 /**
- * kpmu_match_hit() - does a hit count for events with a filter?
- * @match: their filter
+ * kpmu_match_hit() - does a filter accept a hit?
+ * @match: the filter
  * @hit: the hit
  *
- * Context: any, NMI too; under RCU.
+ * Context: any, including NMI; under RCU.
+ * Return: true if it does.
  */
 bool kpmu_match_hit(const struct kpmu_match *match, const struct kpmu_hit *hit);
 
-/* Who knows how long an event has run, which is what a clock counts */
+/* Callback that returns how long an event has been running in ns, the count of a clock */
 typedef u64 (*kpmu_time_fn)(struct kpmu_hw *hw);
 
 int kpmu_sources_init(kpmu_hit_fn hit, kpmu_time_fn time);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The sources beside the counters, and what their files share. */
+/* Declarations shared by the sources other than the CPU's counters. */
 #ifndef KPMU_SOURCES_H
 #define KPMU_SOURCES_H
 
@@ -14,7 +14,7 @@ extern const struct kpmu_source kpmu_uprobe;
 extern const struct kpmu_source kpmu_breakpoint;
 extern const struct kpmu_source kpmu_fault_trace;
 
-/* Who counts hits; set at init */
+/* Callback that counts hits; set at init */
 extern kpmu_hit_fn kpmu_source_hit;
 
 /* faults.c */
@@ -22,7 +22,7 @@ void kpmu_faults_init(void);
 int kpmu_faults_get(struct kpmu_hw *hw, const char **why);
 void kpmu_faults_put(struct kpmu_hw *hw);
 
-/* What no source without counters can do */
+/* source.c */
 int kpmu_source_refuse(const struct kpmu_attr *attr, const char **why);
 
 #endif

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Taps: events of the kernel's own perf that tell us when something happens.
+ * Taps: events of the kernel's own perf that report hits to kpmu.
  *
- * What happens in the kernel where nobody but its perf is told (faults, probes,
- * tracepoints with their records) we learn from an event of that perf, always on,
- * that samples each occurrence into a function of ours.  It is never one for
- * hardware counters.
+ * Some things in the kernel are reported to its perf only (minor and major faults, probes,
+ * tracepoints with their records).  For those, kpmu opens an event of the kernel's perf,
+ * always enabled, whose overflow handler is called for each occurrence.  It is never a
+ * hardware event.
  *
- * Where tasks share what is told, there is one such event on each CPU for all of
- * our events, behind a gate: it is told of hits only while an event of ours runs
- * there that counts them.  Probes and breakpoints are an event's own, and follow its task.
+ * A tap that many kpmu events can share has one event of the kernel's perf on each CPU,
+ * behind a gate (gate.c): hits are delivered only while a kpmu event that counts them runs
+ * on the CPU.  Taps of probes and breakpoints belong to one kpmu event and follow its task.
  *
- * To count the hits of a tracepoint takes no record of them, which is most of what the
- * kernel's perf does there: a probe of our own tells of those.
+ * Counting the hits of a tracepoint does not require their records, which are most of the
+ * cost in the kernel's perf.  So events that only count use a tap without events of the
+ * kernel's perf: a tracepoint probe (point.c) reports its hits.
  */
 #include <linux/cpumask.h>
 #include <linux/err.h>
@@ -33,19 +34,19 @@
 #include "tap.h"
 
 /**
- * struct kpmu_tap - a source of hits
- * @node: in the list of those on all CPUs
- * @users: events
- * @shared: for every event of its type and config
- * @attr: of the kernel's events
- * @counts: a probe of ours tells of the hits, by @point
- * @point: which
- * @instead: then, once BPF programs have a say in what counts: who tells
- * @as: the other way round, the tap whose hits it tells
- * @nr: places in @on
- * @gated: its gates shut while nothing wants its hits
- * @dead: it goes when its last hits are over
- * @on: the kernel's events: one for each CPU, or just one
+ * struct kpmu_tap - an origin of hits
+ * @node: entry in the list taps or points, if shared or a replacement
+ * @users: number of kpmu events that use it
+ * @shared: may be used by every kpmu event of its type and config
+ * @attr: attr of the kernel's events
+ * @counts: @point reports the hits, there are no events in @on
+ * @point: the probe, if @counts
+ * @instead: if @counts: the tap that replaces the probe once BPF is attached
+ * @as: if this is such a replacement: the tap that it reports hits for
+ * @nr: entries in @on
+ * @gated: hits are delivered only while a kpmu event needs them
+ * @dead: entry in the list of taps to be freed after a grace period
+ * @on: the kernel's events: one for each CPU, or a single one
  */
 struct kpmu_tap {
 	struct list_head node;
@@ -90,7 +91,7 @@ static struct kpmu_tap *new_tap(const struct perf_event_attr *attr, int nr)
 	tap->attr.size = sizeof(tap->attr);
 	tap->attr.disabled = 0;
 	tap->attr.sample_period = 1;
-	/* So that a hit says how many it is */
+	/* The period is the number of hits reported at once */
 	tap->attr.sample_type = PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
 	tap->nr = nr;
 	for (i = 0; i < nr; i++)
@@ -119,7 +120,7 @@ static void bury_dead(struct work_struct *work)
 	struct kpmu_tap *tap, *next;
 	int i;
 
-	/* Hits of the kernel's events are told under RCU, like those of probes */
+	/* Hits of the kernel's events are delivered under RCU, like those of probes */
 	tracepoint_synchronize_unregister();
 	synchronize_rcu();
 	llist_for_each_entry_safe(tap, next, all, dead) {
@@ -152,8 +153,8 @@ struct fill {
 };
 
 /*
- * As the kernel, not as the user: he was asked for his permission, by rules that are
- * ours, for what he will see of this.
+ * Runs in a kernel thread, so that the kernel's perf does not check the user's permission:
+ * kpmu has checked it already, by its own rules.
  */
 static void fill_all(struct work_struct *work)
 {
@@ -162,7 +163,7 @@ static void fill_all(struct work_struct *work)
 
 	for_each_online_cpu(cpu) {
 		err = listen_on(f->tap, cpu);
-		/* One that goes offline meanwhile is not missed */
+		/* -ENODEV: the CPU has gone offline meanwhile */
 		if (err && err != -ENODEV) {
 			f->err = err;
 			break;
@@ -170,7 +171,7 @@ static void fill_all(struct work_struct *work)
 	}
 }
 
-/* With @as: a tap that tells the hits of that one */
+/* A tap with events on all CPUs; with @as, its hits are reported for that tap */
 static struct kpmu_tap *make_on_cpus(const struct perf_event_attr *attr,
 				     const struct kpmu_tap *as)
 {
@@ -205,13 +206,13 @@ static struct kpmu_tap *find_shared(struct list_head *list, u32 type, u64 config
 }
 
 /**
- * kpmu_tap_share() - be told of something on all CPUs
- * @type: type of event for the kernel's perf
- * @config: its config
+ * kpmu_tap_share() - get a shared tap on all CPUs
+ * @type: attr.type of the kernel's event
+ * @config: attr.config of the kernel's event
  *
  * Context: task, may sleep.
- * Return: the tap, to be given back by kpmu_tap_put(); or what the kernel's perf
- * says when asked for such an event.
+ * Return: the tap, to be released by kpmu_tap_put(); -ENOMEM, or the error of the kernel's
+ * perf.
  */
 struct kpmu_tap *kpmu_tap_share(u32 type, u64 config)
 {
@@ -232,11 +233,11 @@ struct kpmu_tap *kpmu_tap_share(u32 type, u64 config)
 }
 
 /**
- * kpmu_tap_full() - be told of a tracepoint's hits with their records
- * @like: a tap of the same tracepoint, which may only count
+ * kpmu_tap_full() - get a shared tap for a tracepoint's hits with their records
+ * @like: a tap for the same tracepoint, with or without records
  *
  * Context: task, may sleep.
- * Return: as for kpmu_tap_share(); it may be @like itself, once more.
+ * Return: as kpmu_tap_share(); may be @like, with one reference more.
  */
 struct kpmu_tap *kpmu_tap_full(const struct kpmu_tap *like)
 {
@@ -244,9 +245,9 @@ struct kpmu_tap *kpmu_tap_full(const struct kpmu_tap *like)
 }
 
 /**
- * kpmu_tap_filter() - a filter for the records of a tap
- * @tap: of a tracepoint
- * @filter: in ftrace's grammar
+ * kpmu_tap_filter() - parse a filter for the records of a tap
+ * @tap: the tap, for a tracepoint
+ * @filter: the filter in ftrace's grammar
  *
  * Context: task, may sleep.
  * Return: see kpmu_native_filter_new(); -ENODEV if the tap has no event left.
@@ -256,7 +257,7 @@ struct event_filter *kpmu_tap_filter(struct kpmu_tap *tap, char *filter)
 	struct event_filter *made = ERR_PTR(-ENODEV);
 	struct perf_event *event;
 
-	/* The events of a tap may change while CPUs come and go */
+	/* The events of a tap are replaced when a CPU comes online */
 	mutex_lock(&taps_lock);
 	event = kpmu_tap_event(tap);
 	if (event)
@@ -266,15 +267,15 @@ struct event_filter *kpmu_tap_filter(struct kpmu_tap *tap, char *filter)
 }
 
 /**
- * kpmu_tap_own() - be told of something for one event only
- * @attr: what, for the kernel's perf
- * @task: of what this task does, NULL for all of a CPU
- * @cpu: where, -1 for any CPU
+ * kpmu_tap_own() - get a tap for one kpmu event only
+ * @attr: attr for the kernel's perf
+ * @task: the task to be observed, NULL for all tasks of a CPU
+ * @cpu: the CPU, -1 for any
  *
- * The kernel's perf checks the permission of the caller, and what the attr says.
+ * The kernel's perf checks the caller's permission and the attr.
  *
  * Context: task, may sleep.
- * Return: as for kpmu_tap_share().
+ * Return: as kpmu_tap_share().
  */
 struct kpmu_tap *kpmu_tap_own(const struct perf_event_attr *attr,
 			      struct task_struct *task, int cpu)
@@ -312,13 +313,13 @@ static void make_silent(struct work_struct *work)
 }
 
 /**
- * kpmu_tap_silent() - an event of the kernel's for the same, which never tells
- * @like: another tap
+ * kpmu_tap_silent() - get a tap with a single event that is disabled
+ * @like: a tap with the same attr
  *
- * It is for what can be attached to an event whatever it counts.
+ * For operations on the kernel's event that do not need its hits, e.g. to attach BPF.
  *
  * Context: task, may sleep.
- * Return: as for kpmu_tap_own().
+ * Return: as kpmu_tap_share().
  */
 struct kpmu_tap *kpmu_tap_silent(const struct kpmu_tap *like)
 {
@@ -339,7 +340,7 @@ struct kpmu_tap *kpmu_tap_silent(const struct kpmu_tap *like)
 	return s.tap;
 }
 
-/* A tap whose hits a probe of ours tells; NULL if they cannot be had so */
+/* A tap whose hits are reported by a kpmu probe; NULL if that is not possible */
 static struct kpmu_tap *make_point(u64 config)
 {
 	struct kpmu_tap like = {
@@ -353,7 +354,7 @@ static struct kpmu_tap *make_point(u64 config)
 		free_tap(tap);
 		return NULL;
 	}
-	/* While it exists each hit is told to the kernel's perf, too */
+	/* As long as the event exists, the kernel's perf handles each hit too */
 	perf_event_release_kernel(tap->on[0].event);
 	tap->on[0].event = NULL;
 	tap->counts = true;
@@ -363,11 +364,11 @@ static struct kpmu_tap *make_point(u64 config)
 }
 
 /**
- * kpmu_tap_count() - be told how often a tracepoint is hit, and nothing else
- * @config: its id
+ * kpmu_tap_count() - get a shared tap for a tracepoint's hits without their records
+ * @config: id of the tracepoint
  *
  * Context: task, may sleep.
- * Return: as for kpmu_tap_share().
+ * Return: as kpmu_tap_share(); a tap with records if a probe cannot be used.
  */
 struct kpmu_tap *kpmu_tap_count(u64 config)
 {
@@ -384,13 +385,14 @@ struct kpmu_tap *kpmu_tap_count(u64 config)
 }
 
 /**
- * kpmu_tap_heed() - from now on, BPF programs may keep hits back
- * @tap: a tap of a tracepoint
+ * kpmu_tap_heed() - let BPF programs suppress hits of a tap from now on
+ * @tap: a tap for a tracepoint
  *
- * Only the kernel's perf knows what they say.
+ * Their verdict is only visible to the kernel's perf, so its events replace the probe of
+ * a tap without records.
  *
  * Context: task, may sleep.
- * Return: 0, or what the kernel's perf says.
+ * Return: 0; -ENOMEM, or the error of the kernel's perf.
  */
 int kpmu_tap_heed(struct kpmu_tap *tap)
 {
@@ -412,9 +414,12 @@ int kpmu_tap_heed(struct kpmu_tap *tap)
 }
 
 /**
- * kpmu_tap_event() - one of the kernel's events
- * @tap: the tap; from kpmu_tap_own() or kpmu_tap_silent(): those of others may be replaced
- *	when a CPU comes
+ * kpmu_tap_event() - one of a tap's events of the kernel's perf
+ * @tap: the tap
+ *
+ * Context: any, for taps from kpmu_tap_own() or kpmu_tap_silent(); else under taps_lock, as
+ * the events are replaced when a CPU comes online.
+ * Return: the event, NULL if there is none.
  */
 struct perf_event *kpmu_tap_event(struct kpmu_tap *tap)
 {
@@ -427,7 +432,7 @@ struct perf_event *kpmu_tap_event(struct kpmu_tap *tap)
 }
 
 /**
- * kpmu_tap_put() - one event needs a tap no more
+ * kpmu_tap_put() - drop a reference to a tap
  * @tap: the tap
  *
  * Context: task, may sleep.
@@ -449,10 +454,11 @@ void kpmu_tap_put(struct kpmu_tap *tap)
 }
 
 /**
- * kpmu_tap_is_gated() - are hits told only to events that asked for them?
+ * kpmu_tap_is_gated() - are a tap's hits delivered only while they are needed?
  * @tap: the tap
  *
- * Return: what hw->gated is to be for events of this tap, see kpmu_hits_want().
+ * Context: any.
+ * Return: the value of hw->gated for events that use the tap, see kpmu_hits_want().
  */
 bool kpmu_tap_is_gated(const struct kpmu_tap *tap)
 {
@@ -479,11 +485,11 @@ void kpmu_hits_leave(struct kpmu_hw *hw)
 		kpmu_gate_leave(&tap->on[smp_processor_id()]);
 }
 
-static cpumask_t came;	/* CPUs that the taps do not know of yet */
+static cpumask_t came;	/* CPUs that have come online, without events of the taps yet */
 
 /*
- * The kernel drops its events of a CPU that goes.  It cannot be asked for new ones
- * where a CPU comes, for it waits there for locks that the coming holds.
+ * The kernel's perf detaches its events from a CPU that goes offline.  New ones cannot be
+ * created in the hotplug callback: that would wait for locks which CPU hotplug holds.
  */
 static void follow_cpus(struct work_struct *work)
 {
@@ -508,10 +514,10 @@ static void follow_cpus(struct work_struct *work)
 static DECLARE_WORK(follow, follow_cpus);
 
 /**
- * kpmu_taps_cpu_up() - a CPU has come
+ * kpmu_taps_cpu_up() - extend the taps to a CPU that has come online
  * @cpu: the CPU
  *
- * Context: any.
+ * Context: any; the work is deferred.
  */
 void kpmu_taps_cpu_up(int cpu)
 {
@@ -519,14 +525,23 @@ void kpmu_taps_cpu_up(int cpu)
 	queue_work(KPMU_SYSTEM_WQ, &follow);
 }
 
-/* No event is left, no CPU comes any more */
+/**
+ * kpmu_taps_exit() - wait for deferred work
+ *
+ * Context: task, may sleep; no event is left, the hotplug callback is removed.
+ */
 void kpmu_taps_exit(void)
 {
 	cancel_work_sync(&follow);
 	flush_work(&bury);
 }
 
-/* See source.h */
+/**
+ * kpmu_taps_idle() - are all shared taps released?
+ *
+ * Context: task, may sleep.
+ * Return: true if they are.
+ */
 bool kpmu_taps_idle(void)
 {
 	bool idle;

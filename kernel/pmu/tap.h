@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Taps: events of the kernel's own perf that tell us when something happens.
- * One for all events that count the same; or one of an event's own.
+ * Taps: events of the kernel's own perf that report hits to kpmu.  A tap is shared by all
+ * kpmu events that count the same hits, or belongs to a single event.
  */
 #ifndef KPMU_TAP_H
 #define KPMU_TAP_H
@@ -28,7 +28,7 @@ void kpmu_tap_put(struct kpmu_tap *tap);
 void kpmu_taps_cpu_up(int cpu);
 void kpmu_taps_exit(void);
 
-/* The tap that an event counts the hits of */
+/* The tap whose hits an event counts */
 static inline struct kpmu_tap *kpmu_tap_of(const struct kpmu_hw *hw)
 {
 	return (struct kpmu_tap *)hw->tap;

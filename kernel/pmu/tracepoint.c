@@ -2,9 +2,10 @@
 /*
  * Tracepoints by id.  perf_event_open(2), PERF_TYPE_TRACEPOINT.
  *
- * The kernel's own perf listens on every CPU, once for all events of an id that sample;
- * a probe of ours for all that only count.  A filter is the event's own: it is asked when
- * the event is about to count a hit, so it costs only the tasks that are watched.
+ * All sampling events with the same id share a tap with events of the kernel's own perf on
+ * every CPU; those that only count share a tap with a kpmu probe.  A filter belongs to one
+ * event and is evaluated only when that event is about to count a hit, so other tasks do
+ * not pay for it.
  */
 #include <linux/err.h>
 #include <linux/kprobes.h>
@@ -18,7 +19,7 @@
 #include "sources.h"
 #include "tap.h"
 
-/* The id of ftrace:function, which shows all that the kernel does */
+/* The id of ftrace:function, which exposes every function call of the kernel */
 #define FUNCTION_TRACE	1
 
 static int tracepoint_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
@@ -28,8 +29,9 @@ static int tracepoint_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 }
 
 /*
- * The kernel traces functions for one task while it runs; a tap on each CPU would stop
- * at every function of the machine, those that serve the hit among them.
+ * The kernel's perf enables function tracing only while the observed task runs.  A tap on
+ * each CPU would be hit by every function call on the machine, including those made to
+ * process a hit.
  */
 static int refuse_function(const struct kpmu_attr *attr, const char **why)
 {
@@ -65,9 +67,9 @@ static int tracepoint_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 }
 
 /**
- * struct kpmu_match - which hits of a tracepoint an event counts
- * @filter: the kernel's filter for its records
- * @rcu: hits may be looking at it when the event goes
+ * struct kpmu_match - filter that selects the hits of a tracepoint that an event counts
+ * @filter: the kernel's filter for the records
+ * @rcu: to free it after hits that still use it
  */
 struct kpmu_match {
 	struct event_filter *filter;
@@ -113,7 +115,7 @@ static u32 tracepoint_needs(const struct kpmu_hw *hw,
 		0 : KPMU_NEED_RAW;
 }
 
-/* It is asked at the event's own hits; it takes their records */
+/* The filter needs the hits' records, so the event is moved to a tap that has them */
 static int tracepoint_filter(struct kpmu_hw *hw, char *filter, const void **tap,
 			     const struct kpmu_match **match)
 {
@@ -151,8 +153,8 @@ static void tracepoint_unfilter(const void *tap)
 }
 
 /*
- * The kernel runs the programs of all its events of a tracepoint at each hit, on
- * whatever CPU; one a program.  So it needs an event just to be there.
+ * At each hit on any CPU, the kernel runs the BPF programs of all its events for the
+ * tracepoint, one program for each event.  So an event that is disabled can hold it.
  */
 static int tracepoint_set_bpf(struct kpmu_hw *hw, int fd)
 {
@@ -175,7 +177,10 @@ static int tracepoint_set_bpf(struct kpmu_hw *hw, int fd)
 	return err;
 }
 
-/* The copy to the user may take its time: a shared tap's events could go meanwhile */
+/*
+ * Copying to user memory may sleep, and the events of a shared tap may be replaced
+ * meanwhile; so use an event of its own.
+ */
 static int tracepoint_query_bpf(struct kpmu_hw *hw, void __user *query)
 {
 	struct kpmu_tap *tap = kpmu_tap_silent(kpmu_tap_of(hw));

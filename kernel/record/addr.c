@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the page tables say of an address, without locks and faults. */
+/* Physical address and page size of a virtual address, without locks or page faults. */
 #include <linux/io.h>
 #include <linux/irqflags.h>
 #include <linux/mm.h>
@@ -10,11 +10,11 @@
 #include "sample.h"
 
 /**
- * kpmu_phys_of() - the physical address of a virtual one
- * @addr: of the kernel, or of current's memory
+ * kpmu_phys_of() - physical address of a virtual address
+ * @addr: kernel address, or user address of current
  *
- * Context: any, NMI too.
- * Return: the address; 0 if it is not known.
+ * Context: any, including NMI.
+ * Return: the physical address; 0 if unknown.
  */
 u64 kpmu_phys_of(u64 addr)
 {
@@ -40,7 +40,7 @@ u64 kpmu_phys_of(u64 addr)
 	return phys;
 }
 
-/* The levels of a table that cannot go away: IRQs are off */
+/* Size of the page that maps @addr; no page table is freed while IRQs are off */
 static u64 walk(struct mm_struct *mm, u64 addr)
 {
 	pgd_t pgd = READ_ONCE(*pgd_offset(mm, addr));
@@ -67,11 +67,11 @@ static u64 walk(struct mm_struct *mm, u64 addr)
 }
 
 /**
- * kpmu_page_size_of() - how large the page of an address is
- * @addr: of the kernel, or of current's memory
+ * kpmu_page_size_of() - size of the page that maps an address
+ * @addr: kernel address, or user address of current
  *
- * Context: any, NMI too.
- * Return: bytes; 0 if there is no page.
+ * Context: any, including NMI.
+ * Return: bytes; 0 if the address is not mapped.
  */
 u64 kpmu_page_size_of(u64 addr)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a source traces, on its way into the AUX area, and the records that tell of
- * it: PERF_RECORD_AUX, PERF_RECORD_ITRACE_START.  perf_event_open(2), "MMAP layout".
+ * Trace data of a source is put into the AUX area and reported by PERF_RECORD_AUX and
+ * PERF_RECORD_ITRACE_START.  perf_event_open(2), "MMAP layout".
  */
 #include <linux/irqflags.h>
 
 #include "../ring/aux.h"
 #include "sample.h"
 
-/* The area that an event's trace goes to; under RCU */
+/* The AUX area for an event's trace and its ring, or NULL; both under RCU */
 static struct kpmu_aux *area_of(const struct kpmu_event *e,
 				struct kpmu_ring **ring)
 {
@@ -16,7 +16,7 @@ static struct kpmu_aux *area_of(const struct kpmu_event *e,
 	return *ring ? rcu_dereference_sched((*ring)->aux) : NULL;
 }
 
-/* Tell the reader how far the trace has come */
+/* Advance aux_head and write PERF_RECORD_AUX if there is new trace data */
 static void announce(struct kpmu_event *e, struct kpmu_aux *aux,
 		     struct kpmu_ring *ring)
 {
@@ -35,7 +35,7 @@ static void announce(struct kpmu_event *e, struct kpmu_aux *aux,
 		kpmu_ring_wake(ring);
 }
 
-/* Whose trace begins */
+/* Write PERF_RECORD_ITRACE_START, which names the traced task */
 static void start(struct kpmu_event *e)
 {
 	struct kpmu_record r;
@@ -50,11 +50,11 @@ static void start(struct kpmu_event *e)
 }
 
 /**
- * kpmu_aux_trace() - an event that traces was hit
- * @e: the event
- * @hit: what is known of it
+ * kpmu_aux_trace() - put the trace data of a hit into the AUX area
+ * @e: the event; its source has .trace
+ * @hit: details of the hit
  *
- * Context: any, NMI too, preemption off; on the CPU where the event counts.
+ * Context: any, including NMI, preemption off; on the CPU where the event is active.
  */
 void kpmu_aux_trace(struct kpmu_event *e, struct kpmu_hit *hit)
 {
@@ -65,7 +65,7 @@ void kpmu_aux_trace(struct kpmu_event *e, struct kpmu_hit *hit)
 
 	if (READ_ONCE(e->sampling->aux_paused))
 		return;
-	/* The end of the event's turn must not come in between */
+	/* Exclude an IPI that schedules the event out and announces its trace */
 	local_irq_save(flags);
 	aux = area_of(e, &ring);
 	if (aux) {
@@ -78,11 +78,12 @@ void kpmu_aux_trace(struct kpmu_event *e, struct kpmu_hit *hit)
 }
 
 /**
- * kpmu_aux_follow() - an event that traces counts from now on, or does not
+ * kpmu_aux_follow() - update the AUX area after a tracing event started or stopped
  * @e: the event, mapped
- * @running: it does
+ * @running: the event counts from now on
  *
- * What it has traced is shown when it stops.
+ * Pending trace data is announced when the event stops.  PERF_RECORD_ITRACE_START is
+ * written at the first start only.
  *
  * Context: the context's owner, IRQs off.
  */
@@ -104,7 +105,7 @@ void kpmu_aux_follow(struct kpmu_event *e, bool running)
 	e->sampling->aux_started |= running;
 }
 
-/* The area that an event's samples have a part of: its leader's */
+/* The AUX area that PERF_SAMPLE_AUX copies from: the group leader's */
 static struct kpmu_aux *area_of_group(const struct kpmu_event *e)
 {
 	const struct kpmu_event *leader = READ_ONCE(e->leader);
@@ -114,10 +115,11 @@ static struct kpmu_aux *area_of_group(const struct kpmu_event *e)
 }
 
 /**
- * kpmu_aux_size() - bytes of the field PERF_SAMPLE_AUX
- * @f: the sample; what its other fields leave is known
+ * kpmu_aux_size() - size of the field PERF_SAMPLE_AUX
+ * @f: the sample; f->room is what the fields sized before it leave
  *
  * Context: as kpmu_sample_write().
+ * Return: bytes, including the word that holds the size of the data.
  */
 u32 kpmu_aux_size(struct kpmu_filling *f)
 {
@@ -135,8 +137,10 @@ u32 kpmu_aux_size(struct kpmu_filling *f)
 }
 
 /**
- * kpmu_aux_field() - write it
- * @f: the sample, measured
+ * kpmu_aux_field() - write the field PERF_SAMPLE_AUX
+ * @f: the sample, after kpmu_aux_size()
+ *
+ * Context: as kpmu_sample_write().
  */
 void kpmu_aux_field(struct kpmu_filling *f)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* CGROUP.  perf_event_open(2), PERF_RECORD_CGROUP. */
+/* CGROUP records.  perf_event_open(2), PERF_RECORD_CGROUP. */
 #include <linux/cgroup.h>
 #include <linux/slab.h>
 
@@ -8,7 +8,7 @@
 struct born {
 	u64 id;
 	const char *path;
-	u32 size;		/* of the path with its padding */
+	u32 size;		/* of @path, including padding */
 };
 
 static void cgroup_record(struct kpmu_event *e, void *data)
@@ -25,8 +25,8 @@ static void cgroup_record(struct kpmu_event *e, void *data)
 }
 
 /**
- * kpmu_side_cgroup() - there is a new cgroup
- * @css: it, as the perf_event controller sees it
+ * kpmu_side_cgroup() - write CGROUP records for a new cgroup
+ * @css: its state of the perf_event controller
  *
  * Context: task, may be atomic.
  */
@@ -38,7 +38,7 @@ void kpmu_side_cgroup(struct cgroup_subsys_state *css)
 
 	if (!kpmu_side_wanted(KPMU_ATTR_CGROUP))
 		return;
-	/* Zeros behind the path are its padding */
+	/* Zeroed: the bytes after the path are its padding */
 	buf = kzalloc(PATH_MAX, GFP_ATOMIC | __GFP_NOWARN);
 	if (buf) {
 		cgroup_path(css->cgroup, buf, PATH_MAX - sizeof(u64));

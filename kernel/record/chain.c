@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Call chains: who called whom down to where an event overflowed.
+ * Call chains of the code that an overflow interrupted.
  *
- * A chain is collected before its record has room, because nobody knows its
- * length: in a buffer for each context that can interrupt another.
+ * The length of a chain must be known before room for its record is taken in the ring.  So
+ * it is collected in a buffer first; each CPU has one per context level, because a higher
+ * level may interrupt a lower one.
  */
 #include <linux/cpumask.h>
 #include <linux/mutex.h>
@@ -17,14 +18,14 @@
 #include "../compat/compat.h"
 #include "sample.h"
 
-/* Task, softirq, IRQ and NMI */
+/* Context levels: task, softirq, IRQ and NMI */
 #define CONTEXTS	4
 
-static DEFINE_PER_CPU(u64 *, buffer);	/* CONTEXTS times @words */
-static DEFINE_PER_CPU(unsigned int, busy); /* contexts whose part is in use, a bit each */
-static u32 words;			/* of one chain: nr, frames, marks */
-static unsigned int users;		/* events with chains */
-static DEFINE_MUTEX(chains_lock);		/* of these, and of the limits */
+static DEFINE_PER_CPU(u64 *, buffer);	/* CONTEXTS chains of @words */
+static DEFINE_PER_CPU(unsigned int, busy); /* mask of levels whose buffer is in use */
+static u32 words;			/* u64s of a chain: nr, frames, context markers */
+static unsigned int users;		/* events with call chains */
+static DEFINE_MUTEX(chains_lock);		/* guards all but @busy, and the limits */
 
 static void free_buffers(void)
 {
@@ -56,7 +57,9 @@ static int alloc_buffers(void)
 }
 
 /**
- * kpmu_chains_get() - an event wants call chains: have room to collect them
+ * kpmu_chains_get() - allocate the buffers for an event with call chains
+ *
+ * All events share them.
  *
  * Context: task, may sleep.
  * Return: 0 or -ENOMEM.
@@ -75,9 +78,9 @@ int kpmu_chains_get(void)
 }
 
 /**
- * kpmu_chains_put() - it wants no more
+ * kpmu_chains_put() - undo kpmu_chains_get()
  *
- * The room stays for the next one.
+ * The buffers stay allocated for the next event.
  *
  * Context: task, may sleep.
  */
@@ -89,12 +92,14 @@ void kpmu_chains_put(void)
 }
 
 /**
- * kpmu_chains_limit() - how long chains may be
+ * kpmu_chains_limit() - set a limit on the length of call chains
  * @limit: &kpmu_sysctl_max_stack or &kpmu_sysctl_max_contexts
- * @value: what it becomes
+ * @value: the new limit, in frames or context markers
  *
- * Context: task, may sleep.  proc(5), perf_event_max_stack.
- * Return: 0; -EBUSY while there is an event with chains.
+ * See proc(5), perf_event_max_stack.
+ *
+ * Context: task, may sleep.
+ * Return: 0; -EBUSY while an event with call chains exists.
  */
 int kpmu_chains_limit(int *limit, int value)
 {
@@ -104,7 +109,7 @@ int kpmu_chains_limit(int *limit, int value)
 	if (users) {
 		err = -EBUSY;
 	} else {
-		/* The last overflow of an event that has gone may be at it yet */
+		/* The last overflow of a closed event may still use a buffer */
 		synchronize_rcu();
 		free_buffers();
 		WRITE_ONCE(*limit, value);
@@ -113,13 +118,17 @@ int kpmu_chains_limit(int *limit, int value)
 	return err;
 }
 
-/* No event is left */
+/**
+ * kpmu_chains_exit() - free the buffers
+ *
+ * Context: module exit, no event left.
+ */
 void kpmu_chains_exit(void)
 {
 	free_buffers();
 }
 
-/* A chain being collected: @left frames and @marks marks may follow */
+/* A chain being collected: room is left for @left frames and @marks context markers */
 struct collector {
 	struct kpmu_frames *frames;
 	u32 left;
@@ -146,8 +155,9 @@ static bool add(struct collector *c, u64 ip)
 }
 
 /*
- * Registers that the hardware saved are a frame of their own.  Others hold no more than
- * where to begin, and their ip is found on the way.
+ * Registers saved by an interrupt or exception are a frame of their own.  Synthetic ones,
+ * without the always-set bit in flags, only hold the stack pointer to start from; the
+ * unwinder finds their ip.
  */
 static void add_kernel(struct collector *c, struct pt_regs *regs)
 {
@@ -167,7 +177,7 @@ static void add_kernel(struct collector *c, struct pt_regs *regs)
 	}
 }
 
-/* Frame pointers: each frame begins with the address of the one before */
+/* Frame pointers: each frame starts with the address of its caller's frame */
 struct frame64 {
 	u64 next;
 	u64 ip;
@@ -210,14 +220,15 @@ static void add_user(struct collector *c, const struct pt_regs *regs)
 }
 
 /**
- * kpmu_chain_take() - collect the call chain of this moment
+ * kpmu_chain_take() - collect the call chain of an overflow
  * @e: the event
  * @regs: registers at its overflow
  *
- * To collect it may hit another event, by a page fault say.  That one has no chain then.
+ * Collecting may itself hit an event, for example by a page fault.  The sample of that
+ * event has no chain.
  *
- * Context: any, NMI too; preemption off until kpmu_chain_done().
- * Return: the chain, to be given back by kpmu_chain_done(); NULL if there is to be none.
+ * Context: any, including NMI; preemption off until kpmu_chain_done().
+ * Return: the chain, to be released by kpmu_chain_done(); NULL if there is none.
  */
 const struct kpmu_frames *kpmu_chain_take(const struct kpmu_event *e,
 					  struct pt_regs *regs)
@@ -253,9 +264,9 @@ const struct kpmu_frames *kpmu_chain_take(const struct kpmu_event *e,
 }
 
 /**
- * kpmu_chain_done() - a chain is not looked at any more
+ * kpmu_chain_done() - release a chain's buffer
  *
- * Context: that of kpmu_chain_take(), which did not return NULL.
+ * Context: that of the kpmu_chain_take() that returned the chain.
  */
 void kpmu_chain_done(void)
 {

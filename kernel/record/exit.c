@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is told of a task that leaves: EXIT, and READ for inherited events with
- * inherit_stat.  By then its events count no more, so no sample of it follows.
+ * Records of an exiting task: EXIT, and READ for inherited events with inherit_stat.
+ * The task's events have stopped counting before, so none of their samples follows.
  */
 #include <linux/cpumask.h>
 #include <linux/smp.h>
@@ -15,7 +15,7 @@ static void exit_record(struct kpmu_event *e, void *task)
 	kpmu_side_task(e, PERF_RECORD_EXIT, task);
 }
 
-/* Return: how many events were looked at for it */
+/* Return: how many events were visited */
 static u32 read_record(struct kpmu_event *e, struct task_struct *task)
 {
 	u64 ids = kpmu_record_ids(e, task);
@@ -32,11 +32,11 @@ static u32 read_record(struct kpmu_event *e, struct task_struct *task)
 }
 
 /**
- * struct pass - one way through the events of a context, in batches
+ * struct pass - one pass over the events of a context, in batches
  * @ctx: the context
- * @cpu: the CPU whose rings READ records go to in this pass; -1: EXIT records instead
- * @next: the first CPU after that whose rings READ records go to, or nr_cpu_ids
- * @more: the pass has not come to its end
+ * @cpu: write READ records of events bound to this CPU; -1: EXIT records instead
+ * @next: lowest CPU above @cpu that READ records are for, or nr_cpu_ids
+ * @more: the pass is not complete
  */
 struct pass {
 	struct kpmu_ctx *ctx;
@@ -45,7 +45,7 @@ struct pass {
 	bool more;
 };
 
-/* Return: how much work it was, in events */
+/* Return: the amount of work, in events */
 static u32 look_at(struct pass *p, struct kpmu_event *e)
 {
 	if (p->cpu < 0 && kpmu_side_wants(e, KPMU_SIDE_TASK))
@@ -59,7 +59,7 @@ static u32 look_at(struct pass *p, struct kpmu_event *e)
 	return 1;
 }
 
-/* The context belongs to the holder of its lock: the task does not run again.  IRQs off. */
+/* The context stays inactive, so the holder of its lock owns it.  IRQs off. */
 static void batch(void *data)
 {
 	struct pass *p = data;
@@ -82,7 +82,7 @@ static void batch_here(struct pass *p)
 	local_irq_restore(flags);
 }
 
-/* Return: the CPU for the next pass, or nr_cpu_ids */
+/* Return: the CPU of the next pass, or nr_cpu_ids */
 static int pass(struct kpmu_ctx *ctx, int cpu)
 {
 	struct pass p = { .ctx = ctx, .cpu = cpu, .next = nr_cpu_ids };
@@ -92,7 +92,7 @@ static int pass(struct kpmu_ctx *ctx, int cpu)
 	kpmu_scan_begin(ctx);
 	raw_spin_unlock_irqrestore(&ctx->lock, flags);
 	do {
-		/* A CPU that is offline gets none, but there may be a next one */
+		/* For an offline CPU nothing is written, but the next CPU is found */
 		if (cpu < 0 || smp_call_function_single(cpu, batch, &p, 1))
 			batch_here(&p);
 	} while (p.more);
@@ -100,11 +100,11 @@ static int pass(struct kpmu_ctx *ctx, int cpu)
 }
 
 /**
- * kpmu_side_exit_ctx() - tell a leaving task's own events
- * @ctx: its context, which has retired and is not active
+ * kpmu_side_exit_ctx() - write the records of an exiting task for its own events
+ * @ctx: the task's context, retired and not active
  *
- * A ring is written on one CPU only; so each CPU writes what goes to its own, a batch
- * of events at a time.
+ * The ring of an event bound to a CPU is written on that CPU only.  So READ records are
+ * written there, in batches of events.
  *
  * Context: task, IRQs on, may be atomic.
  */
@@ -118,8 +118,8 @@ void kpmu_side_exit_ctx(struct kpmu_ctx *ctx)
 }
 
 /**
- * kpmu_side_exit_cpu() - tell the events of this CPU that a task leaves
- * @task: current
+ * kpmu_side_exit_cpu() - write EXIT records for the events of this CPU
+ * @task: the exiting task, current
  *
  * Context: task, may be atomic.
  */

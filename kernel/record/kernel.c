@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What happens to the kernel's own text: KSYMBOL, BPF_EVENT, TEXT_POKE.
+ * Records of changes to the kernel's text: KSYMBOL, BPF_EVENT, TEXT_POKE.
  * perf_event_open(2), PERF_RECORD_KSYMBOL and following.
  */
 #include <linux/bpf.h>
@@ -15,7 +15,7 @@ struct ksymbol {
 	u32 len;
 	u16 type;
 	u16 flags;
-	u32 size;		/* of the name with its padding */
+	u32 size;		/* of @name, including padding */
 	char name[ALIGN(KSYM_NAME_LEN, sizeof(u64))];
 };
 
@@ -33,11 +33,11 @@ static void ksymbol_record(struct kpmu_event *e, void *data)
 }
 
 /**
- * kpmu_side_ksymbol() - the kernel has got a function more, or one less
+ * kpmu_side_ksymbol() - write KSYMBOL records for a symbol added or removed
  * @type: PERF_RECORD_KSYMBOL_TYPE_*
- * @addr: where it is
- * @len: bytes of it
- * @unregister: one less
+ * @addr: start of the symbol
+ * @len: its size in bytes
+ * @unregister: the symbol is removed
  * @name: its name
  *
  * Context: any but NMI.
@@ -86,12 +86,12 @@ static void bpf_record(struct kpmu_event *e, void *data)
 }
 
 /**
- * kpmu_side_bpf() - a BPF program is loaded, or unloaded
+ * kpmu_side_bpf() - write records for a BPF program loaded or unloaded
  * @prog: the program
  * @type: PERF_BPF_EVENT_PROG_LOAD or _UNLOAD
- * @flags: for the record
+ * @flags: for the BPF_EVENT record
  *
- * Its functions are symbols of the kernel, the first of which is itself.
+ * Each of its functions also gets a KSYMBOL record; the first one is @prog itself.
  *
  * Context: any but NMI.
  */
@@ -141,12 +141,12 @@ static void poke_record(struct kpmu_event *e, void *data)
 }
 
 /**
- * kpmu_side_text_poke() - the kernel's text is about to change
- * @addr: where
- * @old: what is there
- * @old_len: bytes of it, 0 if nothing was there before
- * @new: what will be there
- * @new_len: bytes of it
+ * kpmu_side_text_poke() - write TEXT_POKE records for a change of kernel text
+ * @addr: address of the change
+ * @old: the old code
+ * @old_len: bytes of @old, 0 for new text
+ * @new: the new code
+ * @new_len: bytes of @new
  *
  * Context: any but NMI.
  */

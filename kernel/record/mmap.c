@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* MMAP and MMAP2.  perf_event_open(2), PERF_RECORD_MMAP, PERF_RECORD_MMAP2. */
+/* MMAP and MMAP2 records.  perf_event_open(2), PERF_RECORD_MMAP, PERF_RECORD_MMAP2. */
 #include <linux/fs.h>
 #include <linux/hugetlb_inline.h>
 #include <linux/kdev_t.h>
@@ -13,7 +13,7 @@
 
 #define BUILD_ID_MAX	20
 
-/* What MMAP2 has more */
+/* Additional fields of MMAP2 */
 struct identity {
 	union {
 		struct {
@@ -37,7 +37,7 @@ static_assert(sizeof(struct identity) == 32);
 struct mapping {
 	struct vm_area_struct *vma;
 	const char *name;
-	u32 name_size;		/* with its padding */
+	u32 name_size;		/* including padding */
 	struct identity file;
 	u32 id_size;
 	u8 id[BUILD_ID_MAX];
@@ -121,14 +121,14 @@ static const char *name_without_file(struct vm_area_struct *vma)
 	return "//anon";
 }
 
-/* The path of a mapped file, in @buf of PATH_MAX bytes, NULL if there is none */
+/* The path of a mapped file.  @buf: PATH_MAX bytes; NULL if out of memory */
 static const char *name_of_file(struct file *file, char *buf)
 {
 	const char *name;
 
 	if (!buf)
 		return "//enomem";
-	/* It ends at the end of what we give, and is padded later */
+	/* The path is put at the end of the given space; padding follows it, see set_name() */
 	name = file_path(file, buf, PATH_MAX - sizeof(u64));
 	return IS_ERR(name) ? "//toolong" : name;
 }
@@ -143,7 +143,7 @@ static void set_file(struct identity *id, const struct file *file)
 	id->generation = inode->i_generation;
 }
 
-/* A name up to a whole word; constant names are copied to where there is room */
+/* Pad a name to a multiple of 8 bytes; a name outside @buf is copied to have room for that */
 static void set_name(struct mapping *m, const char *name, const char *buf)
 {
 	char *end;
@@ -160,8 +160,8 @@ static void set_name(struct mapping *m, const char *name, const char *buf)
 }
 
 /**
- * kpmu_side_mmap() - current has a new mapping, or one with new rights
- * @vma: the mapping
+ * kpmu_side_mmap() - write MMAP or MMAP2 records for a mapping of current
+ * @vma: the mapping, new or with changed protection
  *
  * Context: task, the mmap lock held for writing; may be atomic.
  */
@@ -179,7 +179,7 @@ void kpmu_side_mmap(struct vm_area_struct *vma)
 	if (vma->vm_file) {
 		buf = kmalloc(PATH_MAX, GFP_ATOMIC | __GFP_NOWARN);
 		set_name(&m, name_of_file(vma->vm_file, buf), buf);
-		/* Whose name cannot be told has no number either */
+		/* Without its path, a file's device and inode numbers are left 0 */
 		if (m.name != m.short_name)
 			set_file(&m.file, vma->vm_file);
 	} else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* NAMESPACES.  perf_event_open(2), PERF_RECORD_NAMESPACES. */
+/* NAMESPACES records.  perf_event_open(2), PERF_RECORD_NAMESPACES. */
 #include <linux/cgroup.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
@@ -15,11 +15,11 @@
 
 #include "side.h"
 
-/* All namespaces are files of one file system; 0 until somebody could look */
+/* Device number of nsfs, the file system of all namespaces; 0 while unknown */
 static u64 nsfs;
 
 /**
- * kpmu_side_namespaces_setup() - an event asks for NAMESPACES records
+ * kpmu_side_namespaces_setup() - find nsfs, for an event with NAMESPACES records
  *
  * Context: task, may sleep.
  */
@@ -60,7 +60,7 @@ static void find_links(struct link *links, struct task_struct *task)
 	rcu_read_lock();
 	set_link(&links[USER_NS_INDEX], &__task_cred(task)->user_ns->ns);
 	rcu_read_unlock();
-	/* Its type is not for modules, but all kinds begin with what they share */
+	/* struct mnt_namespace is hidden from modules, but begins with its ns_common */
 	set_link(&links[MNT_NS_INDEX], (struct ns_common *)ns->mnt_ns);
 	set_link(&links[CGROUP_NS_INDEX], &ns->cgroup_ns->ns);
 }
@@ -80,8 +80,8 @@ static void namespaces_record(struct kpmu_event *e, void *data)
 }
 
 /**
- * kpmu_side_namespaces() - a task is new, or is in other namespaces than before
- * @task: a new one, or current; alive
+ * kpmu_side_namespaces() - write NAMESPACES records for a new task or changed namespaces
+ * @task: a new task, or current; not exiting
  *
  * Context: task, may be atomic.
  */

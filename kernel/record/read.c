@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What read(2) would give, inside of a record: PERF_SAMPLE_READ and
+ * Values in the format of read(2), as part of a record: PERF_SAMPLE_READ and
  * PERF_RECORD_READ.  perf_event_open(2), "Reading results".
  *
- * The values are those of the event's own task: a child's are its own, a
- * root's are without its children's counts.
+ * Unlike those of read(2), the counts and times of a root do not include its children's.
  */
 #include "../sched/sched.h"
 #include "sample.h"
@@ -20,10 +19,11 @@ static int group_size(const struct kpmu_event *leader)
 }
 
 /**
- * kpmu_values_size() - bytes of kpmu_values_put()
+ * kpmu_values_size() - size of what kpmu_values_put() writes
  * @e: the event
  *
  * Context: as kpmu_values_put().
+ * Return: bytes.
  */
 u32 kpmu_values_size(const struct kpmu_event *e)
 {
@@ -53,7 +53,7 @@ static u64 *put_id(u64 *p, const struct kpmu_event *e, u64 format)
 	return p;
 }
 
-/* @of's own count is what it was at its overflow */
+/* @of, the record's event, is folded already and not read again; a clock must be read */
 static u64 count_of(struct kpmu_event *e, const struct kpmu_event *of)
 {
 	if (e == of && !e->hw.source->clock)
@@ -76,14 +76,15 @@ static void put_entry(struct kpmu_record *r, struct kpmu_event *e,
 }
 
 /**
- * kpmu_values_put() - put an event's values, or those of its group
+ * kpmu_values_put() - write the values of an event, or of its group
  * @r: the record
- * @e: the event; what is counted up to now is folded
+ * @e: the event; its counter is folded
  *
- * A group's list changes only where its context is active, with IRQs off, so
- * an NMI there sees it whole.
+ * The member list of a group in an active context changes on the context's CPU only,
+ * with IRQs off, so an NMI there sees a consistent list.
  *
- * Context: NMI or IRQs off, where the event's context is active; or its owner.
+ * Context: NMI or IRQs off, on the CPU where the event's context is active; else the
+ * context's owner.
  */
 void kpmu_values_put(struct kpmu_record *r, struct kpmu_event *e)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Records: header, trailer, and those that tell of the ring itself. */
+/* Header and trailer of all records, and the records LOST, THROTTLE and UNTHROTTLE. */
 #include <linux/pid_namespace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/clock.h>
@@ -7,7 +7,13 @@
 
 #include "record.h"
 
-/* The clocks that somebody asked for by name.  See kpmu_record_clock() */
+/**
+ * kpmu_record_clock_of() - the time by a clock selected in the attr
+ * @clockid: CLOCK_*
+ *
+ * Context: any; in an NMI only for CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW.
+ * Return: ns.
+ */
 u64 kpmu_record_clock_of(int clockid)
 {
 	switch (clockid) {
@@ -28,11 +34,11 @@ u64 kpmu_record_clock_of(int clockid)
  * kpmu_record_id() - a task's id in the pid namespace of an event's opener
  * @e: the event
  * @task: the task
- * @type: of the process or of the thread
+ * @type: PIDTYPE_TGID for the process, PIDTYPE_PID for the thread
  *
- * Context: any, NMI too.
- * Return: the id; 0 for the idle task and for one out of the namespace's sight; -1
- * for one that is gone.
+ * Context: any, including NMI.
+ * Return: the id; 0 for the idle task and for a task that is not visible in the
+ * namespace; -1 for a task that has been reaped.
  */
 u32 kpmu_record_id(const struct kpmu_event *e, struct task_struct *task,
 		   enum pid_type type)
@@ -41,13 +47,13 @@ u32 kpmu_record_id(const struct kpmu_event *e, struct task_struct *task,
 
 	if (!pid_alive(task))
 		return -1;
-	/* The usual case without a look at struct pid */
+	/* Fast path for the usual case, without struct pid */
 	if (likely(ns == &init_pid_ns))
 		return type == PIDTYPE_PID ? task->pid : task->tgid;
 	return __task_pid_nr_ns(task, type, ns);
 }
 
-/* The words that say whose a record is, in the order of a trailer */
+/* The trailer: the words of sample_type for task, time, event ids and CPU */
 static void put_trailer(struct kpmu_record *r, const struct kpmu_event *e)
 {
 	u64 type = e->sampling->sample_type;
@@ -68,7 +74,13 @@ static void put_trailer(struct kpmu_record *r, const struct kpmu_event *e)
 	kpmu_ring_put(&r->h, words, (p - words) * sizeof(u64));
 }
 
-/* What was lost before this record */
+/**
+ * kpmu_record_lost() - write a LOST record in front of another record
+ * @r: the other record; r->h.lost is the number of lost records
+ * @root: the root event of @r, named in the LOST record
+ *
+ * Context: as kpmu_record_room().
+ */
 noinline void kpmu_record_lost(struct kpmu_record *r,
 			       const struct kpmu_event *root)
 {
@@ -89,16 +101,17 @@ noinline void kpmu_record_lost(struct kpmu_record *r,
 /**
  * kpmu_record_begin_of() - begin a record other than a sample
  * @r: filled in
- * @e: whose it is
+ * @e: the event that the record belongs to
  * @type: PERF_RECORD_*
  * @misc: PERF_RECORD_MISC_*
  * @size: bytes between header and trailer, a multiple of 8
  * @task: the task that the trailer names
  *
- * If it returns true so many bytes must be put, then kpmu_record_end() called.
+ * On success exactly @size bytes must be put, then kpmu_record_end() called.
  *
- * Context: any, NMI too; on the CPU that the event's records come from.
- * Return: false if there is no ring, or no room: it is counted as lost.
+ * Context: any, including NMI; on the CPU that the event's records come from.
+ * Return: true; false if there is no ring, if the record is too large, or if there is
+ * no room.  Only the last is counted as lost.
  */
 bool kpmu_record_begin_of(struct kpmu_record *r, struct kpmu_event *e, u32 type,
 			  u16 misc, u32 size, struct task_struct *task)
@@ -115,14 +128,15 @@ bool kpmu_record_begin_of(struct kpmu_record *r, struct kpmu_event *e, u32 type,
 }
 
 /**
- * kpmu_record_begin() - begin a record that current is the task of
+ * kpmu_record_begin() - begin a record whose trailer names current
  * @r: filled in
- * @e: whose it is
+ * @e: the event that the record belongs to
  * @type: PERF_RECORD_*
  * @misc: PERF_RECORD_MISC_*
  * @size: bytes between header and trailer, a multiple of 8
  *
- * See kpmu_record_begin_of().
+ * Context: as kpmu_record_begin_of().
+ * Return: as kpmu_record_begin_of().
  */
 bool kpmu_record_begin(struct kpmu_record *r, struct kpmu_event *e, u32 type,
 		       u16 misc, u32 size)
@@ -131,7 +145,7 @@ bool kpmu_record_begin(struct kpmu_record *r, struct kpmu_event *e, u32 type,
 }
 
 /**
- * kpmu_record_end() - a record is complete but for its trailer
+ * kpmu_record_end() - add the trailer and commit a record
  * @r: from kpmu_record_begin()
  *
  * Context: as kpmu_record_begin().
@@ -148,11 +162,11 @@ void kpmu_record_end(struct kpmu_record *r)
 }
 
 /**
- * kpmu_record_throttle() - say that an event is throttled, or is not any more
+ * kpmu_record_throttle() - write a THROTTLE or UNTHROTTLE record
  * @e: the event; it has a sampling part
- * @on: it is throttled
+ * @on: true for THROTTLE
  *
- * Context: any, NMI too; on the CPU where the event counts.
+ * Context: any, including NMI; on the CPU where the event is active.
  */
 void kpmu_record_throttle(struct kpmu_event *e, bool on)
 {

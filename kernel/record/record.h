@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Records: what every one of them has.  perf_event_open(2), "MMAP layout".
+ * What all records have in common.  perf_event_open(2), "MMAP layout".
  *
- * A record goes to the ring of its event, a child's to that of its root.  It
- * has a header, its own words, and with sample_id_all a trailer that says
- * whose it is.
+ * A record goes to the ring of its event, that of a child to the ring of its root.  It
+ * has a header, its own words, and with sample_id_all a trailer that names task, time,
+ * event ids and CPU.
  *
  *	struct kpmu_record r;
  *
@@ -26,14 +26,14 @@
 #include "../ring/ring.h"
 #include "../sched/sched.h"
 
-/* The largest record: its size is 16 bits, and a multiple of 8 */
+/* The largest record: the size field has 16 bits, and sizes are multiples of 8 */
 #define KPMU_RECORD_MAX	0xfff8
 
 /**
- * struct kpmu_record - a record on its way
- * @h: where it goes
- * @ring: likewise
- * @event: whose it is
+ * struct kpmu_record - a record being written
+ * @h: its place in the ring
+ * @ring: the ring
+ * @event: the event that it belongs to
  * @task: the task that its trailer names
  */
 struct kpmu_record {
@@ -53,10 +53,11 @@ u64 kpmu_record_clock_of(int clockid);
 void kpmu_record_lost(struct kpmu_record *r, const struct kpmu_event *root);
 
 /**
- * kpmu_record_clock() - the time, by an event's clock
+ * kpmu_record_clock() - the time by an event's clock
  * @e: the event
  *
- * Context: any, NMI too for the clocks that such events may have.
+ * Context: any; open refuses clocks that do not work where the event overflows.
+ * Return: ns.
  */
 static __always_inline u64 kpmu_record_clock(const struct kpmu_event *e)
 {
@@ -65,10 +66,10 @@ static __always_inline u64 kpmu_record_clock(const struct kpmu_event *e)
 }
 
 /**
- * kpmu_record_put() - the next bytes of a record
+ * kpmu_record_put() - append bytes to a record
  * @r: from kpmu_record_begin()
  * @data: the bytes
- * @size: how many
+ * @size: number of bytes
  *
  * Context: as kpmu_record_begin().
  */
@@ -78,7 +79,7 @@ static inline void kpmu_record_put(struct kpmu_record *r, const void *data,
 	kpmu_ring_put(&r->h, data, size);
 }
 
-/* Ids of a task as the program that opened the event sees them */
+/* Ids of a task in the pid namespace of the event's opener */
 u32 kpmu_record_id(const struct kpmu_event *e, struct task_struct *task,
 		   enum pid_type type);
 
@@ -99,7 +100,7 @@ static inline const struct kpmu_event *kpmu_root_of(const struct kpmu_event *e)
 	return e->root ?: e;
 }
 
-/* Process and thread as the one word that they are in most records */
+/* Process and thread id as one u64, the form that most records have */
 static inline u64 kpmu_record_ids(const struct kpmu_event *e,
 				  struct task_struct *task)
 {
@@ -111,8 +112,8 @@ static inline u64 kpmu_record_ids(const struct kpmu_event *e,
 }
 
 /*
- * Whom an event watches now.  Not always current: the events of a task begin to
- * count on its way in, when the one before is still to be left.
+ * The task that an event counts at the moment.  Not always current: when a task is
+ * scheduled in its events start while current is still the previous task.
  */
 static inline struct task_struct *kpmu_task_of(const struct kpmu_event *e)
 {
@@ -127,16 +128,17 @@ struct kpmu_lost_record {
 };
 
 /**
- * kpmu_record_room() - take room for a record
- * @r: filled in, but for its task
- * @e: whose it is; it has a sampling part
- * @size: bytes of it, with header and trailer, a multiple of 8, at most
+ * kpmu_record_room() - reserve room for a record
+ * @r: filled in; @r->task is the task that the event counts
+ * @e: the event that the record belongs to; it has a sampling part
+ * @size: bytes of the record with header and trailer, a multiple of 8, at most
  *	KPMU_RECORD_MAX
  *
- * All of it must be put, then kpmu_record_done() called.
+ * On success exactly @size bytes must be put, then kpmu_record_done() called.
  *
- * Context: any, NMI too; on the CPU that the event's records come from.
- * Return: false if it has no ring, or that has no room: it is counted as lost.
+ * Context: any, including NMI; on the CPU that the event's records come from.
+ * Preemption is off after success, until kpmu_record_done().
+ * Return: true; false if there is no ring or no room.  The latter is counted as lost.
  */
 static __always_inline bool
 kpmu_record_room(struct kpmu_record *r, struct kpmu_event *e, u32 size)
@@ -145,12 +147,12 @@ kpmu_record_room(struct kpmu_record *r, struct kpmu_event *e, u32 size)
 
 	r->event = e;
 	r->task = kpmu_task_of(e);
-	/* As good as rcu_read_lock(), and it has to be off for the ring anyway */
+	/* The ring needs this anyway, and it makes rcu_read_lock() unnecessary */
 	preempt_disable_notrace();
 	r->ring = rcu_dereference_sched(root->ring);
 	if (unlikely(!r->ring))
 		goto none;
-	/* Children of a task's event may run on several CPUs, a ring is of one */
+	/* Children of one task event may run on several CPUs; a ring has one writer CPU */
 	if (unlikely(e->root && e->cpu < 0))
 		goto lost;
 	if (unlikely(!kpmu_ring_begin(r->ring, &r->h, size,
@@ -169,11 +171,11 @@ none:
 }
 
 /**
- * kpmu_record_done() - a record is complete
+ * kpmu_record_done() - commit a record
  * @r: from kpmu_record_room()
  *
  * Context: as kpmu_record_room().
- * Return: whether it passed the ring's mark.
+ * Return: whether the readers of the ring are woken.
  */
 static __always_inline bool kpmu_record_done(struct kpmu_record *r)
 {

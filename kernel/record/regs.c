@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Registers and the user's stack.  arch/x86's <asm/perf_regs.h> numbers them. */
+/* Registers, numbered by arch/x86's <asm/perf_regs.h>, and user stack in samples. */
 #include <linux/kernel.h>
 #include <linux/sched/task_stack.h>
 #include <linux/uaccess.h>
@@ -19,7 +19,7 @@ static const u8 offsets[] = {
 	REG(R15, r15),
 };
 
-/* Is an NMI in the entry code, which puts the user's registers there? */
+/* Has the NMI interrupted entry code that is still saving the user's registers? */
 static bool being_saved(const struct pt_regs *saved, const struct pt_regs *regs)
 {
 	return in_nmi() && regs->sp > (unsigned long)&saved->r11 &&
@@ -27,9 +27,9 @@ static bool being_saved(const struct pt_regs *saved, const struct pt_regs *regs)
 }
 
 /*
- * Only around SYSCALL and SYSRET does the kernel run without a stack pointer of its own.
- * There are all registers of the user, but for two that these instructions use, and SP,
- * which the entry may use to switch page tables.
+ * The kernel has no stack pointer of its own only just after SYSCALL and before SYSRET.
+ * All registers are the user's there, except CX and R11, which hold the user's IP and
+ * flags, and SP, which the entry code may use to switch page tables.
  */
 static bool around_syscall(struct pt_regs *to, const struct pt_regs *regs)
 {
@@ -45,12 +45,12 @@ static bool around_syscall(struct pt_regs *to, const struct pt_regs *regs)
 }
 
 /**
- * kpmu_regs_of_user() - where an event's task was in user mode before it came here
- * @to: filled in; what is not known is 0
+ * kpmu_regs_of_user() - user-mode registers of an event's task, for a hit in the kernel
+ * @to: filled in; unknown registers are 0
  * @e: the event
- * @regs: registers at the overflow, of the kernel
+ * @regs: kernel registers at the overflow
  *
- * Context: any, NMI too.
+ * Context: any, including NMI.
  */
 void kpmu_regs_of_user(struct pt_regs *to, const struct kpmu_event *e,
 		       const struct pt_regs *regs)
@@ -72,12 +72,12 @@ void kpmu_regs_of_user(struct pt_regs *to, const struct kpmu_event *e,
 		to->ip = saved->ip;
 }
 
-/* Those that the kernel's entry code may not have saved yet */
+/* Registers that the entry code may not have saved; BP is reported all the same */
 #define CALLEE_SAVED	(BIT_ULL(PERF_REG_X86_BX) |			\
 			 GENMASK_ULL(PERF_REG_X86_R15, PERF_REG_X86_R12))
 
 /**
- * kpmu_regs_abi() - does current run 32 or 64 bit code?
+ * kpmu_regs_abi() - register ABI of the code that current runs in user mode
  *
  * Context: any.
  * Return: PERF_SAMPLE_REGS_ABI_*.
@@ -89,15 +89,15 @@ u64 kpmu_regs_abi(void)
 }
 
 /**
- * kpmu_user_regs_find() - where the registers of user mode are
+ * kpmu_user_regs_find() - find the user-mode registers for a sample
  * @u: filled in
  * @e: the event
  * @regs: registers at the overflow
  *
- * An NMI that hits the kernel may do so while it saves them.  What is known of
- * another task than the event's is not for it.
+ * In an NMI the kernel may not have saved all registers yet: then there are none, or
+ * @u->partial is set.  Registers of a task other than the event's are not disclosed.
  *
- * Context: any, NMI too.
+ * Context: any, including NMI.
  */
 void kpmu_user_regs_find(struct kpmu_user_regs *u, const struct kpmu_event *e,
 			 const struct pt_regs *regs)
@@ -124,11 +124,13 @@ void kpmu_user_regs_find(struct kpmu_user_regs *u, const struct kpmu_event *e,
 }
 
 /**
- * kpmu_regs_put() - the registers of a mask
+ * kpmu_regs_put() - write the registers selected by a mask
  * @r: the record
  * @regs: the registers
- * @mask: which, by PERF_REG_X86_*
- * @partial: those that the callee keeps are not known: -1
+ * @mask: a bit for each of PERF_REG_X86_*
+ * @partial: callee-saved registers are unknown and written as -1
+ *
+ * Context: as kpmu_record_put().
  */
 void kpmu_regs_put(struct kpmu_record *r, const struct pt_regs *regs, u64 mask,
 		   bool partial)
@@ -147,10 +149,10 @@ void kpmu_regs_put(struct kpmu_record *r, const struct pt_regs *regs, u64 mask,
 }
 
 /**
- * kpmu_stack_size() - how much of the user's stack goes into a sample
- * @u: registers of user mode
- * @asked: attr.sample_stack_user
- * @room: bytes that the record may have yet, for the dump and its two sizes
+ * kpmu_stack_size() - size of a sample's dump of the user stack
+ * @u: user-mode registers
+ * @asked: attr.sample_stack_user, in bytes
+ * @room: bytes left in the record for the dump and its two size words
  *
  * Context: any.
  * Return: bytes, a multiple of 8; 0 if there is no stack.
@@ -169,12 +171,15 @@ u32 kpmu_stack_size(const struct kpmu_user_regs *u, u32 asked, u32 room)
 }
 
 /**
- * kpmu_stack_put() - a dump of the user's stack
+ * kpmu_stack_put() - write a dump of the user stack
  * @r: the record
- * @u: registers of user mode
- * @size: from kpmu_stack_size()
+ * @u: user-mode registers
+ * @size: from kpmu_stack_size(), in bytes
  *
- * The size of the dump, the dump, how much of it could be copied.
+ * Written are the size, the dump, and the number of bytes that could be copied; without
+ * a dump only the size.
+ *
+ * Context: as kpmu_record_put().
  */
 void kpmu_stack_put(struct kpmu_record *r, const struct kpmu_user_regs *u,
 		    u32 size)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Samples: a table, a row for each PERF_SAMPLE bit, in the order in which the
- * fields stand in a record, which is not that of the bits.
+ * Samples.  A table has a row for each PERF_SAMPLE bit, in the order of the fields in a
+ * record, which is not that of the bits.
  *
- * Most samples hold nothing but fields of one word each.  Their size is known
- * when the event is opened, and they are written straight into the ring.
+ * Most samples consist of fields of one word each.  Their size is known when the event
+ * is opened, and they are written directly into the ring.
  */
 #include <linux/cgroup.h>
 #include <linux/perf_event.h>
@@ -12,10 +12,10 @@
 #include "../compat/compat.h"
 #include "sample.h"
 
-/* Bytes of a fixed sample at most */
+/* Largest size of header and fixed fields, in u64 words */
 #define FIXED_WORDS	10
 
-/* What a word of data source says when nothing is known: all levels "not available" */
+/* Data source word without information: every field is "not available" */
 #define NO_DATA_SRC	0x1e05080021ULL
 
 static u32 size_read(struct kpmu_filling *f)
@@ -48,7 +48,7 @@ static u32 raw_bytes(const struct kpmu_hit *s)
 	return s->raw ? s->raw_size : 0;
 }
 
-/* The length, which counts the padding, then the data up to a whole word */
+/* A 32-bit size, which includes the padding, then the data, padded to 8 bytes */
 static u32 size_raw(struct kpmu_filling *f)
 {
 	return ALIGN(sizeof(u32) + raw_bytes(f->s), sizeof(u64));
@@ -96,7 +96,7 @@ static void put_regs_intr(struct kpmu_filling *f)
 			      false);
 }
 
-/* Sized last: it gets what the others leave */
+/* Sized after the other fields: the dump gets the room that they leave */
 static u32 size_stack(struct kpmu_filling *f)
 {
 	kpmu_user_regs_find(&f->user, f->e, f->s->regs);
@@ -115,7 +115,7 @@ static u32 size_word(struct kpmu_filling *f)
 	return sizeof(u64);
 }
 
-/* What this hardware does not tell */
+/* For fields that this hardware does not provide */
 static void put_zero(struct kpmu_filling *f)
 {
 	kpmu_fill_word(f, 0);
@@ -157,9 +157,9 @@ static void put_code_page(struct kpmu_filling *f)
 /**
  * struct field - a field of a sample
  * @bit: KPMU_SAMPLE_*
- * @size: how many bytes it takes now; NULL for the fixed ones, see put_fixed()
- * @put: write that many
- * @last: its size depends on what the others take
+ * @size: returns its size in bytes; NULL for the fixed fields, see put_fixed()
+ * @put: writes as many bytes
+ * @last: it is sized after the others, from the room that they leave
  */
 struct field {
 	u64 bit;
@@ -181,7 +181,7 @@ static const struct field fields[] = {
 	{ KPMU_SAMPLE_READ, size_read, put_read },
 	{ KPMU_SAMPLE_CALLCHAIN, size_chain, put_chain },
 	{ KPMU_SAMPLE_RAW, size_raw, put_raw },
-	/* KPMU_SAMPLE_BRANCH_STACK: refused when opened */
+	/* KPMU_SAMPLE_BRANCH_STACK: refused at open */
 	{ KPMU_SAMPLE_REGS_USER, size_regs_user, put_regs_user },
 	{ KPMU_SAMPLE_STACK_USER, size_stack, put_stack, true },
 	{ KPMU_SAMPLE_WEIGHT, size_word, put_zero },
@@ -196,10 +196,10 @@ static const struct field fields[] = {
 	{ KPMU_SAMPLE_AUX, kpmu_aux_size, kpmu_aux_field, true },
 };
 
-/* Those marked as last */
+/* The fields with @last set */
 #define LAST_FIELDS	(KPMU_SAMPLE_STACK_USER | KPMU_SAMPLE_AUX)
 
-/* The rows of fixed fields come first, and put_fixed() has them all */
+/* The rows before are the fixed fields, all of which put_fixed() writes */
 #define FIRST_VARIABLE	9
 
 #define BETWEEN_TIME_AND_PERIOD	(KPMU_SAMPLE_ADDR | KPMU_SAMPLE_ID | \
@@ -234,7 +234,7 @@ static __always_inline u64 *put_fixed(u64 *p, const struct kpmu_event *e,
 	return p;
 }
 
-/* Those that take what they need, or those that take what there is */
+/* Total size of the variable fields that have, or do not have, @last set */
 static u32 measure_some(struct kpmu_filling *f, bool last)
 {
 	u64 type = f->e->sampling->sample_type;
@@ -252,7 +252,7 @@ static u32 measure_some(struct kpmu_filling *f, bool last)
 	return size;
 }
 
-/* Bytes that the fields take which have no fixed size */
+/* Total size of the variable fields, in bytes */
 static noinline u32 measure(struct kpmu_filling *f)
 {
 	u32 size = measure_some(f, false);
@@ -301,7 +301,7 @@ static noinline void put_round_end(struct kpmu_record *r, const struct kpmu_hit 
 	kpmu_ring_put(&r->h, words, r->event->sampling->fixed);
 }
 
-/* Straight into the ring unless they go round its end */
+/* Write header and fixed fields, directly into the ring unless they wrap at its end */
 static __always_inline void put_front(struct kpmu_record *r, const struct kpmu_event *e,
 				      const struct kpmu_hit *s, u32 size)
 {
@@ -362,7 +362,7 @@ static __always_inline bool write(struct kpmu_event *e, const struct kpmu_hit *s
 	return true;
 }
 
-/* An event that does not count the kernel was noticed there, a little late */
+/* Skid: an event with exclude_kernel overflowed in user mode, but was seen in the kernel */
 static noinline bool write_late(struct kpmu_event *e, const struct kpmu_hit *s)
 {
 	struct kpmu_hit hit = *s;
@@ -377,12 +377,12 @@ static noinline bool write_late(struct kpmu_event *e, const struct kpmu_hit *s)
 /**
  * kpmu_sample_write() - write a PERF_RECORD_SAMPLE
  * @e: the event; it has a sampling part
- * @s: what its source knows
+ * @s: details of the hit, from the event's source
  *
- * A sample that finds no room is counted as lost.  One of an event without the kernel
- * tells nothing of the kernel.
+ * A sample without room is counted as lost.  With exclude_kernel a sample shows neither
+ * registers nor addresses of the kernel.
  *
- * Context: any, NMI too, preemption off; on the CPU where the event counts.
+ * Context: any, including NMI, preemption off; on the CPU where the event is active.
  * Return: whether it was written.
  */
 bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s)
@@ -399,6 +399,11 @@ static const struct kpmu_recorder recorder = {
 	.follow = kpmu_aux_follow,
 };
 
+/**
+ * kpmu_records_init() - register the functions that write records for events
+ *
+ * Context: module init, before the first event.
+ */
 void __init kpmu_records_init(void)
 {
 	kpmu_recorder_set(&recorder);

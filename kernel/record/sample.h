@@ -13,7 +13,7 @@ bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s);
 /**
  * struct kpmu_frames - a call chain
  * @nr: words in @ip
- * @ip: addresses, innermost first, and marks of what they are (PERF_CONTEXT_*)
+ * @ip: addresses, innermost first, with context markers (PERF_CONTEXT_*) between them
  */
 struct kpmu_frames {
 	u64 nr;
@@ -21,10 +21,10 @@ struct kpmu_frames {
 };
 
 /**
- * struct kpmu_user_regs - what is known of the registers of user mode
- * @regs: them; NULL if nothing is known
+ * struct kpmu_user_regs - user-mode registers for a sample
+ * @regs: the registers; NULL if unknown
  * @abi: PERF_SAMPLE_REGS_ABI_*
- * @partial: those that the callee keeps were not saved
+ * @partial: callee-saved registers are not valid
  */
 struct kpmu_user_regs {
 	const struct pt_regs *regs;
@@ -33,17 +33,17 @@ struct kpmu_user_regs {
 };
 
 /**
- * struct kpmu_filling - a sample on its way
+ * struct kpmu_filling - a sample being written
  * @e: the event
- * @s: what its source knows
+ * @s: details of the hit, from the event's source
  * @r: the record
- * @room: bytes that the record may yet have
+ * @room: bytes left until the record has its largest size
  * @chain: the call chain, NULL if there is none
- * @user: registers of user mode
- * @stack: bytes of the user's stack that go into the sample
- * @aux: the trace of its group, or NULL
- * @aux_end: how far that had come
- * @aux_size: bytes of it that go into the sample
+ * @user: user-mode registers
+ * @stack: bytes of the user stack in the sample
+ * @aux: the AUX area of its group, or NULL
+ * @aux_end: aux->written when the sample was measured
+ * @aux_size: bytes of trace data in the sample
  */
 struct kpmu_filling {
 	struct kpmu_event *e;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who gets a side-band record: the enabled events of this CPU, of the cgroups
- * active here, and of current.  A context lists those of its events that ask for
- * any such record.
+ * Delivery of side-band records: to the enabled events of this CPU, of the cgroups
+ * active here, and of the active task context.  Each context has a list of its events
+ * that ask for side-band records.
  */
 #include <linux/irqflags.h>
 #include <linux/percpu.h>
@@ -12,11 +12,12 @@
 #include "side.h"
 
 /**
- * kpmu_side_wants() - does an event get such a record on this CPU?
+ * kpmu_side_wants() - does an event get a kind of record on this CPU?
  * @e: the event
- * @flags: KPMU_ATTR_*, of which it has to have one
+ * @flags: KPMU_ATTR_*; the event must have one of them
  *
  * Context: owner of the event's context, IRQs off.
+ * Return: true if the event also is enabled, may write on this CPU and has a ring.
  */
 bool kpmu_side_wants(const struct kpmu_event *e, u64 flags)
 {
@@ -50,10 +51,11 @@ static bool active_here(const struct kpmu_ctx *ctx)
 }
 
 /**
- * kpmu_side_wanted() - would kpmu_side_tell() tell anybody?
- * @flags: KPMU_ATTR_*, of which an event has to have one
+ * kpmu_side_wanted() - is there an event that kpmu_side_tell() would write to?
+ * @flags: KPMU_ATTR_*; an event must have one of them
  *
  * Context: any but NMI.
+ * Return: whether there is one.
  */
 bool kpmu_side_wanted(u64 flags)
 {
@@ -74,9 +76,9 @@ bool kpmu_side_wanted(u64 flags)
 }
 
 /**
- * kpmu_side_tell_cpu() - a record for events of this CPU and its cgroups
- * @flags: KPMU_ATTR_*, of which an event has to have one
- * @fn: writes the record
+ * kpmu_side_tell_cpu() - write a record for events of this CPU and its cgroups
+ * @flags: KPMU_ATTR_*; an event must have one of them
+ * @fn: writes the record for an event; IRQs off
  * @data: for @fn
  *
  * Context: any but NMI.
@@ -96,9 +98,9 @@ void kpmu_side_tell_cpu(u64 flags, kpmu_side_fn fn, void *data)
 }
 
 /**
- * kpmu_side_tell() - a record for events of this CPU and of its task
- * @flags: KPMU_ATTR_*, of which an event has to have one
- * @fn: writes the record; IRQs off
+ * kpmu_side_tell() - write a record for events of this CPU, its cgroups and its task
+ * @flags: KPMU_ATTR_*; an event must have one of them
+ * @fn: writes the record for an event; IRQs off
  * @data: for @fn
  *
  * Context: any but NMI.

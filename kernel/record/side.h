@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Side-band: records of what tasks and the kernel do, for events whose attr
- * asks for them, whether they count at the moment or wait for a counter.
+ * Side-band records: what tasks and the kernel do, for enabled events whose attr asks
+ * for them, whether or not the event has a counter at the moment.
  *
- * All functions here are called by hooks, and may be in an atomic context.
+ * All functions here are called from hooks, possibly in atomic context, except
+ * kpmu_side_namespaces_setup().
  */
 #ifndef KPMU_SIDE_H
 #define KPMU_SIDE_H
@@ -15,13 +16,13 @@ struct cgroup_subsys_state;
 struct kpmu_ctx;
 struct vm_area_struct;
 
-/* FORK and EXIT come with any of these */
+/* Any of these flags selects FORK and EXIT records; mmap2 alone does not arm the hooks */
 #define KPMU_SIDE_TASK	(KPMU_ATTR_TASK | KPMU_ATTR_COMM | KPMU_ATTR_MMAP | \
 			 KPMU_ATTR_MMAP2 | KPMU_ATTR_MMAP_DATA)
 
 typedef void (*kpmu_side_fn)(struct kpmu_event *e, void *data);
 
-/* side.c: who gets a record */
+/* side.c: delivery to events */
 bool kpmu_side_wants(const struct kpmu_event *e, u64 flags);
 bool kpmu_side_wanted(u64 flags);
 void kpmu_side_tell(u64 flags, kpmu_side_fn fn, void *data);
@@ -39,7 +40,7 @@ void kpmu_side_mmap(struct vm_area_struct *vma);
 void kpmu_side_switch(struct task_struct *task, struct task_struct *other,
 		      bool in);
 
-/* kernel.c: what happens to the kernel's own text; cgroup.c */
+/* kernel.c: changes of the kernel's text; cgroup.c: new cgroups */
 void kpmu_side_ksymbol(u16 type, u64 addr, u32 len, bool unregister,
 		       const char *name);
 void kpmu_side_bpf(const struct bpf_prog *prog, u16 type, u16 flags);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* SWITCH and SWITCH_CPU_WIDE.  perf_event_open(2), attr.context_switch. */
+/* SWITCH and SWITCH_CPU_WIDE records.  perf_event_open(2), attr.context_switch. */
 #include <linux/sched.h>
 
 #include "../compat/compat.h"
@@ -31,10 +31,10 @@ static void switch_record(struct kpmu_event *e, void *data)
 }
 
 /**
- * kpmu_side_switch() - a task leaves this CPU, or comes
+ * kpmu_side_switch() - write records for a task that is switched out or in
  * @task: the task; its context is the active one
- * @other: who comes instead, or went before
- * @in: it comes
+ * @other: the next task when @task is switched out, else the previous one
+ * @in: @task is switched in
  *
  * Context: under the run-queue lock, IRQs off.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* COMM, FORK and EXIT.  perf_event_open(2), PERF_RECORD_COMM and following. */
+/* COMM, FORK and EXIT records.  perf_event_open(2), PERF_RECORD_COMM and following. */
 #include <linux/kernel.h>
 #include <linux/sched.h>
 #include <linux/string.h>
@@ -9,7 +9,7 @@
 struct comm {
 	struct task_struct *task;
 	bool exec;
-	u32 size;		/* of the name with its padding */
+	u32 size;		/* of @name, including padding */
 	char name[ALIGN(TASK_COMM_LEN, sizeof(u64))];
 };
 
@@ -29,9 +29,9 @@ static void comm_record(struct kpmu_event *e, void *data)
 }
 
 /**
- * kpmu_side_comm() - a task has got another name
+ * kpmu_side_comm() - write COMM records for a task with a new name
  * @task: current, or a thread of the same process
- * @exec: by exec
+ * @exec: the name was set by exec
  *
  * Context: task, may be atomic.
  */
@@ -50,7 +50,7 @@ void kpmu_side_comm(struct task_struct *task, bool exec)
  * kpmu_side_task() - write a FORK or EXIT record
  * @e: the event
  * @type: PERF_RECORD_FORK or PERF_RECORD_EXIT
- * @task: the new task, which current has made; or the one that leaves
+ * @task: the new child of current, or the exiting task
  *
  * Context: IRQs off, on the CPU that the event's records come from.
  */
@@ -71,7 +71,7 @@ void kpmu_side_task(struct kpmu_event *e, u32 type, struct task_struct *task)
 		body.ppid = kpmu_record_pid(e, current);
 		body.ptid = kpmu_record_tid(e, current);
 	} else {
-		/* Who takes note of an exit is a process */
+		/* As upstream, the parent's process id serves as its thread id */
 		body.ppid = kpmu_record_pid(e, rcu_dereference(task->real_parent));
 		body.ptid = body.ppid;
 	}
@@ -87,8 +87,8 @@ static void fork_record(struct kpmu_event *e, void *task)
 }
 
 /**
- * kpmu_side_fork() - current has made a task
- * @task: the new one, which has not run yet
+ * kpmu_side_fork() - write FORK records
+ * @task: the new child of current, which has not run yet
  *
  * Context: task, may be atomic.
  */

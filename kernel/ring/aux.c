@@ -43,7 +43,7 @@ void kpmu_aux_free(struct kpmu_aux *aux)
 /* See aux.h */
 int kpmu_aux_map(struct kpmu_aux *aux, struct vm_area_struct *vma)
 {
-	/* As if private: read-only, so that a write asks first */
+	/* Protection of a private mapping: read-only, so that the first write faults */
 	pgprot_t prot = vm_get_page_prot(vma->vm_flags & ~VM_SHARED);
 	u64 at;
 	int err = 0;
@@ -57,7 +57,7 @@ int kpmu_aux_map(struct kpmu_aux *aux, struct vm_area_struct *vma)
 	return err;
 }
 
-/* The tail is the reader's and may be nonsense: then nothing fits */
+/* aux_tail is written by user space; if it is out of range there is no room */
 static bool has_room(const struct kpmu_aux *aux,
 		     const struct perf_event_mmap_page *page, u32 len)
 {
@@ -90,7 +90,7 @@ void kpmu_aux_put(struct kpmu_aux *aux, struct perf_event_mmap_page *page,
 	barrier();
 	if (has_room(aux, page, len)) {
 		put_bytes(aux, from, len);
-		/* Whoever comes in an NMI now may copy them */
+		/* An NMI that sees the new @written may copy the bytes */
 		barrier();
 		WRITE_ONCE(aux->written, aux->written + len);
 		aux->full = false;
@@ -117,7 +117,7 @@ bool kpmu_aux_show(struct kpmu_aux *aux, struct perf_event_mmap_page *page,
 		chunk->flags |= PERF_AUX_FLAG_OVERWRITE;
 	aux->flags = 0;
 	aux->announced = written;
-	/* The bytes before the head; pairs with the reader's load of it */
+	/* Publish the bytes before the head; pairs with the reader's load of it */
 	smp_store_release(&page->aux_head, written);
 	return true;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mapped memory is locked memory and limited as such.  perf_event_open(2),
+ * The memory of rings counts as locked memory and is limited as such.  perf_event_open(2),
  * /proc/sys/kernel/perf_event_mlock_kb.
  */
 #include <linux/capability.h>
@@ -13,10 +13,10 @@
 
 #include "ring.h"
 
-/* 128 pages of records and the user page */
+/* In KiB: 128 pages of records and the user page */
 int kpmu_sysctl_mlock_kb = 512 + PAGE_SIZE / 1024;
 
-/* How much more the user may have before it counts against the mm */
+/* Number of pages that can still be charged to the user; more are charged to the mm */
 static unsigned long room(const struct user_struct *user)
 {
 	unsigned long limit = READ_ONCE(kpmu_sysctl_mlock_kb);
@@ -48,8 +48,8 @@ int kpmu_ring_charge(struct kpmu_ring_charge *c, struct mm_struct *mm,
 }
 
 /**
- * kpmu_ring_uncharge() - the pages count no more
- * @c: as kpmu_ring_charge() left it
+ * kpmu_ring_uncharge() - undo kpmu_ring_charge()
+ * @c: filled in by kpmu_ring_charge()
  *
  * Context: task.
  */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The writer of a ring buffer.  Pure arithmetic on memory: the same file is
- * built in user space for unit tests and fuzzing.
+ * The writer of a ring buffer.  It only works on memory, so the same file is built in
+ * user space for unit tests and fuzzing.
  *
- * One CPU writes at a time, but a writer may be interrupted at any point by
- * another of a higher context (task, softirq, IRQ, NMI), which finishes before the
- * first goes on.  So room is taken by compare-and-exchange, and the new head is
- * shown to the reader once, by the outermost writer, when no record is
- * half written.
+ * One CPU writes at a time, but a writer may be interrupted at any point by another
+ * writer in a higher context level (task, softirq, IRQ, NMI), which finishes before the
+ * first one continues.  So room is reserved by compare-and-exchange, and only the
+ * outermost writer publishes the new head, when all records before it are complete.
  */
 #ifndef KPMU_RING_CORE_H
 #define KPMU_RING_CORE_H
@@ -21,22 +20,22 @@
 #endif
 
 /**
- * struct kpmu_ring_core - what the writer works on
- * @written: bytes of all records that were given room.  The head is this
+ * struct kpmu_ring_core - the state of the writer
+ * @written: total size of the records that were given room, in bytes.  The head is this
  *	number, or its negative for a ring that is filled backward
- * @lost: records that found no room and were not yet reported
- * @marked: what @written has to exceed by @watermark for the next wake-up
- * @samples: samples since the last wake-up that was asked for by samples
- * @nest: writers that have begun and not committed
- * @wake_due: a mark was passed and nobody was told yet
+ * @lost: records that were dropped and not yet reported
+ * @marked: the next wakeup is due when @written exceeds this by more than @watermark
+ * @samples: samples since the last wakeup by wakeup_events
+ * @nest: writers between begin and commit
+ * @wake_due: a wakeup is due that no commit has returned yet
  * @paused: records are dropped and counted as lost
- * @overwrite: old records give way to new ones, whatever the reader has read
- * @backward: records are put one before the other
- * @size: bytes of @data, a power of two; 0 without any
+ * @overwrite: new records overwrite old ones, regardless of the tail
+ * @backward: each record is put before the previous one
+ * @size: bytes of @data, a power of two; 0 for a ring without data
  * @watermark: in bytes
  * @data: the records
- * @head: where the reader looks for the head
- * @tail: where the reader says how far it has read; may hold anything
+ * @head: data_head of the user page
+ * @tail: data_tail of the user page; user space may store any value there
  */
 struct kpmu_ring_core {
 	local64_t written;
@@ -56,13 +55,12 @@ struct kpmu_ring_core {
 };
 
 /**
- * struct kpmu_ring_handle - a record on its way into a ring
+ * struct kpmu_ring_handle - a record being written into a ring
  * @core: the ring
- * @pos: where the next byte goes, modulo the ring's size
+ * @pos: position of the next byte; the offset in the ring is this modulo its size
  * @left: bytes still to be put
- * @lost: how many records were lost before this one, to be told first: the
- *	caller put a PERF_RECORD_LOST of the size it gave to
- *	kpmu_ring_begin() before its own record
+ * @lost: number of records lost before this one.  If it is not 0, the caller must first
+ *	put a PERF_RECORD_LOST of the size that it gave to kpmu_ring_begin()
  */
 struct kpmu_ring_handle {
 	struct kpmu_ring_core *core;
@@ -75,22 +73,25 @@ void kpmu_core_init(struct kpmu_ring_core *c, void *data, u64 size,
 		    u64 *head, u64 *tail);
 
 /**
- * kpmu_ring_put() - the next bytes of the record
+ * kpmu_ring_put() - append bytes to a record
  * @h: from kpmu_ring_begin()
  * @from: the bytes
- * @len: how many; no more than are left
+ * @len: number of bytes, at most h->left
  *
  * Context: as kpmu_ring_begin(), up to kpmu_ring_commit().
  */
 void kpmu_ring_put(struct kpmu_ring_handle *h, const void *from, u64 len);
 
 /**
- * kpmu_ring_span() - where the next bytes go, for whoever writes them himself
+ * kpmu_ring_span() - where the next bytes go, for callers that store them directly
  * @h: from kpmu_ring_begin()
- * @len: set to how many bytes may be written there; less than are left when the
- *	record goes round the end of the ring
+ * @len: set to the number of contiguous bytes; less than h->left if the record wraps
+ *	at the end of the ring
  *
- * For copies from user memory.  Follow by kpmu_ring_skip().
+ * kpmu_ring_skip() must follow.
+ *
+ * Context: as kpmu_ring_put().
+ * Return: the address.
  */
 static inline void *kpmu_ring_span(struct kpmu_ring_handle *h, u64 *len)
 {
@@ -102,9 +103,11 @@ static inline void *kpmu_ring_span(struct kpmu_ring_handle *h, u64 *len)
 }
 
 /**
- * kpmu_ring_skip() - go past bytes that were written at kpmu_ring_span()
+ * kpmu_ring_skip() - advance over bytes that were stored at kpmu_ring_span()
  * @h: from kpmu_ring_begin()
- * @len: how many
+ * @len: number of bytes
+ *
+ * Context: as kpmu_ring_put().
  */
 static inline void kpmu_ring_skip(struct kpmu_ring_handle *h, u64 len)
 {
@@ -113,10 +116,12 @@ static inline void kpmu_ring_skip(struct kpmu_ring_handle *h, u64 len)
 }
 
 /**
- * kpmu_ring_sample() - the record is a sample, and samples are counted
+ * kpmu_ring_sample() - count the record as a sample, for wakeup_events
  * @h: from kpmu_ring_begin()
- * @wakeup_events: attr.wakeup_events: wake the reader every so many samples;
- *	0 for never, as with attr.watermark
+ * @wakeup_events: wake the readers after this number of samples; 0 for never, also
+ *	with attr.watermark
+ *
+ * Context: as kpmu_ring_put().
  */
 void kpmu_ring_sample(struct kpmu_ring_handle *h, u32 wakeup_events);
 

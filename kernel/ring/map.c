@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A ring's pages in a user's address space. */
+/* Mapping of a ring's pages into user space. */
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
 
@@ -16,7 +16,7 @@ static unsigned long pfn_of(const struct kpmu_ring *ring, unsigned long i)
 /* See ring.h */
 int kpmu_ring_map(struct kpmu_ring *ring, struct vm_area_struct *vma)
 {
-	/* As if private: read-only, so that a write asks first */
+	/* Protection of a private mapping: read-only, so that the first write faults */
 	pgprot_t prot = vm_get_page_prot(vma->vm_flags & ~VM_SHARED);
 	unsigned long i;
 	int err = 0;
@@ -24,17 +24,20 @@ int kpmu_ring_map(struct kpmu_ring *ring, struct vm_area_struct *vma)
 	for (i = 0; i <= ring->nr_pages && !err; i++)
 		err = remap_pfn_range(vma, vma->vm_start + (i << PAGE_SHIFT),
 				      pfn_of(ring, i), PAGE_SIZE, prot);
-	/* The ring may be freed before the kernel takes back what is mapped */
+	/* The caller may free the ring before the kernel unmaps a failed mapping */
 	if (err)
 		kpmu_zap_vma(vma);
 	return err;
 }
 
 /**
- * kpmu_ring_mkwrite() - the user writes to a page for the first time
- * @vmf: where
+ * kpmu_ring_mkwrite() - first write to a mapped page; only the user page is writable
+ * @vmf: the fault
  *
- * The user page holds data_tail; records are for reading.
+ * The user page holds data_tail.
+ *
+ * Context: .pfn_mkwrite of a mapping.
+ * Return: 0 for the user page, else VM_FAULT_SIGBUS.
  */
 vm_fault_t kpmu_ring_mkwrite(struct vm_fault *vmf)
 {
@@ -42,9 +45,12 @@ vm_fault_t kpmu_ring_mkwrite(struct vm_fault *vmf)
 }
 
 /**
- * kpmu_ring_may_split() - part of a mapping is to go, or to change
+ * kpmu_ring_may_split() - refuse to unmap or change a part of a mapping
  * @vma: the mapping
- * @addr: where it would be cut
+ * @addr: where it would be split
+ *
+ * Context: .may_split of a mapping.
+ * Return: -EINVAL.
  */
 int kpmu_ring_may_split(struct vm_area_struct *vma, unsigned long addr)
 {

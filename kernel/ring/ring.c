@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A ring's life, its readers, and the writer's door for the kernel. */
+/* Allocation, references, readers and wakeups of rings. */
 #include <linux/mm.h>
 #include <linux/poll.h>
 #include <linux/preempt.h>
@@ -76,12 +76,24 @@ struct kpmu_ring *kpmu_ring_alloc(unsigned long nr_pages, int node,
 	return ring;
 }
 
+/**
+ * kpmu_ring_get() - take another reference
+ * @ring: the ring, held
+ *
+ * Context: any.
+ */
 void kpmu_ring_get(struct kpmu_ring *ring)
 {
 	refcount_inc(&ring->ref);
 }
 
-/* For whoever found it under RCU */
+/**
+ * kpmu_ring_tryget() - take a reference to a ring found under RCU
+ * @ring: the ring
+ *
+ * Context: any, under RCU.
+ * Return: false if the ring is about to be freed.
+ */
 bool kpmu_ring_tryget(struct kpmu_ring *ring)
 {
 	return refcount_inc_not_zero(&ring->ref);
@@ -93,7 +105,7 @@ static void free_rcu(struct rcu_head *rcu)
 }
 
 /**
- * kpmu_ring_put_ref() - give a reference back
+ * kpmu_ring_put_ref() - drop a reference
  * @ring: the ring
  *
  * Context: any but NMI.
@@ -109,7 +121,7 @@ void kpmu_ring_notify(struct kpmu_ring *ring)
 {
 	if (atomic_xchg(&ring->waking, 1))
 		return;
-	/* Held until the work ran; gone already means nobody waits */
+	/* Held until the work has run; without references there are no readers */
 	if (refcount_inc_not_zero(&ring->ref))
 		irq_work_queue(&ring->wake);
 }
@@ -162,7 +174,11 @@ void kpmu_ring_leave(struct kpmu_ring *ring, struct kpmu_ring_reader *reader)
 	spin_unlock(&ring->lock);
 }
 
-/* No event is left, but rings may be on their way to be freed */
+/**
+ * kpmu_rings_exit() - wait until rings and AUX areas without references are freed
+ *
+ * Context: module exit, no event left; may sleep.
+ */
 void kpmu_rings_exit(void)
 {
 	rcu_barrier();

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The buffer that an event's fd can be mapped as: the user page, the ring of
- * records, the AUX area.  Knows no event.  perf_event_open(2), "MMAP layout".
+ * The buffer that mmap(2) of an event's fd maps: the user page, the ring of records, the
+ * AUX area.  This code does not know events.  perf_event_open(2), "MMAP layout".
  *
- * Lifetime: references for whoever keeps a pointer, and RCU for whoever
- * writes: a writer that found the ring under rcu_read_lock() (an NMI is as
- * good) may use it until it leaves.
+ * Lifetime: a stored pointer holds a reference.  Writers use RCU instead: a ring found
+ * under rcu_read_lock(), with preemption off or in an NMI is valid until that ends.
  */
 #ifndef KPMU_RING_H
 #define KPMU_RING_H
@@ -27,9 +26,9 @@ struct user_struct;
 struct vm_area_struct;
 
 /**
- * struct kpmu_ring_charge - whose limits the memory counts against
- * @user: who may have kpmu_sysctl_mlock_kb a CPU
- * @mm: whose RLIMIT_MEMLOCK takes the rest
+ * struct kpmu_ring_charge - accounting of the memory as locked memory
+ * @user: charged up to kpmu_sysctl_mlock_kb per CPU
+ * @mm: charged for the rest, limited by RLIMIT_MEMLOCK
  * @user_pages: pages charged to @user
  * @mm_pages: pages charged to @mm
  */
@@ -42,18 +41,18 @@ struct kpmu_ring_charge {
 
 /**
  * struct kpmu_ring - a buffer
- * @core: what the writer works on
+ * @core: the state of the writer
  * @page: the user page, one page of its own
  * @nr_pages: pages of records, a power of two or 0
- * @ref: whoever keeps a pointer
- * @rcu: a writer may still be in it when the last reference goes
- * @polled: EPOLLIN when something came since the last kpmu_ring_poll()
+ * @ref: references
+ * @rcu: for freeing: a writer may still use the ring after the last reference
+ * @polled: EPOLLIN if there was a wakeup for data since the last kpmu_ring_poll()
  * @waking: @wake is queued and has not begun
- * @wake: tells the readers, outside of the NMI; holds the ring
+ * @wake: wakes the readers outside of NMIs; holds a reference while queued
  * @lock: guards @readers and @closed
- * @readers: who waits for records, struct kpmu_ring_reader
- * @closed: it has no new readers any more
- * @charge: for the pages
+ * @readers: waiters for records, struct kpmu_ring_reader
+ * @closed: no reader may join any more
+ * @charge: accounting of the pages
  * @aux: its AUX area, while that is mapped; RCU
  */
 struct kpmu_ring {
@@ -73,8 +72,8 @@ struct kpmu_ring {
 };
 
 /**
- * struct kpmu_ring_reader - somebody whom new records concern
- * @wait: who sleeps until they come
+ * struct kpmu_ring_reader - an entry in a ring's list of readers
+ * @wait: the waiters to wake up
  * @node: in the ring's list
  */
 struct kpmu_ring_reader {
@@ -82,7 +81,7 @@ struct kpmu_ring_reader {
 	struct list_head node;
 };
 
-#define KPMU_RING_OVERWRITE	BIT(0)	/* old records give way to new ones */
+#define KPMU_RING_OVERWRITE	BIT(0)	/* new records overwrite old ones */
 #define KPMU_RING_BACKWARD	BIT(1)	/* filled from the end down */
 
 /*
@@ -101,30 +100,29 @@ struct kpmu_ring_reader {
  */
 
 /**
- * kpmu_ring_wake() - there is something to read: wake the readers
+ * kpmu_ring_wake() - make a ring readable for poll(2) and wake the readers
  * @ring: the ring
  *
- * Context: any, NMI too; the ring held or under RCU.
+ * Context: any, including NMI; the ring held or under RCU.
  */
 void kpmu_ring_wake(struct kpmu_ring *ring);
 
 /**
- * kpmu_ring_begin() - take room for a record
+ * kpmu_ring_begin() - reserve room for a record
  * @ring: the ring, held or under RCU
- * @h: filled in; h->lost says how many records were lost just before
+ * @h: filled in; h->lost is the number of records lost just before
  * @size: bytes of the record with its header and trailer; a multiple of 8, at
  *	most 65528
- * @lost_size: bytes of the PERF_RECORD_LOST that the caller would put first; taken in
+ * @lost_size: bytes of the PERF_RECORD_LOST that the caller would put first; reserved in
  *	addition if h->lost is not 0
  *
- * Records on one ring are written by one CPU at a time: an event's records come
- * from where it counts.  There, a writer may interrupt another.  All bytes asked
- * for must be put.
+ * One CPU at a time writes to a ring, that on which the ring's events are active.
+ * There, a writer may interrupt another.  All bytes reserved must be put.
  *
- * Context: any, NMI too; preemption off from here to kpmu_ring_commit().
- * Return: true; false if the ring is paused, has no room or no data pages.  The
- * record is then counted as lost (the event's own count of lost samples is the
- * caller's), and h is not to be used.
+ * Context: any, including NMI; preemption off from here to kpmu_ring_commit().
+ * Return: true; false if the ring is paused, or has no room or no data pages.  Then @h
+ * must not be used.  A ring with data pages counts the record as lost; the event's own
+ * count of lost records is up to the caller.
  */
 static __always_inline bool
 kpmu_ring_begin(struct kpmu_ring *ring, struct kpmu_ring_handle *h, u64 size,
@@ -134,14 +132,14 @@ kpmu_ring_begin(struct kpmu_ring *ring, struct kpmu_ring_handle *h, u64 size,
 }
 
 /**
- * kpmu_ring_commit() - the record is complete: show it
+ * kpmu_ring_commit() - publish a complete record
  * @ring: the ring
  * @h: from kpmu_ring_begin()
  *
- * Readers are woken by irq_work if a mark was passed.
+ * If a wakeup is due, by watermark or wakeup_events, irq_work wakes the readers.
  *
  * Context: as kpmu_ring_begin().
- * Return: whether a mark was passed.
+ * Return: whether a wakeup was due.
  */
 static __always_inline bool
 kpmu_ring_commit(struct kpmu_ring *ring, struct kpmu_ring_handle *h)
@@ -154,24 +152,24 @@ kpmu_ring_commit(struct kpmu_ring *ring, struct kpmu_ring_handle *h)
 }
 
 /**
- * kpmu_ring_notify() - wake the readers, though there is nothing to read
+ * kpmu_ring_notify() - wake the readers without making the ring readable for poll(2)
  * @ring: the ring
  *
- * Context: any, NMI too; the ring held or under RCU.
+ * Context: any, including NMI; the ring held or under RCU.
  */
 void kpmu_ring_notify(struct kpmu_ring *ring);
 
 /**
- * kpmu_ring_pause() - drop records from now on, or no more
+ * kpmu_ring_pause() - start or stop dropping records
  * @ring: the ring
- * @pause: a ring without data pages stays paused
+ * @pause: whether to drop; a ring without data pages stays paused
  *
  * Context: any.
  */
 void kpmu_ring_pause(struct kpmu_ring *ring, bool pause);
 
 /**
- * kpmu_ring_poll() - has something come since the last call?
+ * kpmu_ring_poll() - has the ring become readable since the last call?
  * @ring: the ring
  *
  * Context: any.
@@ -180,7 +178,7 @@ void kpmu_ring_pause(struct kpmu_ring *ring, bool pause);
 __poll_t kpmu_ring_poll(struct kpmu_ring *ring);
 
 /**
- * kpmu_ring_join() - a reader that is woken from now on
+ * kpmu_ring_join() - add a reader to be woken
  * @ring: the ring
  * @reader: not in any ring's list
  *
@@ -198,22 +196,23 @@ bool kpmu_ring_join(struct kpmu_ring *ring, struct kpmu_ring_reader *reader);
 void kpmu_ring_close(struct kpmu_ring *ring);
 
 /**
- * kpmu_ring_leave() - it is not woken by this ring any more
+ * kpmu_ring_leave() - remove a reader
  * @ring: the ring
- * @reader: the reader; must stay for an RCU grace period
+ * @reader: the reader; to be freed only after an RCU grace period
  *
  * Context: task.
  */
 void kpmu_ring_leave(struct kpmu_ring *ring, struct kpmu_ring_reader *reader);
 
-/* Life */
+/* Allocation and references */
 
 /**
- * kpmu_ring_alloc() - a new ring
+ * kpmu_ring_alloc() - allocate a ring
  * @nr_pages: pages of records, a power of two or 0
  * @node: the NUMA node, -1 for any
  * @flags: KPMU_RING_*
- * @watermark: bytes after which readers are woken; 0 for half of the ring
+ * @watermark: readers are woken after more than this number of bytes; 0 for half of
+ *	the ring
  *
  * Context: task, may sleep.
  * Return: the ring with one reference, or NULL.
@@ -228,18 +227,19 @@ void kpmu_rings_exit(void);
 /* Mapping: map.c */
 
 /**
- * kpmu_ring_map() - put a ring's pages into a mapping
+ * kpmu_ring_map() - map the pages of a ring
  * @ring: the ring
  * @vma: of exactly 1 + nr_pages pages
  *
- * All pages are put in at once and read-only; the first write to one ends in
+ * All pages are mapped at once and read-only; the first write to one calls
  * kpmu_ring_mkwrite().
  *
  * Context: .mmap of a file, under the mmap lock.
+ * Return: 0 or a negative error code.
  */
 int kpmu_ring_map(struct kpmu_ring *ring, struct vm_area_struct *vma);
 
-/* For vm_operations_struct: only the user page may be written; not split */
+/* For vm_operations_struct: only the user page is writable; no splits */
 vm_fault_t kpmu_ring_mkwrite(struct vm_fault *vmf);
 int kpmu_ring_may_split(struct vm_area_struct *vma, unsigned long addr);
 
@@ -247,15 +247,14 @@ int kpmu_ring_may_split(struct vm_area_struct *vma, unsigned long addr);
 extern int kpmu_sysctl_mlock_kb;
 
 /**
- * kpmu_ring_charge() - count pages against the caller's limits
- * @c: filled in
- * @mm: the mm that maps
- * @pages: how many
- * @limited: the limits hold (not so at perf_event_paranoid -1)
+ * kpmu_ring_charge() - charge pages to the caller's limits
+ * @c: filled in on success
+ * @mm: the mm that maps the pages
+ * @pages: number of pages
+ * @limited: enforce the limits (false at perf_event_paranoid -1)
  *
- * kpmu_sysctl_mlock_kb a CPU is free for each user, in common with the kernel's
- * own perf; what is more counts against RLIMIT_MEMLOCK unless the caller has
- * CAP_IPC_LOCK.
+ * Each user may have kpmu_sysctl_mlock_kb per online CPU, shared with the kernel's own
+ * perf.  More pages count against RLIMIT_MEMLOCK, unless the caller has CAP_IPC_LOCK.
  *
  * Context: task.
  * Return: 0 or -EPERM.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The writer, what is not in every sample's way.  See write.h; also built in user space.
+ * The out-of-line part of the writer.  See write.h; also built in user space.
  */
 #ifdef __KERNEL__
 #include <linux/string.h>
@@ -9,14 +9,16 @@
 #include "write.h"
 
 /**
- * kpmu_core_init() - an empty ring
+ * kpmu_core_init() - make an empty ring
  * @c: the ring
- * @data: room for the records
- * @size: bytes of it, a power of two or 0
- * @head: where to show the head
- * @tail: where to look for the tail
+ * @data: memory for the records
+ * @size: bytes of @data, a power of two or 0
+ * @head: where to publish the head
+ * @tail: where to read the tail
  *
- * The caller sets .overwrite, .backward and .watermark.
+ * The caller sets .overwrite, .backward, and .watermark if it is not half of the ring.
+ *
+ * Context: any, before the ring is in use.
  */
 void kpmu_core_init(struct kpmu_ring_core *c, void *data, u64 size,
 		    u64 *head, u64 *tail)
@@ -29,6 +31,7 @@ void kpmu_core_init(struct kpmu_ring_core *c, void *data, u64 size,
 	c->watermark = size / 2;
 }
 
+/* See core.h */
 void kpmu_ring_put(struct kpmu_ring_handle *h, const void *from, u64 len)
 {
 	while (len) {
@@ -38,7 +41,7 @@ void kpmu_ring_put(struct kpmu_ring_handle *h, const void *from, u64 len)
 		if (n > len)
 			n = len;
 		if (!n)
-			return;		/* more than was asked for */
+			return;		/* more than was reserved */
 		memcpy(to, from, n);
 		RING_POINT();
 		kpmu_ring_skip(h, n);
@@ -47,6 +50,7 @@ void kpmu_ring_put(struct kpmu_ring_handle *h, const void *from, u64 len)
 	}
 }
 
+/* See core.h */
 void kpmu_ring_sample(struct kpmu_ring_handle *h, u32 wakeup_events)
 {
 	struct kpmu_ring_core *c = h->core;

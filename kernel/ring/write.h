@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The writer, what is in every sample's way.  Also built in user space, where
- * RING_POINT() lets tests interrupt it at every place that matters.
+ * The inlined fast path of the writer.  Also built in user space, where RING_POINT() lets
+ * tests interrupt it at every place that matters.
  */
 #ifndef KPMU_RING_WRITE_H
 #define KPMU_RING_WRITE_H
@@ -13,10 +13,9 @@
 #endif
 
 /*
- * Is there room behind @written?  One byte always stays free, as it does
- * upstream.  The tail is the reader's and may be nonsense: it can make a ring
- * look full or empty, no more.  That it is read before the data is written
- * follows from the branch.
+ * Is there room after @written?  At least one byte stays free, as upstream, unless old
+ * records are overwritten.  User space may store any tail: it can only make the ring look
+ * full or empty.  A control dependency orders the data after the load of the tail.
  */
 static __always_inline bool
 kpmu_core_has_room(const struct kpmu_ring_core *c, u64 written, u64 size)
@@ -30,14 +29,14 @@ kpmu_core_has_room(const struct kpmu_ring_core *c, u64 written, u64 size)
 	return (used & (c->size - 1)) + size < c->size;
 }
 
-/* What @written is worth as a head */
+/* The head that corresponds to @written */
 static __always_inline u64
 kpmu_core_head_of(const struct kpmu_ring_core *c, u64 written)
 {
 	return c->backward ? -written : written;
 }
 
-/* Has this record passed the mark?  Then the mark moves on, once. */
+/* If the record has passed the mark, advance it once, and request a wakeup */
 static __always_inline void kpmu_core_watch(struct kpmu_ring_core *c, u64 written)
 {
 	u64 marked = local64_read(&c->marked);
@@ -57,13 +56,14 @@ static __always_inline bool kpmu_core_drop(struct kpmu_ring_core *c, u64 lost)
 }
 
 /**
- * kpmu_core_commit() - the record is complete
+ * kpmu_core_commit() - publish a complete record
  * @h: from kpmu_core_begin()
  *
- * Only the outermost writer shows the head.  Whoever interrupts it before it
- * has left relies on it, so after leaving it looks whether there was one.
+ * Only the outermost writer publishes the head.  A writer that interrupts it before it
+ * has cleared @nest leaves the head to it, so it checks for new records after that.
  *
- * Return: the reader is to be woken.
+ * Context: as kpmu_ring_begin().
+ * Return: whether the readers are to be woken.
  */
 static __always_inline bool kpmu_core_commit(struct kpmu_ring_handle *h)
 {
@@ -79,7 +79,7 @@ static __always_inline bool kpmu_core_commit(struct kpmu_ring_handle *h)
 	for (;;) {
 		written = local64_read(&c->written);
 		RING_POINT();
-		/* Records before the head; pairs with the reader's load of it */
+		/* Publish the records before the head; pairs with the reader's load of it */
 		smp_store_release(c->head, kpmu_core_head_of(c, written));
 		RING_POINT();
 		if (READ_ONCE(c->wake_due)) {
@@ -97,14 +97,15 @@ static __always_inline bool kpmu_core_commit(struct kpmu_ring_handle *h)
 }
 
 /**
- * kpmu_core_begin() - take room for a record
+ * kpmu_core_begin() - reserve room for a record
  * @c: the ring
  * @h: filled in
  * @size: bytes of the record, a multiple of 8
- * @lost_size: bytes that it takes to say first that records were lost
+ * @lost_size: bytes of a PERF_RECORD_LOST, reserved in addition if h->lost is not 0
  *
- * Return: false when there is no room or the ring is paused.  The record is then
- * counted as lost; nothing else need be done.
+ * Context: as kpmu_ring_begin().
+ * Return: false if there is no room or the ring is paused.  The record is then counted
+ * as lost, and kpmu_core_commit() must not be called.
  */
 static __always_inline bool
 kpmu_core_begin(struct kpmu_ring_core *c, struct kpmu_ring_handle *h, u64 size,
@@ -116,7 +117,7 @@ kpmu_core_begin(struct kpmu_ring_core *c, struct kpmu_ring_handle *h, u64 size,
 		return kpmu_core_drop(c, 0);
 	WRITE_ONCE(c->nest, c->nest + 1);
 	RING_POINT();
-	/* Whoever takes the number reports it */
+	/* The writer that takes the number reports it */
 	if (unlikely(local64_read(&c->lost))) {
 		lost = local64_xchg(&c->lost, 0);
 		if (lost)

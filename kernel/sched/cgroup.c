@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Events of cgroups.  A watched cgroup has a context for each CPU it is watched on.
- * It is active while the task that runs there is in that cgroup or below
- * it, so its clock, and with it time_enabled, runs just then.
+ * Cgroup events.  A watched cgroup has a context for each CPU it is watched on.
+ * The context is active while the running task is in that cgroup or below it, so
+ * its clock, and with it time_enabled, advances only then.
  *
- * The active contexts hang behind the CPU's own as a chain, from the task's
- * cgroup upwards.  A switch between tasks of one cgroup compares two
- * pointers.  A switch to another cgroup looks up its ancestors, so it costs by
+ * The active contexts are linked behind the CPU context, from the task's cgroup
+ * towards the root.  A switch between tasks of one cgroup compares two
+ * pointers.  A switch to another cgroup looks up its ancestors, so its cost is
  * the depth of the tree, however many cgroups are watched.
  */
 #include <linux/cgroup.h>
@@ -17,7 +17,7 @@
 #include "../trace/stats.h"
 #include "sched.h"
 
-/* Put the watched ones of a cgroup and its ancestors in a row */
+/* Activate and link the contexts of a cgroup and its ancestors; returns the first */
 static struct kpmu_ctx *find_chain(struct kpmu_cpu *kc,
 				   struct cgroup_subsys_state *css, u64 clock)
 {
@@ -36,9 +36,9 @@ static struct kpmu_ctx *find_chain(struct kpmu_cpu *kc,
 }
 
 /**
- * kpmu_cgroup_enter() - let the cgroup contexts of this CPU be those of a task
+ * kpmu_cgroup_enter() - make the contexts of a task's cgroups the active ones
  * @kc: this CPU
- * @task: the task that comes, NULL if none may be active
+ * @task: the task switched in, NULL to leave no cgroup context active
  * @clock: local_clock() of the change
  *
  * Context: IRQs off; kpmu_resched() and then kpmu_cgroup_release() must follow.
@@ -70,10 +70,10 @@ struct kpmu_ctx *kpmu_cgroup_enter(struct kpmu_cpu *kc, struct task_struct *task
 }
 
 /**
- * kpmu_cgroup_release() - all is folded: others may have the contexts now
+ * kpmu_cgroup_release() - release contexts that are not active any more
  * @left: from kpmu_cgroup_enter()
  *
- * Context: IRQs off.
+ * Context: IRQs off; after kpmu_resched(), which folds their counters.
  */
 void kpmu_cgroup_release(struct kpmu_ctx *left)
 {
@@ -88,7 +88,7 @@ void kpmu_cgroup_release(struct kpmu_ctx *left)
 }
 
 /**
- * kpmu_cgroup_leave() - a context has retired: out of the chain with it
+ * kpmu_cgroup_leave() - unlink a retired context
  * @kc: this CPU
  * @ctx: the context, active here
  *
@@ -125,9 +125,9 @@ static void check_here(void *unused)
 }
 
 /**
- * kpmu_cgroup_watch() - a cgroup is watched on a CPU, or is not any more
+ * kpmu_cgroup_watch() - count the cgroups watched on a CPU, update its contexts
  * @cpu: the CPU
- * @by: 1 or -1
+ * @by: 1 for one more, -1 for one less
  *
  * Context: task, IRQs on.
  */
@@ -145,7 +145,7 @@ static bool watches(int cpu, void *unused)
 /**
  * kpmu_cgroup_moved() - tasks have been moved to another cgroup
  *
- * Running ones count for it when this returns.
+ * A running task counts for its new cgroup when this returns.  With IRQs off it does nothing.
  *
  * Context: task, may be atomic.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Contexts: found by task, owned by turns, ended at exit.
+ * Contexts: lookup by task or cgroup, ownership, retirement.
  */
 #include <linux/cgroup.h>
 #include <linux/hash.h>
@@ -13,8 +13,8 @@
 #include "sched.h"
 
 /*
- * Task structs have no place for us, so contexts are found by the address of
- * their task, or of their cgroup and the CPU.
+ * A task_struct has no field for a context, so contexts are hashed by the address
+ * of their task, or of their cgroup and the CPU.
  */
 struct owner_key {
 	void *owner;
@@ -76,6 +76,12 @@ static void ctx_setup(struct kpmu_ctx *ctx, int home)
 	refcount_set(&ctx->ref, 1);
 }
 
+/**
+ * kpmu_ctx_get() - take a reference
+ * @ctx: the context; its reference count is not 0
+ *
+ * Context: any.
+ */
 void kpmu_ctx_get(struct kpmu_ctx *ctx)
 {
 	refcount_inc(&ctx->ref);
@@ -93,8 +99,8 @@ static void ctx_free(struct rcu_head *rcu)
 }
 
 /**
- * kpmu_ctx_put() - give a reference back
- * @ctx: the context; a CPU's is never freed
+ * kpmu_ctx_put() - drop a reference
+ * @ctx: the context; a CPU context is never freed
  *
  * Context: any but NMI.
  */
@@ -105,10 +111,11 @@ void kpmu_ctx_put(struct kpmu_ctx *ctx)
 }
 
 /**
- * kpmu_ctx_find() - the context of a task
+ * kpmu_ctx_find() - look up the context of a task
  * @task: the task
  *
- * Context: RCU (or IRQs off), which also bounds how long the result is good.
+ * Context: RCU (or IRQs off), which also bounds the lifetime of the result.
+ * Return: the context, or NULL.
  */
 struct kpmu_ctx *kpmu_ctx_find(struct task_struct *task)
 {
@@ -118,11 +125,12 @@ struct kpmu_ctx *kpmu_ctx_find(struct task_struct *task)
 }
 
 /**
- * kpmu_ctx_find_cgroup() - the context of a cgroup on a CPU
+ * kpmu_ctx_find_cgroup() - look up the context of a cgroup on a CPU
  * @css: the cgroup
  * @cpu: the CPU
  *
- * Context: RCU (or IRQs off), which also bounds how long the result is good.
+ * Context: RCU (or IRQs off), which also bounds the lifetime of the result.
+ * Return: the context, or NULL.
  */
 struct kpmu_ctx *kpmu_ctx_find_cgroup(struct cgroup_subsys_state *css, int cpu)
 {
@@ -131,14 +139,14 @@ struct kpmu_ctx *kpmu_ctx_find_cgroup(struct cgroup_subsys_state *css, int cpu)
 	return rhashtable_lookup(&contexts, &key, params);
 }
 
-/* The running task's context, held, if it is active: without a search */
+/* The running task's context, referenced, if it is active; without a hash lookup */
 static struct kpmu_ctx *get_active(void)
 {
 	struct kpmu_ctx *ctx;
 
 	local_irq_disable();
 	ctx = this_cpu_read(kpmu_cpu.task);
-	/* Nobody saw the switch to a task that came while the hook was not there */
+	/* A switch to current is missed if the hook was not in place then */
 	if (ctx && ctx->task == current)
 		refcount_inc(&ctx->ref);
 	else
@@ -160,7 +168,7 @@ static struct kpmu_ctx *find_get(const struct owner_key *key)
 }
 
 /**
- * kpmu_ctx_find_get() - the context of a task, held
+ * kpmu_ctx_find_get() - look up the context of a task and take a reference
  * @task: the task
  *
  * Context: any but NMI.
@@ -173,7 +181,7 @@ struct kpmu_ctx *kpmu_ctx_find_get(struct task_struct *task)
 	return find_get(&key);
 }
 
-/* Find it or make it; @fresh says which */
+/* Find or create; @fresh is set if the context is new */
 static struct kpmu_ctx *find_or_make(const struct owner_key *key, gfp_t gfp,
 				     bool *fresh)
 {
@@ -207,7 +215,7 @@ static struct kpmu_ctx *find_or_make(const struct owner_key *key, gfp_t gfp,
 		if (!IS_ERR(other))
 			other = find_get(key);
 	} while (!other);
-	ctx_free(&ctx->rcu);			/* never seen by anyone */
+	ctx_free(&ctx->rcu);			/* never published */
 	return other;
 }
 
@@ -220,7 +228,7 @@ static noinline struct kpmu_ctx *search_task(struct task_struct *task)
 	ctx = find_or_make(&key, GFP_KERNEL, &fresh);
 	if (!fresh)
 		return ctx;
-	/* Either we see that it exits, or its exit sees the context */
+	/* Either PF_EXITING is seen here, or kpmu_ctx_exit() finds the context */
 	smp_mb();
 	if (READ_ONCE(task->flags) & PF_EXITING) {
 		ctx_end(ctx, NULL);
@@ -232,14 +240,14 @@ static noinline struct kpmu_ctx *search_task(struct task_struct *task)
 }
 
 /**
- * kpmu_ctx_of_task() - the context of a task, made if there is none
+ * kpmu_ctx_of_task() - find or create the context of a task
  * @task: the task
  *
- * A context that was empty for a while retires; whoever attaches to one must
- * look under its ownership whether it has, and come here again if so.
+ * A context that stays empty retires.  A caller that attaches an event must check
+ * ctx->retired as the owner, and call this again if it is set.
  *
  * Context: may sleep.
- * Return: the context, held; -ENOMEM, or -ESRCH for a task that is exiting.
+ * Return: the context, referenced; -ENOMEM, or -ESRCH if the task is exiting.
  */
 struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task)
 {
@@ -249,11 +257,11 @@ struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task)
 }
 
 /**
- * kpmu_ctx_of_newborn() - the same for a task that has not run yet
+ * kpmu_ctx_of_newborn() - find or create the context of a task that has not run yet
  * @task: the task
  *
- * Context: any but NMI; the switch is hooked already.
- * Return: the context, held; -ENOMEM.
+ * Context: any but NMI; the hook of the task switch is in place.
+ * Return: the context, referenced; -ENOMEM.
  */
 struct kpmu_ctx *kpmu_ctx_of_newborn(struct task_struct *task)
 {
@@ -264,14 +272,14 @@ struct kpmu_ctx *kpmu_ctx_of_newborn(struct task_struct *task)
 }
 
 /**
- * kpmu_ctx_of_cgroup() - the context of a cgroup on a CPU, made if there is none
- * @css: the cgroup, held by the caller
- * @cpu: the CPU, possible
+ * kpmu_ctx_of_cgroup() - find or create the context of a cgroup on a CPU
+ * @css: the cgroup, referenced by the caller
+ * @cpu: a possible CPU
  *
- * It may retire as a task's does.
+ * It may retire, see kpmu_ctx_of_task().
  *
  * Context: may sleep.
- * Return: the context, held; -ENOMEM.
+ * Return: the context, referenced; -ENOMEM.
  */
 struct kpmu_ctx *kpmu_ctx_of_cgroup(struct cgroup_subsys_state *css, int cpu)
 {
@@ -300,12 +308,12 @@ static void start_here(void *data)
 }
 
 /**
- * kpmu_ctx_start() - if a new context's task runs now, let it count
+ * kpmu_ctx_start() - activate a new context if its task is running
  * @ctx: the context, in the hash
  *
- * From its next switch on the task is seen anyway.  Until then somebody must
- * go where it runs.  If it is not there any more and did not come back to
- * the same CPU, it has been switched.
+ * A switch to the task activates the context, but a task that is running already needs
+ * an IPI.  If that does not find the task running, it is repeated only if the task has
+ * moved to another CPU; otherwise the next switch to the task is not missed.
  *
  * Context: may sleep.
  */
@@ -323,14 +331,14 @@ void kpmu_ctx_start(struct kpmu_ctx *ctx)
 	}
 	do {
 		cpu = task_cpu(ctx->task);
-		/* Nobody runs on a CPU that is offline; who sleeps may still be there */
+		/* Fails if the CPU is offline: a sleeping task may still be assigned to it */
 		smp_call_function_single(cpu, start_here, &s, 1);
 		kpmu_stat_inc(remote);
 	} while (!s.found && READ_ONCE(ctx->cpu) < 0 &&
 		 cpu != task_cpu(ctx->task));
 }
 
-/* The context is active on this CPU: run it, and let the counters follow */
+/* Call @fn for a context active on this CPU, then update the counters */
 static __always_inline int
 call_active(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 	    void *data)
@@ -355,7 +363,7 @@ struct call {
 	int ret;
 };
 
-/* Try from this CPU: the context is idle, or active right here */
+/* Succeeds if the context is idle, or active on this CPU */
 static void call_here(void *data)
 {
 	struct call *c = data;
@@ -401,13 +409,13 @@ static noinline int call_elsewhere(struct kpmu_ctx *ctx,
 }
 
 /**
- * kpmu_ctx_call() - do something to a context, as its owner
+ * kpmu_ctx_call() - call a function as the owner of a context
  * @ctx: the context
- * @fn: what to do; atomic, IRQs off, the context's time up to date
+ * @fn: the function; called with IRQs off and the context's time up to date
  * @data: for @fn
  *
  * Runs here if the context is idle or active here, else on the CPU where it is
- * active.  What @fn changed takes effect on the counters before this returns.
+ * active.  The counters reflect the changes of @fn when this returns.
  *
  * Context: task, IRQs on.
  * Return: what @fn returned.
@@ -429,13 +437,13 @@ int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 }
 
 /**
- * kpmu_ctx_try() - the same for whoever cannot wait
+ * kpmu_ctx_try() - kpmu_ctx_call() without waiting for another CPU
  * @ctx: the context
- * @fn: what to do
+ * @fn: the function
  * @data: for @fn
  *
  * Context: hard IRQ, on any CPU.
- * Return: whether it was done: not if the context is active on another CPU.
+ * Return: true if @fn was called; false if the context is active on another CPU.
  */
 bool kpmu_ctx_try(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 		  void *data)
@@ -451,7 +459,7 @@ bool kpmu_ctx_try(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 	return c.done;
 }
 
-/* Is it us who says that this context does not run again? */
+/* Mark a context retired; returns false if it was already */
 static bool retire(struct kpmu_ctx *ctx)
 {
 	if (ctx->retired)
@@ -462,7 +470,7 @@ static bool retire(struct kpmu_ctx *ctx)
 
 struct end {
 	struct list_head gone;
-	bool begun;		/* the scan of its events has begun */
+	bool begun;		/* the scan of the events has begun */
 };
 
 static int end_owned(struct kpmu_ctx *ctx, void *data)
@@ -498,12 +506,12 @@ static int stop_owned(struct kpmu_ctx *ctx, void *unused)
 }
 
 /*
- * Nothing counts in this context any more; what was counted stays.  @tell sees it
- * when no sample can come any more and the events are yet there.
+ * Retire a context and end its events; their counts stay.  @tell is called in between: no
+ * sample can follow any more, and the events still exist.
  *
- * First it leaves its CPU: an event that ended while it counts would lose what comes until the
- * counters are folded.  Two calls may come at once, of the task and of an open that sees it
- * exit; the one that retires the context ends its events.
+ * The context leaves its CPU first: an event that ended while counting would lose its counts
+ * since the last fold.  The exiting task and an open that sees it exit may both call this; the
+ * call that retires the context ends the events.
  */
 static void ctx_end(struct kpmu_ctx *ctx, void (*tell)(struct kpmu_ctx *ctx))
 {
@@ -521,7 +529,7 @@ static void ctx_end(struct kpmu_ctx *ctx, void (*tell)(struct kpmu_ctx *ctx))
 	unhash(ctx);
 }
 
-/* How many contexts were retired; @left: some may be later */
+/* Returns the number of contexts retired; @left: some may be retired later */
 static int reap_pass(unsigned long age, bool *left)
 {
 	struct rhashtable_iter iter;
@@ -553,16 +561,16 @@ static int reap_pass(unsigned long age, bool *left)
 
 /**
  * kpmu_ctxs_reap() - retire contexts that have no events
- * @age: jiffies that they must have been empty for
+ * @age: jiffies for which they must have been empty
  *
  * Contexts outlive their last event for a while, because programs that open one
  * event often open the next.
  *
- * A walk misses whoever comes after one in its bucket that was taken out under the
- * walk's feet, so the last walk is one that has taken out nobody.
+ * Removing an entry makes the walk skip the next one in its bucket, so passes are
+ * repeated until one removes nothing.
  *
  * Context: task, may sleep.
- * Return: whether some may be reaped later.
+ * Return: true if some may be reaped later.
  */
 bool kpmu_ctxs_reap(unsigned long age)
 {
@@ -576,8 +584,8 @@ bool kpmu_ctxs_reap(unsigned long age)
 /**
  * kpmu_ctxs_left() - is there any context of a task or cgroup?
  *
- * Context: any.  Nothing makes one any more if no event of a task or cgroup is there, nor can
- * come.
+ * Context: any.  The answer no is final while no event of a task or cgroup exists or is being
+ * opened.
  */
 bool kpmu_ctxs_left(void)
 {
@@ -585,10 +593,9 @@ bool kpmu_ctxs_left(void)
 }
 
 /**
- * kpmu_ctx_exit() - a task is leaving: its events keep their last values
- * @task: current, on its way out or becoming somebody its observers may not
- *	look at
- * @tell: called before its events end, when they count no more
+ * kpmu_ctx_exit() - end the events of a task; they keep their last values
+ * @task: current, at exit; or at exec, if the hook of exec does not work any more
+ * @tell: called if there are events that sample, after they stopped and before they end
  *
  * Context: task, IRQs on, may be atomic.
  */
@@ -597,7 +604,7 @@ void kpmu_ctx_exit(struct task_struct *task,
 {
 	struct kpmu_ctx *ctx;
 
-	smp_mb();	/* pairs with kpmu_ctx_of_task() */
+	smp_mb();	/* pairs with search_task() */
 	ctx = kpmu_ctx_find_get(task);
 	if (!ctx)
 		return;
@@ -605,6 +612,12 @@ void kpmu_ctx_exit(struct task_struct *task,
 	kpmu_ctx_put(ctx);
 }
 
+/**
+ * kpmu_ctxs_init() - set up the CPU contexts and the hash of the others
+ *
+ * Context: module init.
+ * Return: 0 or -ENOMEM.
+ */
 int __init kpmu_ctxs_init(void)
 {
 	int cpu, err;
@@ -626,14 +639,18 @@ int __init kpmu_ctxs_init(void)
 	return 0;
 }
 
-/* No event is left, and no switch comes by */
+/**
+ * kpmu_ctxs_exit() - free what kpmu_ctxs_init() allocated
+ *
+ * Context: module exit; no event is left, and the hooks are removed.
+ */
 void kpmu_ctxs_exit(void)
 {
 	int cpu;
 
 	for_each_possible_cpu(cpu)
 		hrtimer_cancel(&per_cpu(kpmu_cpu, cpu).rotate);
-	rcu_barrier();		/* contexts on their way to be freed */
+	rcu_barrier();		/* contexts waiting to be freed */
 	rhashtable_destroy(&contexts);
 	kmem_cache_destroy(ctx_cache);
 }

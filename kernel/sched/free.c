@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Groups that need no counter: all their events that are on count something else
- * than the CPU's counters do.  They never wait, so no plan has to know of them:
- * they are placed while they are on, however many there are.
+ * Free groups: no enabled event of the group needs a counter.  A free group never
+ * waits and is in no plan; it is placed while it is enabled, and the number of
+ * free groups does not matter.
  *
- * Just one thing can keep such a group from running: a task's group may be bound
- * to a CPU on which its task is not.
+ * The only reason for a free group not to run is that it is bound to a CPU and its
+ * task is on another one.
  */
 #include <linux/list.h>
 
 #include "sched.h"
 
 /**
- * kpmu_group_is_free() - does a group need no counter?
- * @leader: its leader, on
+ * kpmu_group_is_free() - test whether a group needs no counter
+ * @leader: its leader, enabled
  *
  * Context: the context's owner.
+ * Return: true if neither the leader nor an enabled member needs one.
  */
 bool kpmu_group_is_free(const struct kpmu_event *leader)
 {
@@ -35,9 +36,9 @@ static bool is_bound(const struct kpmu_ctx *ctx, const struct kpmu_event *leader
 }
 
 /**
- * kpmu_free_add() - a group that needs no counter wants to run
+ * kpmu_free_add() - start a group that needs no counter
  * @ctx: its context
- * @leader: its leader, on, not placed by any plan
+ * @leader: its leader, enabled, not placed by any plan
  *
  * Context: the context's owner, IRQs off; kpmu_group_clocks() must follow.
  */
@@ -58,7 +59,7 @@ void kpmu_free_add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 }
 
 /**
- * kpmu_free_del() - it does not want to any more, or needs counters now
+ * kpmu_free_del() - stop a free group: it is disabled, or needs counters now
  * @leader: its leader
  *
  * Context: the context's owner, IRQs off; kpmu_group_clocks() must follow.
@@ -74,10 +75,10 @@ void kpmu_free_del(struct kpmu_event *leader)
 }
 
 /**
- * kpmu_free_move() - a task has come to another CPU than it was on
- * @ctx: its context
+ * kpmu_free_move() - update bound groups after their task has changed its CPU
+ * @ctx: the context, its last_cpu and its clock up to date
  *
- * Context: the context's owner, IRQs off, its clock up to date.
+ * Context: the context's owner, IRQs off.
  */
 void kpmu_free_move(struct kpmu_ctx *ctx)
 {

@@ -2,13 +2,13 @@
 /*
  * The plan: which groups run now, on which counters.
  *
- * Order of importance: pinned groups of the CPU, pinned groups of the task,
- * flexible groups of the CPU, flexible groups of the task.  Among flexible groups
- * the one served least comes first, and what room is left goes to whatever
- * fits, so no counter idles while something that fits waits.
+ * Groups are placed in this order: pinned groups of the CPU, of cgroups, of the
+ * task; then flexible groups of the CPU, of cgroups, of the task.  Among the
+ * flexible groups of a context the one served least comes first.  A group that does
+ * not fit is skipped, so no counter is idle while a group that fits waits.
  *
- * The contexts of cgroups come after the CPU's own.  A context whose groups had less
- * than those of the others, on average, goes first, so none can starve another.
+ * The context whose groups ran less than those of the others, on average, places
+ * its flexible groups first, so no context starves another.
  */
 #include "../assign/assign.h"
 #include "../trace/kpmu_trace.h"
@@ -17,19 +17,19 @@
 
 static_assert(KPMU_MAX_COUNTERS == KPMU_NR_SLOTS);
 
-/* Work space of one build */
+/* State of one build */
 struct build {
 	struct kpmu_plan *plan;
 	struct kpmu_matching m;
-	struct kpmu_hw *hw[KPMU_MAX_COUNTERS];	/* by order of placing */
-	u32 alt;		/* placed events that use the other register */
+	struct kpmu_hw *hw[KPMU_MAX_COUNTERS];	/* in order of placement */
+	u32 alt;		/* placed events that use the alternative register */
 	u8 extra_used;
 	u64 extra[4];
-	bool exclusive;		/* nothing may come beside what is placed */
+	bool exclusive;		/* the placed group is exclusive */
 	int cpu;
 };
 
-/* Field by field: most of it is only written before it is read */
+/* Set single fields: the arrays are large, and written before they are read */
 static void build_init(struct build *b, struct kpmu_plan *plan, int cpu)
 {
 	b->plan = plan;
@@ -47,8 +47,8 @@ static const char why_extra[] = "an extra register is in use with another value"
 static const char why_cpu[] = "bound to another CPU";
 
 /*
- * Registers that do the same hold two values between them, so a value that is
- * there already is used wherever it is; else the event's own register comes first.
+ * Claim an extra register.  Where registers 1 and 2 are equivalent, one that holds
+ * the value already is shared, else the event's own register is preferred.
  */
 static bool claim_extra(struct build *b, const struct kpmu_hw *hw, bool *alt)
 {
@@ -73,7 +73,7 @@ static bool claim_extra(struct build *b, const struct kpmu_hw *hw, bool *alt)
 	return true;
 }
 
-/* A group's events that need counters now */
+/* Enabled events of a group that need counters */
 struct needs {
 	int n;
 	struct kpmu_hw *hw[KPMU_MAX_COUNTERS];
@@ -94,7 +94,7 @@ static bool need(struct needs *n, struct kpmu_event *e)
 	return true;
 }
 
-/* Place the events or leave everything as it was.  NULL, or why not. */
+/* Place all events or none.  Returns NULL, or the reason for failure. */
 static const char *place(struct build *b, const struct needs *n)
 {
 	u8 used = b->extra_used;
@@ -124,7 +124,7 @@ static const char *place(struct build *b, const struct needs *n)
 	return NULL;
 }
 
-/* Beside what is placed; NULL, or why not */
+/* Place a group beside the placed ones; returns NULL, or the reason for failure */
 static const char *try_group(struct build *b, struct kpmu_event *leader)
 {
 	bool alone = leader->flags & KPMU_ATTR_EXCLUSIVE;
@@ -174,7 +174,7 @@ static void build_pinned(struct build *b, struct kpmu_ctx *ctx)
 		why = place_group(b, leader);
 		if (!why || why == why_cpu)
 			continue;
-		/* It was promised the counters and cannot have them */
+		/* A pinned group that does not fit enters error state */
 		trace_kpmu_reject(leader->id, why);
 		kpmu_queue_del(ctx, leader);
 		leader->state = KPMU_ERROR;
@@ -193,10 +193,10 @@ static struct kpmu_class *least_served(struct kpmu_ctx *ctx)
 	return best;
 }
 
-/* So many groups of the rest are looked at that do not fit: they need different things */
+/* Limit of failed placements in the rest class, whose groups have different needs */
 #define MAX_REST	64
 
-/* A group of the class did not fit, so none does; but for the rest */
+/* If one group of a class does not fit, none does; in the rest class the next may */
 static struct kpmu_event *after_reject(struct kpmu_ctx *ctx, struct kpmu_class *c,
 				       int *rest)
 {
@@ -206,8 +206,8 @@ static struct kpmu_event *after_reject(struct kpmu_ctx *ctx, struct kpmu_class *
 }
 
 /*
- * Take the least served candidate until every class is used up or does not
- * fit.  Returns how many groups are left waiting.
+ * Place the least served candidate until every class is exhausted or does not
+ * fit.  Returns the number of groups that wait.
  */
 static u32 build_flexible(struct build *b, struct kpmu_ctx *ctx)
 {
@@ -249,7 +249,7 @@ static void build_turn(struct build *b, struct kpmu_ctx *ctx)
 		b->plan->task_waits += waits;
 }
 
-/* All contexts in turn, beginning with whose turn it is */
+/* The flexible groups of all contexts, starting with the context that goes first */
 static void build_turns(struct build *b, struct kpmu_cpu *kc)
 {
 	int pass, turn, first = kpmu_rotate_first(kc);
@@ -285,7 +285,7 @@ static void to_slots(struct build *b)
 	}
 }
 
-/* The plan is right for what the contexts are now */
+/* Record that the plan matches the current state of the contexts */
 static __always_inline void stamp(struct kpmu_plan *plan, struct kpmu_cpu *kc)
 {
 	const struct kpmu_ctx *task = kc->task;
@@ -297,11 +297,11 @@ static __always_inline void stamp(struct kpmu_plan *plan, struct kpmu_cpu *kc)
 }
 
 /**
- * kpmu_plan_build() - decide what runs on this CPU
- * @plan: the plan to make
+ * kpmu_plan_build() - choose the groups that run on this CPU
+ * @plan: the plan to fill in
  * @kc: this CPU, with the active task context if there is one
  *
- * Context: IRQs off, on @kc's CPU, the clocks of both contexts up to date.
+ * Context: IRQs off, on @kc's CPU, the clocks of all active contexts up to date.
  */
 void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc)
 {
@@ -331,11 +331,12 @@ void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc)
 }
 
 /**
- * kpmu_plan_fits() - could these events ever run together?
- * @events: a group, as it would be with nothing else on the counters
- * @n: how many
+ * kpmu_plan_fits() - test whether events can run together
+ * @events: the events of a group
+ * @n: number of @events
  *
  * Context: any.
+ * Return: true if they fit on counters that nothing else uses.
  */
 bool kpmu_plan_fits(struct kpmu_event *const *events, int n)
 {
@@ -360,14 +361,14 @@ bool kpmu_plan_fits(struct kpmu_event *const *events, int n)
 }
 
 /**
- * kpmu_plan_why() - why a group does not run
+ * kpmu_plan_why() - find out why a group does not run
  * @kc: this CPU
- * @leader: the group, of a context that is active here
+ * @leader: the group's leader, of a context that is active here
  *
- * Found out anew for whoever asks, so that it costs nothing otherwise.
+ * The reason is not stored but computed by a trial placement.
  *
  * Context: IRQs off, on @kc's CPU.
- * Return: the reason; NULL if it runs.
+ * Return: the reason; NULL if the group runs.
  */
 const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_event *leader)
 {
@@ -392,9 +393,9 @@ const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_event *leader)
 }
 
 /*
- * Small changes to the plan in force.  While nothing waits, a group that goes
- * leaves room nobody wants, and a group that comes needs just free counters; the
- * others stay where they are.  Else a new plan is made.
+ * Edits of the plan in force.  While nothing waits, removing a group frees counters that
+ * no other group needs, and adding one only needs free counters; the other groups
+ * stay where they are.  Otherwise a new plan is built.
  */
 
 static void drop(struct kpmu_event **array, u8 *nr, struct kpmu_event *leader)
@@ -408,10 +409,10 @@ static void drop(struct kpmu_event **array, u8 *nr, struct kpmu_event *leader)
 }
 
 /**
- * kpmu_ctx_unplace() - take a group out of what its context runs
+ * kpmu_ctx_unplace() - remove a group from the placed groups of its context
  * @ctx: the context
- * @leader: the group, not in its queue any more, so that the next plan has not
- *	got it; the counters follow with that
+ * @leader: the group's leader, out of the queue, so the next plan does not contain
+ *	the group; its counters are released with that plan
  *
  * Context: the context's owner, IRQs off.
  */
@@ -424,10 +425,10 @@ void kpmu_ctx_unplace(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 }
 
 /*
- * The counters that a plan holds for a group.  They follow from the plan: what is
- * inserted has no counter before the commit, and hw.idx may name the counter
- * of an earlier plan.  A plan has each event once, so a match with hw.idx ends the search
- * for a group of one.
+ * The counters that a plan holds for a group, according to its slots: an event that
+ * was inserted has no counter before the commit, and hw.idx may be the counter
+ * of an earlier plan.  A plan has each event once, so for a group of one event a match
+ * at hw.idx is the result.
  */
 static u32 counters_of(const struct kpmu_slots *slots, struct kpmu_event *leader)
 {
@@ -447,10 +448,10 @@ static u32 counters_of(const struct kpmu_slots *slots, struct kpmu_event *leader
 }
 
 /**
- * kpmu_plan_remove() - a placed group goes
- * @kc: from kpmu_plan_live(), or NULL
- * @leader: the group, out of its queue now; all events that the plan may have of it
- *	still have it as their leader
+ * kpmu_plan_remove() - remove a group from the plan in force
+ * @kc: from kpmu_plan_live(); with NULL nothing is done
+ * @leader: the group's leader; e->leader of its events in the plan must still be set
+ *	to it
  *
  * Context: the context's owner, IRQs off; a kpmu_resched() must follow.
  */
@@ -472,7 +473,7 @@ void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_event *leader)
 	stamp(plan, kc);
 }
 
-/* A free counter for the event beside those in @mask, or -1 */
+/* A counter for the event outside @mask, or -1 */
 static int free_counter(const struct kpmu_event *e, u32 mask)
 {
 	u32 free = e->hw.allowed & ~mask;
@@ -497,7 +498,7 @@ static __always_inline bool add(struct kpmu_slots *slots, struct kpmu_event *e)
 	return true;
 }
 
-/* All of them or none */
+/* Add all events of the group, or none */
 static noinline bool add_all(struct kpmu_slots *slots, struct kpmu_event *leader)
 {
 	u32 mask = slots->mask;
@@ -518,12 +519,12 @@ static bool add_group(struct kpmu_slots *slots, struct kpmu_event *leader)
 }
 
 /**
- * kpmu_plan_insert() - a group comes
- * @kc: from kpmu_plan_live(), or NULL
- * @leader: the group, in its queue now
+ * kpmu_plan_insert() - add a group to the plan in force
+ * @kc: from kpmu_plan_live(); with NULL nothing is done
+ * @leader: the group's leader, queued
  *
- * If there is no room for it as things are, the next kpmu_resched() makes a new
- * plan, and until then kpmu_plan_live() says NULL.  So each change asks that again.
+ * If that is not possible, the plan stays stale: the next kpmu_resched() builds a new
+ * one, and kpmu_plan_live() returns NULL until then: call it for each change.
  *
  * Context: the context's owner, IRQs off; a kpmu_resched() must follow.
  */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who wants to run.  A context's enabled pinned groups are a list in the order
- * of their enabling.  Its enabled flexible groups are kept in classes: groups of
- * a class need the same counters, so if one of them does not fit beside what is
- * placed, none does.  A plan therefore looks at each class once, however
- * many groups wait.  Within a class the group served least comes first.
+ * Candidates for counters.  Enabled pinned groups of a context are in a list, in
+ * the order in which they were enabled.  Its enabled flexible groups are kept in classes: groups
+ * of a class need the same counters, so if one of them does not fit beside what is
+ * placed, none does.  A plan therefore looks at each class once, however many
+ * groups wait.  Within a class the group served least comes first.
  *
- * A plan is made with IRQs off, so a context has only so many classes.  Groups beyond that
- * share one class, whatever they need.
+ * A plan is built with IRQs off, so the number of classes in a context is limited.  Further
+ * groups share one class, the rest, whatever they need.
  */
 #include <linux/atomic.h>
 #include <linux/hash.h>
@@ -16,14 +16,20 @@
 
 #include "sched.h"
 
-/* A CPU's generations must not look like another CPU's: they go in steps */
+/* Each CPU's generations advance by this step, so they are unique over all CPUs */
 #define GEN_STEP	NR_CPUS
 
-/* Classes of a context, at most, but for the one of the rest */
+/* Limit of classes per context, not counting the rest class */
 #define MAX_CLASSES	128
 
 static DEFINE_PER_CPU(u64, next_gen);
 
+/**
+ * kpmu_gens_init() - set the first generation of a CPU
+ * @cpu: the CPU
+ *
+ * Context: module init.
+ */
 void __init kpmu_gens_init(int cpu)
 {
 	per_cpu(next_gen, cpu) = cpu + 1;
@@ -35,7 +41,7 @@ static u64 new_gen(void)
 }
 
 /**
- * kpmu_ctx_changed() - plans made from this context are wrong from now on
+ * kpmu_ctx_changed() - invalidate the plans built from a context
  * @ctx: the context
  *
  * Context: its owner, IRQs off.
@@ -53,7 +59,7 @@ static bool less_served(struct rb_node *a, const struct rb_node *b)
 	       rb_entry(b, struct kpmu_event, group.rb)->group.order;
 }
 
-/* Order of members must not matter, so what they need is summed up */
+/* The keys of a group are added up, so the order of its members does not matter */
 static u64 event_key(const struct kpmu_event *e)
 {
 	if (!kpmu_has_counter(e) || e->state != KPMU_ON)
@@ -84,20 +90,21 @@ static u64 group_key(const struct kpmu_event *leader)
 
 static u64 class_key(const struct kpmu_event *leader)
 {
-	/* Most groups are one plain event: their key is plain too */
+	/* Most groups are one plain event, whose key is cheap to compute */
 	if (list_empty(&leader->group.members) && is_plain(leader))
 		return plain_key(leader);
 	return group_key(leader);
 }
 
 /**
- * kpmu_queue_knows() - is a flexible group in a class of groups that need the same?
+ * kpmu_queue_knows() - test whether a flexible group is in a class that fits its needs
  * @leader: its leader, queued
  *
- * One that needs a counter for its leader only may be among single events or not: it is
- * not moved when members come and go that need none.
+ * If only the leader needs a counter, the class may be that of single events or another: the
+ * group is not requeued when members that need none join or leave.
  *
  * Context: the context's owner.
+ * Return: true if it is.
  */
 bool kpmu_queue_knows(const struct kpmu_event *leader)
 {
@@ -139,7 +146,7 @@ static void class_add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 		list_add_tail(&c->node, &ctx->classes);
 		ctx->nr_classes++;
 	}
-	/* What the group's own storage says of the key is how it finds its way out */
+	/* Record which class the group is in, for class_del() */
 	leader->group.class.key = key;
 	rb_add_cached(&leader->group.rb, &c->groups, less_served);
 	c->nr++;
@@ -159,14 +166,14 @@ static void class_del(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	}
 	if (c != &leader->group.class)
 		return;
-	/* The class lived in the group that leaves */
+	/* The class is stored in the group that leaves: move it to another one */
 	heir = &rb_entry(rb_first_cached(&c->groups), struct kpmu_event,
 			 group.rb)->group.class;
 	*heir = *c;
 	list_replace(&c->node, &heir->node);
 }
 
-/* A group becomes (by 1) or ceases to be (by -1) a candidate */
+/* A group becomes (@by is 1) or ceases to be (@by is -1) a candidate */
 static void count(struct kpmu_ctx *ctx, struct kpmu_event *leader, int by)
 {
 	if (leader->cpu >= 0)
@@ -195,7 +202,7 @@ static void unpark(struct kpmu_ctx *ctx)
 	take_out(ctx, leader);
 }
 
-/* Time not asked for is not owed: it starts level with those that run */
+/* A group that joins starts level with those that run, without credit for earlier time */
 static void join(struct kpmu_ctx *ctx, struct kpmu_group *g)
 {
 	if (ctx->nr_placed)
@@ -216,7 +223,7 @@ static noinline void add_free(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	kpmu_free_add(ctx, leader);
 }
 
-/* May it have its place again? */
+/* May a parked group return to its place? */
 static bool keeps_place(const struct kpmu_ctx *ctx,
 			const struct kpmu_event *leader)
 {
@@ -242,12 +249,12 @@ static noinline void add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 		join(ctx, g);
 		class_add(ctx, leader);
 	}
-	g->queued = true;	/* not before: joining charges what is queued */
+	g->queued = true;	/* not before join(), which charges queued groups */
 	count(ctx, leader, 1);
 }
 
 /**
- * kpmu_queue_add() - a group wants to run
+ * kpmu_queue_add() - make a group a candidate
  * @ctx: its context
  * @leader: its leader, enabled
  *
@@ -277,12 +284,13 @@ static void leave(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 }
 
 /**
- * kpmu_queue_del() - a group does not want to run any more
+ * kpmu_queue_del() - remove a group from the candidates
  * @ctx: its context
  * @leader: its leader
  *
- * Context: the context's owner, IRQs off.  Also around a change of what the group
- * needs, with kpmu_queue_add() after it.
+ * Also needed before a change of the group's needs, with kpmu_queue_add() after it.
+ *
+ * Context: the context's owner, IRQs off.
  */
 void kpmu_queue_del(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 {
@@ -302,12 +310,12 @@ void kpmu_queue_del(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 }
 
 /**
- * kpmu_queue_park() - as kpmu_queue_del(), but it will soon be back
+ * kpmu_queue_park() - as kpmu_queue_del(), for a group that may soon be enabled again
  * @ctx: its context
- * @leader: its leader, queued
+ * @leader: its leader
  *
- * The group keeps its place, skipped by plans.  One group of a context at a
- * time: programs switch the same event off and on around what they measure.
+ * The group keeps its place, and plans skip it.  Each context parks one group at a
+ * time: programs disable and enable the same event around the code they measure.
  *
  * Context: the context's owner, IRQs off.
  */
@@ -332,7 +340,7 @@ void kpmu_queue_park(struct kpmu_ctx *ctx, struct kpmu_event *leader)
  * @c: one of its classes
  *
  * Context: the context's owner.
- * Return: its leader; NULL if all of them are parked.
+ * Return: its leader; NULL if the only group is parked.
  */
 struct kpmu_event *kpmu_queue_first(struct kpmu_ctx *ctx, struct kpmu_class *c)
 {
@@ -344,11 +352,12 @@ struct kpmu_event *kpmu_queue_first(struct kpmu_ctx *ctx, struct kpmu_class *c)
 }
 
 /**
- * kpmu_queue_next() - the group that comes after another in its class
+ * kpmu_queue_next() - the group that follows another in its class
  * @ctx: the context
- * @leader: the other
+ * @leader: leader of the other
  *
  * Context: the context's owner.
+ * Return: its leader; NULL after the last.
  */
 struct kpmu_event *kpmu_queue_next(struct kpmu_ctx *ctx,
 				   struct kpmu_event *leader)
@@ -361,10 +370,10 @@ struct kpmu_event *kpmu_queue_next(struct kpmu_ctx *ctx,
 }
 
 /*
- * The order of groups follows the time they had in steps of a turn, or turns that
- * are some microseconds longer than others would shuffle groups that are
- * equal, and each would now and then be a whole turn ahead of the others.
- * Nothing is lost: a step is due when half a turn has come together.
+ * The order of groups follows their running time in steps of a turn.  Turns differ by some
+ * microseconds; sorting by these would shuffle equal groups, and each would now and
+ * then be a whole turn ahead of the others.  The remainder is kept in @served: a
+ * step is due when it adds up to half a turn.
  */
 static bool reorder(struct kpmu_group *g)
 {
@@ -377,7 +386,7 @@ static bool reorder(struct kpmu_group *g)
 	return true;
 }
 
-/* Costs nothing for a group whose place stays the same */
+/* Charge a group; the tree changes only if the group's order does */
 static void charge(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 {
 	struct kpmu_group *g = &leader->group;
@@ -393,12 +402,14 @@ static void charge(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 }
 
 /**
- * kpmu_queue_charge() - charge the groups that run for the time they had
+ * kpmu_queue_charge() - charge the placed groups for the time they have run
  * @ctx: the context, its clock up to date
  *
- * Context: the context's owner, IRQs off.  Costs as many steps as groups are
- * placed (at most one per counter), however many wait.
- * Return: the time charged, of all flexible groups together; ns.
+ * The cost depends on the groups placed (at most one per counter), not on those
+ * that wait.
+ *
+ * Context: the context's owner, IRQs off.
+ * Return: the time charged to all flexible groups together, ns.
  */
 u64 kpmu_queue_charge(struct kpmu_ctx *ctx)
 {

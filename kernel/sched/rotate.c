@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rotation: when groups wait for counters, those that run are charged for the
- * time they had at every tick of a timer, and the plan is made anew with the
- * least served first.
+ * Rotation: while groups wait for counters, each tick of a timer charges the
+ * groups that run for their time and builds a new plan, least served groups first.
  *
- * The timer runs on a CPU only while something waits there.  A task that never
- * stays until the timer fires rotates when it comes back, by its own clock.
+ * The timer runs on a CPU only while a group waits there.  A task that is always
+ * scheduled out before it fires rotates when it is scheduled in, by its own clock.
  */
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
@@ -18,21 +17,22 @@
 
 unsigned int kpmu_mux_interval_ms = 4;
 
-/* How far one of the two contexts may remember that it had less, in turns */
+/* Bound of kpmu_ctx.ahead in both directions, in turns */
 #define MAX_AHEAD	8
 
 /**
- * kpmu_rotate_due() - has a context run a whole interval since it rotated?
- * @ctx: a task's context
+ * kpmu_rotate_due() - test whether a context must rotate when it is scheduled in
+ * @ctx: a task context
  *
  * Context: its owner.
+ * Return: true if a group waits and the context has run a turn since it rotated.
  */
 bool kpmu_rotate_due(const struct kpmu_ctx *ctx)
 {
 	return ctx->plan.task_waits && ctx->time - ctx->rotated >= kpmu_turn();
 }
 
-/* Charge a context; what its groups had each, or 0 if it asks for nothing */
+/* Charge a context; returns the ns per flexible group, 0 without such groups */
 static u64 settle_one(struct kpmu_ctx *ctx, int *n)
 {
 	u64 sum = kpmu_queue_charge(ctx);
@@ -45,7 +45,7 @@ static u64 settle_one(struct kpmu_ctx *ctx, int *n)
 	return ctx->had;
 }
 
-/* What it had more than the other @n - 1, which had @total with it */
+/* Adjust @ahead by the difference to the average of the others; @total is the sum of all @n */
 static void compare(struct kpmu_ctx *ctx, u64 total, int n)
 {
 	s64 most = MAX_AHEAD * kpmu_turn();
@@ -58,13 +58,12 @@ static void compare(struct kpmu_ctx *ctx, u64 total, int n)
 }
 
 /**
- * kpmu_rotate_settle() - settle what the contexts that are active here had
+ * kpmu_rotate_settle() - compare the running times of the contexts active here
  * @kc: this CPU, the clocks of its contexts up to date
  *
- * They are there at the same time only now and then.  So what each had of the
- * counters is compared over just that time.
+ * Contexts are active together only at times, so only that time is compared.
  *
- * Context: IRQs off, on @kc's CPU; at each rotation, and before a switch.
+ * Context: IRQs off, on @kc's CPU; at each rotation, and before a task switch.
  */
 void kpmu_rotate_settle(struct kpmu_cpu *kc)
 {
@@ -85,16 +84,16 @@ void kpmu_rotate_settle(struct kpmu_cpu *kc)
 }
 
 /**
- * kpmu_rotate_first() - whose flexible groups go first
+ * kpmu_rotate_first() - find the context whose flexible groups go first
  * @kc: this CPU
  *
  * Context: IRQs off, on @kc's CPU.
- * Return: which of the active contexts: 0 the CPU's own, then those of
- * cgroups, then the task's.
+ * Return: index of the active context: 0 is the CPU's, then those of cgroups,
+ * then the task's.
  */
 int kpmu_rotate_first(struct kpmu_cpu *kc)
 {
-	/* Up to a little: the times of turns that should be equal never are */
+	/* Tolerance: the lengths of turns always differ slightly */
 	s64 least = -(s64)kpmu_turn() / 6;
 	struct kpmu_ctx *ctx;
 	int turn = 0, first = 0;
@@ -110,8 +109,8 @@ int kpmu_rotate_first(struct kpmu_cpu *kc)
 }
 
 /**
- * kpmu_rotate_ctx() - let the groups that waited longest go first
- * @ctx: the context, its clock up to date, what its groups had charged
+ * kpmu_rotate_ctx() - start a new turn, in which the least served groups go first
+ * @ctx: the context, its clock up to date, its groups charged
  *
  * Context: its owner, IRQs off; a kpmu_resched() must follow.
  */
@@ -151,7 +150,7 @@ static enum hrtimer_restart rotate(struct hrtimer *timer)
 }
 
 /**
- * kpmu_rotate_arm() - something waits on this CPU
+ * kpmu_rotate_arm() - start the rotation timer unless it runs
  * @kc: this CPU
  *
  * Context: IRQs off, possibly under the run-queue lock.
@@ -175,7 +174,7 @@ static void restart_here(void *unused)
 }
 
 /**
- * kpmu_rotate_restart() - the period has changed, and is to be used at once
+ * kpmu_rotate_restart() - apply a changed interval to all running timers
  *
  * Context: task, may sleep.
  */
@@ -184,6 +183,12 @@ void kpmu_rotate_restart(void)
 	on_each_cpu(restart_here, NULL, 1);
 }
 
+/**
+ * kpmu_rotate_init() - set up the rotation timer of a CPU
+ * @kc: the CPU
+ *
+ * Context: module init.
+ */
 void kpmu_rotate_init(struct kpmu_cpu *kc)
 {
 	kpmu_hrtimer_setup(&kc->rotate, rotate, CLOCK_MONOTONIC,

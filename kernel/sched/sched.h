@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * When events count: contexts, plans and the CPU's state.
+ * When events count: contexts, plans and per-CPU state.
  *
- * A context holds the events of one task or of one CPU.  While it is active on
- * a CPU it belongs to that CPU: whoever wants to touch it goes there (by
- * kpmu_ctx_call()), so on the CPU itself nothing but IRQs-off is needed.
- * While it is not active it belongs to whoever has its lock.  A switch takes
- * one context's lock at a time.
+ * A context holds the events of one task, of one CPU, or of one cgroup on one CPU.
+ * While it is active on a CPU, that CPU owns it: other CPUs change it by an IPI
+ * (kpmu_ctx_call()), so the owning CPU itself only needs IRQs off.  While it is
+ * not active, the holder of its lock owns it.  A task switch holds one context
+ * lock at a time.
  */
 #ifndef KPMU_SCHED_H
 #define KPMU_SCHED_H
@@ -24,18 +24,18 @@
 #include "../trace/look.h"
 
 /**
- * struct kpmu_plan - which groups run now, on which counters
- * @cpu_gen: generation of the CPU's and cgroups' contexts that it was made from
- * @task_gen: generation of the task's context, 0 without one
- * @serial: unique, to tell plans apart
- * @cpu: the CPU it is good for, -1 if any
- * @cpu_waits: flexible groups of the CPU and cgroups that found no room
- * @task_waits: the same of the task's context
- * @exclusive: the only group in it wants to be alone
- * @nr_cpu: groups of the CPU's context in it
- * @nr: groups in it, of both contexts
- * @groups: their leaders
- * @slots: for the source
+ * struct kpmu_plan - the groups that run, and the event on each counter
+ * @cpu_gen: generation of the CPU and cgroup contexts it was built from
+ * @task_gen: generation of the task context, 0 without one
+ * @serial: unique number of the plan
+ * @cpu: CPU it is valid on, -1 for any
+ * @cpu_waits: flexible groups of the CPU and cgroup contexts that did not fit
+ * @task_waits: flexible groups of the task context that did not fit
+ * @exclusive: its only group is exclusive
+ * @nr_cpu: groups in it that belong to the CPU and cgroup contexts
+ * @nr: groups in it, of all contexts
+ * @groups: leaders of these groups
+ * @slots: event on each counter, for kpmu_commit()
  */
 struct kpmu_plan {
 	u64 cpu_gen;
@@ -53,54 +53,56 @@ struct kpmu_plan {
 
 /**
  * struct kpmu_ctx - the events of a task, of a CPU, or of a cgroup on a CPU
- * @lock: guards it while not active; innermost lock of kpmu, taken under the
- *	run-queue lock
- * @cpu: where it is active, -1 if nowhere; changes under @lock
- * @home: context of a CPU or of a cgroup: its CPU; of a task: -1
- * @last_cpu: where it is or was active, -1 if it never was
- * @retired: it does not run again: its task is gone, or it was empty for long
- * @task: task context: the task, held; else NULL
- * @css: cgroup context: the cgroup, held; else NULL
+ * @lock: protects the context while it is not active; taken under the run-queue
+ *	lock, struct kpmu_family.lock nests inside
+ * @cpu: CPU it is active on, or -1; set under @lock, reset by kpmu_ctx_release() without it
+ * @home: CPU of a CPU or cgroup context; -1 for a task context
+ * @last_cpu: CPU it is or was last active on, -1 if never
+ * @retired: it is not activated again: its task exited, or it was empty for long
+ * @task: task of a task context, referenced; else NULL
+ * @css: cgroup of a cgroup context, referenced; else NULL
  * @key: @task or @css, for the hash
- * @up: CPU context: the first active cgroup context here; of those, the next
- * @next_up: scratch of kpmu_cgroup_enter()
- * @next_left: likewise
- * @wanted: likewise
- * @follow: there is something in @mapped or in @timed, or @nr_freq or @nr_gated is not 0
- * @gen: changes whenever a plan made from it becomes wrong; 0: nothing enabled
+ * @up: next active cgroup context of the CPU, towards the root; the CPU context
+ *	is the list head
+ * @next_up: next context in the list that kpmu_cgroup_enter() builds
+ * @next_left: next context in the list for kpmu_cgroup_release()
+ * @wanted: scratch of kpmu_cgroup_enter()
+ * @follow: kpmu_followers_update() is needed: for @mapped, @timed, @nr_freq,
+ *	@nr_gated, or a kernel thread
+ * @gen: changes whenever plans built from it become invalid; 0: no group to place
  * @time: ns it was active, up to @since
- * @since: local_clock() when it became active
+ * @since: local_clock() of the last update of @time
  * @leaders: all groups, enabled or not
- * @scan: the event that comes next in a scan, see scan.c
+ * @scan: next event of the scan in progress, see scan.c
  * @pinned: enabled pinned groups
- * @classes: enabled flexible groups by what they need
- * @bound: enabled groups of a task that need no counter, but a certain CPU
- * @hits: events that count hits
- * @parked: a group that is off, but keeps its place for a moment
+ * @classes: enabled flexible groups, by the counters they need
+ * @bound: enabled groups of a task that need no counter but are bound to a CPU
+ * @hits: events that count hits, see event/hit.c
+ * @parked: disabled group that keeps its place in the queue for a moment
  * @side: events with side-band records
- * @mapped: events whose user page is to be kept right
+ * @mapped: events with a user page to keep up to date
  * @timed: clock events that sample
  * @nr_classes: classes in @classes
  * @nr_pinned: enabled pinned groups
  * @nr_flexible: enabled flexible groups
- * @nr_bound: enabled groups bound to one CPU (task context)
+ * @nr_bound: enabled groups bound to one CPU; in a CPU or cgroup context, all
  * @nr_events: attached events
- * @nr_inherit: those of them with inherit set
- * @nr_sampling: those of them that write records
- * @nr_freq: those of them that want a frequency
- * @nr_gated: those in @hits whose hits are told only while they run
+ * @nr_inherit: attached events with inherit set
+ * @nr_sampling: attached events that write records
+ * @nr_freq: attached events with a sampling frequency
+ * @nr_gated: events in @hits whose hits are reported only while they run
  * @emptied: jiffies when the last event left
- * @min_served: what a group that joins is taken to have been served
+ * @min_served: lower bound for group.served of a group that joins, ns
  * @rotated: @time of the last rotation
- * @had: scratch of the settling
- * @ahead: ns that its groups had more, on average, than those of the contexts that
- *	were active beside it; the CPU's own: 0
- * @ref: events, the hash
- * @hash: in the hash of tasks and cgroups
- * @rcu: a switch may still look at it when the last reference goes
+ * @had: scratch of kpmu_rotate_settle()
+ * @ahead: ns that its groups ran more, on average, than those of the contexts
+ *	active beside it; the CPU context: 0
+ * @ref: held by events, by the hash, by lookups
+ * @hash: node in the hash of task and cgroup contexts
+ * @rcu: frees it when no switch can look at it any more
  * @nr_placed: groups placed now
  * @placed: their leaders
- * @plan: the last plan made for it
+ * @plan: last plan stored here, see kpmu_plan_of()
  */
 struct kpmu_ctx {
 	raw_spinlock_t lock;
@@ -147,29 +149,29 @@ struct kpmu_ctx {
 	struct rhash_head hash;
 	struct rcu_head rcu;
 	u8 nr_placed;
-	/* From here on nothing needs to be zero in a new one, see ctx_setup() */
+	/* From here on ctx_setup() zeroes only what is read before it is written */
 	struct kpmu_event *placed[KPMU_NR_SLOTS];
 	struct kpmu_plan plan;
 };
 
-/* Events of a context, at most: bounds what is done for each at a switch, with IRQs off */
+/* Limit of events per context: bounds the per-event work of a switch, with IRQs off */
 #define KPMU_CTX_MAX	16384
 
-/* The key of the class for groups that found no class of their own, see queue.c */
+/* Key of the rest class, for groups beyond the limit of classes; see queue.c */
 #define KPMU_KEY_REST	U64_MAX
 
 /**
- * struct kpmu_cpu - a CPU's scheduling state; its own, with IRQs off
- * @ctx: the CPU's context
+ * struct kpmu_cpu - per-CPU scheduling state; used on its CPU with IRQs off
+ * @ctx: the CPU context
  * @task: the active task context, or NULL
- * @stale: an active context has changed since the plan in force was made
+ * @stale: an active context has changed since the plan in force was built or edited
  * @applied: the plan in force, NULL while offline
  * @rotate: the rotation timer
- * @armed: it is running
- * @nr_cgroups: cgroups watched here
- * @watch: @nr_cgroups was not 0 when this CPU looked last
- * @css: the cgroup whose contexts are active; just for comparing
- * @offline: nothing may run here now
+ * @armed: @rotate is started
+ * @nr_cgroups: cgroups watched on this CPU
+ * @watch: @nr_cgroups was not 0 when this CPU last looked
+ * @css: cgroup whose contexts are active; not referenced, only compared
+ * @offline: nothing may count here now
  */
 struct kpmu_cpu {
 	struct kpmu_ctx ctx;
@@ -186,7 +188,7 @@ struct kpmu_cpu {
 
 DECLARE_PER_CPU(struct kpmu_cpu, kpmu_cpu);
 
-/* The context's clock: it runs while the context is active */
+/* The clock of a context, in ns; it advances only while the context is active */
 static inline u64 kpmu_ctx_now(const struct kpmu_ctx *ctx)
 {
 	if (ctx->cpu < 0)
@@ -194,18 +196,18 @@ static inline u64 kpmu_ctx_now(const struct kpmu_ctx *ctx)
 	return ctx->time + local_clock() - ctx->since;
 }
 
-/* The context is this CPU's no more: whoever sees that sees all that was done */
+/* End this CPU's ownership; all changes are visible before @cpu becomes -1 */
 static inline void kpmu_ctx_release(struct kpmu_ctx *ctx)
 {
 	kpmu_look_ctx(ctx);
-	smp_store_release(&ctx->cpu, -1); /* pairs with kpmu_ctx_call() */
+	smp_store_release(&ctx->cpu, -1); /* pairs with call_here() */
 }
 
-/* The contexts of a CPU that do not come and go with each task */
+/* The CPU context and the active cgroup contexts */
 #define kpmu_for_each_cpu_ctx(ctx, kc) \
 	for (ctx = &(kc)->ctx; ctx; ctx = ctx->up)
 
-/* The plan that is for what is active on this CPU now, good or not */
+/* Storage of the plan for the contexts active on this CPU; may need a rebuild */
 static inline struct kpmu_plan *kpmu_plan_of(struct kpmu_cpu *kc)
 {
 	if (kc->task)
@@ -214,15 +216,15 @@ static inline struct kpmu_plan *kpmu_plan_of(struct kpmu_cpu *kc)
 }
 
 /*
- * Many numbers as one.  They are small, so each is spread over all bits before it
- * meets another: of two small numbers as they are, many pairs have the same XOR.
+ * Combine numbers into one.  They are small, so each is spread over all bits first:
+ * the XOR of small numbers is the same for many pairs.
  */
 static inline u64 kpmu_mix(u64 key, u64 val)
 {
 	return rol64(key ^ val * GOLDEN_RATIO_64, 29) * GOLDEN_RATIO_64;
 }
 
-/* One generation for the contexts of the CPU and of the cgroups */
+/* One generation for the CPU context and the active cgroup contexts */
 static inline u64 kpmu_cpu_gen(const struct kpmu_cpu *kc)
 {
 	const struct kpmu_ctx *ctx = kc->ctx.up;
@@ -243,11 +245,11 @@ static inline bool kpmu_plan_is_good(const struct kpmu_plan *plan,
 }
 
 /**
- * kpmu_plan_live() - is the plan in force on this CPU open to small changes?
+ * kpmu_plan_live() - test whether the plan in force may be edited
  * @ctx: a context that is about to change, its clock up to date
  *
  * Context: the context's owner, IRQs off; before the change.
- * Return: the CPU, or NULL.
+ * Return: this CPU's state; NULL if it may not, or if the context is not active.
  */
 static __always_inline struct kpmu_cpu *
 kpmu_plan_live(const struct kpmu_ctx *ctx)
@@ -262,10 +264,10 @@ kpmu_plan_live(const struct kpmu_ctx *ctx)
 }
 
 /**
- * kpmu_ctx_assert_owned() - whatever changes a context owns it
+ * kpmu_ctx_assert_owned() - assert that the caller owns a context
  * @ctx: the context: active on this CPU with IRQs off, or idle and its lock held
  *
- * Looked at with CONFIG_PROVE_LOCKING only.
+ * Checked with CONFIG_PROVE_LOCKING only.
  */
 static inline void kpmu_ctx_assert_owned(const struct kpmu_ctx *ctx)
 {
@@ -274,34 +276,34 @@ static inline void kpmu_ctx_assert_owned(const struct kpmu_ctx *ctx)
 		       READ_ONCE(ctx->cpu) == raw_smp_processor_id());
 }
 
-/* Is it of a kernel thread, which runs in the mm of the task before? */
+/* Is it the context of a kernel thread, which runs on the mm of the previous task? */
 static inline bool kpmu_ctx_borrows_mm(const struct kpmu_ctx *ctx)
 {
 	return ctx->task && ctx->task->flags & PF_KTHREAD;
 }
 
-/* After a change: what programs read by themselves follows, and timers do */
+/* After a change: update user pages, timers and the reporting of hits */
 static __always_inline void kpmu_ctx_follow(struct kpmu_ctx *ctx, bool active)
 {
 	if (unlikely(ctx->follow))
 		kpmu_followers_update(ctx, active);
 }
 
-/* Bring the context's time up to a reading of local_clock() */
+/* Advance the time of an active context to @clock, a reading of local_clock() */
 static inline void kpmu_ctx_tick(struct kpmu_ctx *ctx, u64 clock)
 {
 	ctx->time += clock - ctx->since;
 	ctx->since = clock;
 }
 
-/* time.c: an event's times follow its state */
+/* time.c: time_enabled and time_running */
 void kpmu_clock_set(struct kpmu_clock *c, u64 now, bool enabled, bool running);
 void kpmu_event_clock(struct kpmu_event *e, u64 now);
 void kpmu_group_clocks(struct kpmu_event *leader, u64 now);
 
 u64 kpmu_event_time(struct kpmu_hw *hw);
 
-/* An event's count, for the context's owner */
+/* The count of an event; for the owner of its context */
 static __always_inline u64 kpmu_event_count(struct kpmu_event *e)
 {
 	return e->hw.source->read(&e->hw);
@@ -328,7 +330,7 @@ bool kpmu_ctxs_left(void);
 int kpmu_ctxs_init(void);
 void kpmu_ctxs_exit(void);
 
-/* queue.c: which groups are candidates; in the context's ownership */
+/* queue.c: candidates; for the owner of the context */
 bool kpmu_queue_knows(const struct kpmu_event *leader);
 void kpmu_queue_add(struct kpmu_ctx *ctx, struct kpmu_event *leader);
 void kpmu_queue_del(struct kpmu_ctx *ctx, struct kpmu_event *leader);
@@ -381,7 +383,7 @@ void kpmu_rotate_settle(struct kpmu_cpu *kc);
 int kpmu_rotate_first(struct kpmu_cpu *kc);
 extern unsigned int kpmu_mux_interval_ms;
 
-/* How long a turn is, ns */
+/* Length of a turn, ns */
 static inline u64 kpmu_turn(void)
 {
 	return (u64)READ_ONCE(kpmu_mux_interval_ms) * NSEC_PER_MSEC;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Putting plans into effect: at a task switch, after a change, as CPUs come and
- * go.  All of it runs on the CPU it is about, with IRQs off.
+ * Putting plans into effect: at a task switch, after a change, at CPU hotplug.
+ * All of it runs on the CPU concerned, with IRQs off.
  */
 #include <linux/cpumask.h>
 #include <linux/percpu.h>
@@ -12,7 +12,7 @@
 
 DEFINE_PER_CPU(struct kpmu_cpu, kpmu_cpu);
 
-/* Are the groups of a context in the plan those that are placed already? */
+/* Are the context's groups in the plan those that are placed already? */
 static bool same_groups(const struct kpmu_ctx *ctx, const struct kpmu_plan *plan)
 {
 	int i, n = 0;
@@ -27,7 +27,7 @@ static bool same_groups(const struct kpmu_ctx *ctx, const struct kpmu_plan *plan
 	return n == ctx->nr_placed;
 }
 
-/* Let placement, and with it time_running, follow the plan */
+/* Make placement, and with it time_running, match the plan */
 static void place_groups(struct kpmu_ctx *ctx, const struct kpmu_plan *plan)
 {
 	int i, n = 0;
@@ -59,8 +59,8 @@ static void place_groups(struct kpmu_ctx *ctx, const struct kpmu_plan *plan)
 }
 
 /*
- * A plan that was not in force, or that was made anew, comes into force.  Not
- * inline: most changes need none of it, and not the registers either.
+ * Put a plan into force that is new, or is not the one in force.  Not inline:
+ * most changes do not need it, nor the registers that it uses.
  */
 static noinline void apply(struct kpmu_cpu *kc, struct kpmu_plan *plan, u64 clock)
 {
@@ -90,13 +90,12 @@ static noinline void apply(struct kpmu_cpu *kc, struct kpmu_plan *plan, u64 cloc
 }
 
 /**
- * kpmu_resched() - put what should run on this CPU's counters
+ * kpmu_resched() - bring the plan and the counters of this CPU up to date
  * @kc: this CPU
- * @clock: local_clock() when the change began.  All that happens in one change
- *	happens at one time, so what is enabled and at once runs has
- *	equal times
+ * @clock: local_clock() when the change began: one time for the whole change, so
+ *	an event that is enabled and scheduled in by it has equal times
  *
- * Context: IRQs off; call after any change to an active context.
+ * Context: IRQs off; after any change to an active context.
  */
 void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
 {
@@ -120,13 +119,13 @@ void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
 }
 
 /**
- * kpmu_ctx_activate() - from here on the context belongs to this CPU
+ * kpmu_ctx_activate() - make this CPU the owner of a context
  * @kc: this CPU
  * @ctx: the context
  * @clock: local_clock() of the change
  *
  * Context: IRQs off.
- * Return: false if it does not run any more, or is active elsewhere.
+ * Return: false if the context has retired, or is active elsewhere.
  */
 bool kpmu_ctx_activate(struct kpmu_cpu *kc, struct kpmu_ctx *ctx, u64 clock)
 {
@@ -147,13 +146,13 @@ bool kpmu_ctx_activate(struct kpmu_cpu *kc, struct kpmu_ctx *ctx, u64 clock)
 }
 
 /**
- * kpmu_switch() - one task leaves this CPU, another comes
- * @next: the task that comes
+ * kpmu_switch() - switch contexts at a task switch
+ * @next: the task switched in
  *
- * What both tasks want to count goes on; see kpmu_commit().
+ * A counter that both tasks use alike is not programmed anew; see kpmu_commit().  The
+ * cost does not depend on events of other tasks.
  *
- * Context: under the run-queue lock, IRQs off.  Costs nothing more for events
- * of tasks that are not involved.
+ * Context: IRQs off; under the run-queue lock, except after system sleep.
  */
 void kpmu_switch(struct task_struct *next)
 {
@@ -187,7 +186,7 @@ void kpmu_switch(struct task_struct *next)
 		kpmu_stat_inc(rotations);
 	}
 	kpmu_resched(kc, clock);
-	/* All of it is folded: now others may have it */
+	/* The counters are folded, so other CPUs may own the contexts now */
 	if (old) {
 		kpmu_ctx_follow(old, false);
 		kpmu_ctx_release(old);
@@ -197,8 +196,8 @@ void kpmu_switch(struct task_struct *next)
 }
 
 /**
- * kpmu_switch_in() - start counting for the task that runs here already
- * @ctx: its context, new in the hash
+ * kpmu_switch_in() - activate a new context of the running task
+ * @ctx: the context, new in the hash
  *
  * Context: IRQs off, current is the context's task.
  */
@@ -217,8 +216,8 @@ void kpmu_switch_in(struct kpmu_ctx *ctx)
 }
 
 /**
- * kpmu_switch_out() - a context of the running task or its cgroup has retired
- * @ctx: the context, active here
+ * kpmu_switch_out() - deactivate a retired context
+ * @ctx: the context, of the running task or of its cgroup or an ancestor
  * @clock: local_clock() of the change
  *
  * Context: IRQs off, the context's owner.
@@ -237,9 +236,9 @@ void kpmu_switch_out(struct kpmu_ctx *ctx, u64 clock)
 }
 
 /**
- * kpmu_cpu_online() - this CPU may count from now on
+ * kpmu_cpu_online() - allow counting on this CPU
  *
- * Context: on the CPU, IRQs off.
+ * Context: on the CPU, IRQs off; CPU hotplug, or after system sleep.
  */
 void kpmu_cpu_online(void)
 {
@@ -251,16 +250,16 @@ void kpmu_cpu_online(void)
 	ctx->cpu = ctx->home;
 	raw_spin_unlock(&ctx->lock);
 	kc->offline = false;
-	/* Whoever has come to be watched meanwhile could not say so */
+	/* kpmu_cgroup_watch() does not reach a CPU that is offline */
 	kc->watch = atomic_read(&kc->nr_cgroups);
 	kpmu_counters_online();
 	kpmu_resched(kc, ctx->since);
 }
 
 /**
- * kpmu_cpu_offline() - this CPU goes; its events keep what they have
+ * kpmu_cpu_offline() - stop counting on this CPU; events keep their counts
  *
- * Context: on the CPU, IRQs off; only kernel threads run here any more.
+ * Context: on the CPU, IRQs off; CPU hotplug, or before system sleep.
  */
 void kpmu_cpu_offline(void)
 {
@@ -277,7 +276,7 @@ void kpmu_cpu_offline(void)
 	if (kc->task)
 		kpmu_ctx_tick(kc->task, clock);
 	kc->offline = true;
-	/* Left running it would move to another CPU with the other timers */
+	/* If it kept running, it would migrate to another CPU with the other timers */
 	hrtimer_try_to_cancel(&kc->rotate);
 	kc->armed = false;
 	kpmu_commit(&nothing.slots);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * time_enabled and time_running.  Both are measured on the context's own
- * clock, which stands while the context is not on a CPU.  So a task switch
- * touches no event's times: they are brought up to date only when the event's
- * own state changes, or by whoever reads them.
+ * time_enabled and time_running.  Both are measured on the context's clock, which
+ * stands still while the context is not active.  So a task switch updates no
+ * event's times: that happens only when the event's own state changes, and a
+ * reader adds the time since then.
  */
 #include "sched.h"
 
 /**
- * kpmu_clock_set() - bring an event's times up to now, then go on as told
+ * kpmu_clock_set() - bring an event's times up to date, then set which of them run
  * @c: the times
  * @now: the context's time in ns
  * @enabled: time_enabled runs from now on
@@ -30,7 +30,7 @@ void kpmu_clock_set(struct kpmu_clock *c, u64 now, bool enabled, bool running)
 }
 
 /**
- * kpmu_event_clock() - let the times of an event follow its state
+ * kpmu_event_clock() - update the times of an event for its new state
  * @e: the event
  * @now: the context's time in ns
  *
@@ -44,11 +44,12 @@ void kpmu_event_clock(struct kpmu_event *e, u64 now)
 }
 
 /**
- * kpmu_group_clocks() - let the times of a group follow its state
- * @leader: the group
+ * kpmu_group_clocks() - update the times of a group for its new state
+ * @leader: its leader
  * @now: the context's time in ns
  *
- * Call after any change of state, of placement, of membership.
+ * Needed after any change of state, placement or membership.
+ *
  * Context: the context's owner.
  */
 void kpmu_group_clocks(struct kpmu_event *leader, u64 now)
@@ -61,11 +62,11 @@ void kpmu_group_clocks(struct kpmu_event *leader, u64 now)
 }
 
 /**
- * kpmu_event_time() - the count of an event that counts the time it runs
- * @hw: the event's part of its source, a clock
+ * kpmu_event_time() - the count of a clock event: the time it has run
+ * @hw: the hw part of the event
  *
  * Context: the context's owner.
- * Return: ns.
+ * Return: ns since the last reset.
  */
 u64 kpmu_event_time(struct kpmu_hw *hw)
 {

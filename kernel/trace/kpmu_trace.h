@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints kpmu:*.  Every decision the scheduler takes passes one of them,
- * so a trace tells why an event runs where it runs, or why it does not.
+ * Tracepoints kpmu:*.  Every decision of the scheduler passes one of them, so a
+ * trace shows why an event runs where it runs, or why it does not.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM kpmu
@@ -34,7 +34,7 @@ TRACE_EVENT(kpmu_open,
 		  __entry->cpu, __entry->ret, __entry->why)
 );
 
-/* A plan was computed: which counters it uses, how many groups wait */
+/* A plan was built: the counters it uses, the number of groups that wait */
 TRACE_EVENT(kpmu_plan,
 	TP_PROTO(int pid, u64 seq, u32 mask, int groups, int waiting),
 	TP_ARGS(pid, seq, mask, groups, waiting),
@@ -54,7 +54,7 @@ TRACE_EVENT(kpmu_plan,
 		  __entry->waiting)
 );
 
-/* An event got a counter */
+/* A plan gives an event a counter */
 TRACE_EVENT(kpmu_assign,
 	TP_PROTO(u64 id, int counter, u64 allowed),
 	TP_ARGS(id, counter, allowed),
@@ -70,7 +70,7 @@ TRACE_EVENT(kpmu_assign,
 		  __entry->id, __entry->counter, __entry->allowed)
 );
 
-/* A group has to wait */
+/* A group did not fit: it waits, or enters error state if it is pinned */
 TRACE_EVENT(kpmu_reject,
 	TP_PROTO(u64 id, const char *reason),
 	TP_ARGS(id, reason),
@@ -82,7 +82,7 @@ TRACE_EVENT(kpmu_reject,
 	TP_printk("id=%llu %s", __entry->id, __entry->reason)
 );
 
-/* What a commit did to the counters */
+/* A commit: masks of the counters stopped, started, and in use after it */
 TRACE_EVENT(kpmu_commit,
 	TP_PROTO(u32 stopped, u32 started, u32 running),
 	TP_ARGS(stopped, started, running),
@@ -98,7 +98,7 @@ TRACE_EVENT(kpmu_commit,
 		  __entry->stopped, __entry->started, __entry->running)
 );
 
-/* Every write to a register of the PMU */
+/* A write to a register of the PMU */
 TRACE_EVENT(kpmu_wrmsr,
 	TP_PROTO(u32 msr, u64 val),
 	TP_ARGS(msr, val),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Where invariants are looked at: the switch. */
+/* Switch for the invariant checks. */
 #include "look.h"
 
 DEFINE_STATIC_KEY_FALSE(kpmu_look_key);
 const struct kpmu_looker *kpmu_looker;
 
 /**
- * kpmu_look_by() - from now on invariants are looked at
- * @looker: by this
+ * kpmu_look_by() - enable the invariant checks
+ * @looker: the checks
  *
  * Context: task, may sleep; once, before the first event.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where invariants are looked at (kernel/check).  Here, because what is looked at lies
- * below what looks.  Each place is a nop unless the module was loaded with check=1.
+ * Hooks for the invariant checks (kernel/check).  They are here, because the code that is
+ * checked must not depend on the checks.  Each is a nop unless the module was loaded with check=1.
  */
 #ifndef KPMU_LOOK_H
 #define KPMU_LOOK_H
@@ -14,13 +14,13 @@ struct kpmu_event;
 struct kpmu_family;
 
 /**
- * struct kpmu_looker - what looks
- * @cpu: a CPU's plan is in force and its counters follow it
- * @ctx: a section that owned a context ends, and the context is not active
+ * struct kpmu_looker - the invariant checks
+ * @cpu: a CPU's plan is in force and has been committed
+ * @ctx: an owned section ends; the context is idle, or about to leave its CPU
  * @gone: an event leaves its context
  * @family: a family has changed; under its lock
  *
- * Context: IRQs off, as the owner of what is passed.
+ * Context: IRQs off, as the owner of the argument.
  */
 struct kpmu_looker {
 	void (*cpu)(struct kpmu_cpu *kc);

@@ -17,7 +17,7 @@ static const struct {
 
 /**
  * kpmu_stats_show() - print every statistic, summed over the CPUs
- * @m: where to
+ * @m: output
  *
  * Context: any that may print; the sums are not a snapshot.
  */

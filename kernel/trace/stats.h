@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Statistics: plain per-CPU counters, summed when somebody looks. */
+/* Statistics: plain per-CPU counters, summed up when they are printed. */
 #ifndef KPMU_STATS_H
 #define KPMU_STATS_H
 
 #include <linux/percpu.h>
 #include <linux/types.h>
 
-/* X(name, what it counts) */
+/* X(name, description) */
 #define KPMU_STATS(X)							\
 	X(opens,	"events opened")				\
 	X(closes,	"events destroyed")				\

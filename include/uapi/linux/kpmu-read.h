@@ -2,16 +2,16 @@
 /*
  * Reading one's own event without a system call.
  *
- * Map the event's fd (one page is enough, PROT_READ will do), then call
- * kpmu_read_self() in the task that is counted, or on the CPU that is.  Works
- * as well on pages of the kernel's own perf.  C11 and C++, x86-64.
+ * Map the event's fd (one page with PROT_READ is enough), then call
+ * kpmu_read_self() in the task that is counted, or on the CPU that is.  User
+ * pages of the kernel's own perf work as well.  C11 and C++, x86-64.
  *
  *	struct perf_event_mmap_page *page =
  *		mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, fd, 0);
  *	struct kpmu_value v;
  *
  *	if (kpmu_read_self(page, &v) < 0)
- *		... read(fd, ...) as ever
+ *		... use read(fd, ...)
  */
 #ifndef _UAPI_LINUX_KPMU_READ_H
 #define _UAPI_LINUX_KPMU_READ_H
@@ -19,16 +19,16 @@
 #include <linux/perf_event.h>
 #include <linux/types.h>
 
-/* Define it before the include to see how often the loop goes round again */
+/* Executed at each retry of the read loop; may be defined before the include */
 #ifndef KPMU_READ_RETRY
 #define KPMU_READ_RETRY()
 #endif
 
 /**
- * struct kpmu_value - what read(2) would say
+ * struct kpmu_value - the values that read(2) would return
  * @value: the count
- * @enabled: ns that the event was enabled
- * @running: ns that it was on a counter
+ * @enabled: time that the event was enabled, ns
+ * @running: time that it was on a counter, ns
  */
 struct kpmu_value {
 	__u64 value;
@@ -36,7 +36,7 @@ struct kpmu_value {
 	__u64 running;
 };
 
-/* The compiler keeps the order of what is before and after; x86 does anyway */
+/* Ordering by the compiler; x86 keeps the order of loads itself */
 #define __kpmu_barrier()	__asm__ __volatile__("" : : : "memory")
 #define __kpmu_load(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 
@@ -57,12 +57,12 @@ static inline __u64 __kpmu_rdpmc(__u32 counter)
 }
 
 /**
- * kpmu_tsc_to_ns() - a time stamp counter in ns
- * @cyc: the counter
+ * kpmu_tsc_to_ns() - convert a time stamp counter to ns
+ * @cyc: value of the counter
  * @mult: time_mult of the page
  * @shift: time_shift of the page
  *
- * Add time_zero (if cap_user_time_zero) to get the clock of time stamps in
+ * Add time_zero (with cap_user_time_zero) to get the clock of the time stamps in
  * records.
  */
 static inline __u64 kpmu_tsc_to_ns(__u64 cyc, __u32 mult, __u16 shift)
@@ -74,14 +74,14 @@ static inline __u64 kpmu_tsc_to_ns(__u64 cyc, __u32 mult, __u16 shift)
 
 /**
  * kpmu_read_self() - read one's own event
- * @page: its user page
- * @v: set to the count and both times.  The times are those of this moment if
- *	the page has cap_user_time, else those of its last update
+ * @page: user page of the event
+ * @v: set to the count and both times.  With cap_user_time the times are current,
+ *	else they are those of the page's last update
  *
- * An event that waits for a counter, or is disabled, has a value too: the one it
- * had when it last counted.
+ * A disabled event, and one that waits for a counter, can be read too: the value
+ * is the one from when it last counted.
  *
- * Return: 0; -1 if the value has to be had by read(2).
+ * Return: 0; -1 if read(2) must be used.
  */
 static inline int kpmu_read_self(const struct perf_event_mmap_page *page,
 				 struct kpmu_value *v)
@@ -99,7 +99,7 @@ static inline int kpmu_read_self(const struct perf_event_mmap_page *page,
 		v->enabled = __kpmu_load(page->time_enabled);
 		v->running = __kpmu_load(page->time_running);
 		v->value = __kpmu_load(page->offset);
-		/* Bits by number: bit fields cannot be loaded by themselves */
+		/* Bits are tested by number, as bit fields have no address to load from */
 		if (caps & (1u << 3)) {
 			cyc = __kpmu_rdtsc();
 			mult = __kpmu_load(page->time_mult);

@@ -2,9 +2,9 @@
 /*
  * kpmu: the device interface.
  *
- * An event fd made here answers what a perf event fd answers: read, ioctl,
- * mmap, poll, fcntl.  Only the way to open one is ours.  The attr is struct
- * perf_event_attr of <linux/perf_event.h>, of whatever size the caller knows.
+ * An event fd opened here supports what a perf event fd supports: read, ioctl,
+ * mmap, poll, fcntl.  Only opening is different.  The attr is struct
+ * perf_event_attr of <linux/perf_event.h>, of any published size.
  */
 #ifndef _UAPI_LINUX_KPMU_H
 #define _UAPI_LINUX_KPMU_H
@@ -16,11 +16,11 @@
 #define KPMU_DEVICE	"/dev/kpmu"
 
 /**
- * struct kpmu_open - the arguments of perf_event_open(2), one by one
+ * struct kpmu_open - the arguments of perf_event_open(2)
  * @attr: pointer to a struct perf_event_attr
- * @pid: task to watch: 0 the caller, -1 all; with PERF_FLAG_PID_CGROUP an fd
- * @cpu: CPU to watch, -1 for any
- * @group_fd: fd of the group's leader, -1 for none
+ * @pid: task to monitor: 0 the caller, -1 all; with PERF_FLAG_PID_CGROUP an fd
+ * @cpu: CPU to monitor, -1 for any
+ * @group_fd: fd of the group leader, -1 for none
  * @reserved: must be 0
  * @flags: PERF_FLAG_*
  */
@@ -37,19 +37,19 @@ struct kpmu_open {
 #define KPMU_IOC_OPEN	_IOW('K', 0x40, struct kpmu_open)
 
 /*
- * What prctl(PR_TASK_PERF_EVENTS_ENABLE) and _DISABLE do: switch all events that
- * the calling thread has opened.  For kernels where the prctl cannot be seen, and
- * for those who want to leave the kernel's own events alone.
+ * Enable or disable all events that the calling thread has opened, as
+ * prctl(PR_TASK_PERF_EVENTS_ENABLE) and _DISABLE do.  For kernels where kpmu cannot
+ * hook the prctl, and for programs that must not change the kernel's own events.
  */
 #define KPMU_IOC_TASK_ENABLE	_IO('K', 0x41)
 #define KPMU_IOC_TASK_DISABLE	_IO('K', 0x42)
 
 /**
  * struct kpmu_open_for - open an event on behalf of another task
- * @open: as for KPMU_IOC_OPEN.  pid is a number of the other task's pid namespace,
- *	0 itself.  attr, group_fd and, with PERF_FLAG_PID_CGROUP, pid are the
- *	caller's: its memory, its fds
- * @tid: the other task, a thread id of the caller's pid namespace
+ * @open: as for KPMU_IOC_OPEN.  pid is an id in the other task's pid namespace, 0
+ *	is the other task.  attr is in the caller's memory; group_fd and, with
+ *	PERF_FLAG_PID_CGROUP, pid are the caller's fds
+ * @tid: the other task, a thread id in the caller's pid namespace
  * @reserved: must be 0
  */
 struct kpmu_open_for {
@@ -59,25 +59,25 @@ struct kpmu_open_for {
 };
 
 /*
- * For supervisors who serve perf_event_open(2) to others, by seccomp or ptrace.
- * The new fd is the caller's, to be handed on.  Two checks, both must hold: the caller
- * may attach to the task with ptrace(2), else EPERM; and what perf asks of who
- * opens an event is asked of the task.  So nobody gets by it what one of both could
- * not get without.  ESRCH if there is no such task.
+ * For supervisors that serve perf_event_open(2) for other tasks, by seccomp or
+ * ptrace.  The new fd is the caller's, to be passed on.  Both of these must hold: the
+ * caller may attach to the task with ptrace(2), else EPERM; and the task has all
+ * permissions that perf requires to open the event.  So the caller gains nothing
+ * that it could not make the task obtain.  ESRCH if there is no such task.
  */
 #define KPMU_IOC_OPEN_FOR	_IOW('K', 0x43, struct kpmu_open_for)
 
 /**
- * struct kpmu_why - the reason of an error, for people
- * @text: English, ends with a NUL; empty if the errno says it all
+ * struct kpmu_why - the reason for an error, in words
+ * @text: English, NUL-terminated; empty if the errno is specific enough
  */
 struct kpmu_why {
 	char text[128];
 };
 
 /*
- * Why the last open by this fd of the device failed.  For messages only: the words
- * change.
+ * Reason why the last open by this fd of the device failed.  For messages only: the
+ * words may change.
  */
 #define KPMU_IOC_WHY	_IOR('K', 0x44, struct kpmu_why)
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rules of the shadow: it agrees with the plan, with the events, and with the
- * registers, which are read back.
+ * Consistency checks: the shadow (struct x86_cpu) must agree with the plan, with the
+ * events, and with the registers, which are read back.
  */
 #include <linux/bitops.h>
 
@@ -50,13 +50,13 @@ static bool selectors(const struct x86_cpu *c, const struct kpmu_slots *want)
 	return true;
 }
 
-/* What has an event counts, unless it is halted; nothing else does */
+/* Exactly the counters that have an event and are not halted are enabled */
 static bool counting(const struct x86_cpu *c, const struct kpmu_slots *want)
 {
 	/*
-	 * A PMI between the reads halts counters and lets none go on: it sets bits of
-	 * halted, then clears them in on.  So halted is read before on, and once more after
-	 * it: a counter that is not on must be halted by then.
+	 * A PMI between the reads may halt counters but never restarts one: it sets bits in
+	 * halted, then clears them in on.  So halted is read before on, and again after it:
+	 * a counter that is not in on must be in halted by then.
 	 */
 	u32 halted = READ_ONCE(c->halted);
 	u32 on = READ_ONCE(c->on);
@@ -135,7 +135,7 @@ static const char *look(const struct x86_cpu *c, const struct kpmu_slots *want)
 	return NULL;
 }
 
-/* PMIs may come all the time, and each may change what was just read */
+/* A PMI during the check may change what was just read; then retry, but not forever */
 #define MAX_TRIES	4
 
 /* See source.h */

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The commit: make the counters of this CPU be what a plan says, writing only
- * the difference.  SDM volume 3, IA32_PERF_GLOBAL_CTRL and following.
+ * The commit: program the counters of this CPU according to a plan, writing only the
+ * differences.  SDM volume 3, IA32_PERF_GLOBAL_CTRL and following.
  *
- * Counting events do not own the value of their counter.  Counters run freely;
- * an event remembers the value at which it got the counter and adds
- * the distance.  So events come and go with reads, not writes: a
- * switch between two tasks with the same selectors writes at most GLOBAL_CTRL.
- * An idle counter's value is not trusted either: whoever takes it reads it first, so
- * it does no harm if somebody else let it run meanwhile (the kernel's own
- * handler does, for its tracing PMUs).
+ * Counting (non-sampling) events do not set the value of their counter.  Counters run
+ * freely; an event records the counter's value when it is scheduled in and adds the
+ * difference.  So scheduling in and out takes reads, not writes: a switch between two
+ * tasks with the same selectors writes at most GLOBAL_CTRL.  The value of an idle counter
+ * is not relied upon: it is read when an event gets the counter, so it does not matter if
+ * the counter has been running meanwhile (the PMI handler of the kernel's own perf may
+ * enable it, for its tracing PMUs).
  *
- * A value that runs freely holds what was counted for other tasks.  So a task that may
- * execute RDPMC finds counters that were set anew: kpmu_counters_hide() at the switch
- * of mm, and prepare() for those whose value its user pages tell.
+ * The value of a free-running counter includes what was counted for other tasks.  So
+ * counters are set to a new value before a task that may execute RDPMC runs:
+ * kpmu_counters_hide() does it at the switch of mm, and prepare() for the counters that
+ * the task reads through its user pages.
  *
- * Everything here runs with IRQs off, but PMIs come as NMIs at any point.
- * Order makes that safe: a counter's owner changes while the counter stands
- * still, except for counters that do not count the kernel, which stand still
- * as long as we are here.
+ * All of this runs with IRQs off, but may be interrupted by PMIs (NMIs) at any point.
+ * That is safe because the event of a counter is changed only while the counter is
+ * stopped.  Counters that do not count at CPL 0 need not be stopped for it, as they do not
+ * count while the kernel runs.
  */
 #include <linux/bitops.h>
 #include <linux/irqflags.h>
@@ -30,9 +31,9 @@
 DEFINE_PER_CPU(struct x86_cpu, x86_cpu);
 
 /*
- * Add what was counted since the last fold.  An NMI may fold in between, and set
- * the counter back to the very value it had: so @prev has, above the counter's
- * bits, how often that happened.
+ * Add the counter's delta since the last fold to the event's count.  An NMI may fold
+ * meanwhile and set the counter to the same value as before.  To detect that, hw->prev has
+ * a generation number above the counter's bits, incremented whenever the counter is set.
  */
 static __always_inline void fold(struct kpmu_hw *hw, int idx)
 {
@@ -47,10 +48,11 @@ static __always_inline void fold(struct kpmu_hw *hw, int idx)
 }
 
 /**
- * x86_read() - an event's count, now
- * @hw: the event; if it is on a counter, then of this CPU
+ * x86_read() - fold and return an event's count
+ * @hw: the event; if it is on a counter, it must be one of this CPU
  *
  * Context: IRQs off.
+ * Return: the count.
  */
 u64 x86_read(struct kpmu_hw *hw)
 {
@@ -59,7 +61,7 @@ u64 x86_read(struct kpmu_hw *hw)
 	return local64_read(&hw->count);
 }
 
-/* Version 1 has no GLOBAL_CTRL: each selector has its own switch */
+/* Version 1 has no GLOBAL_CTRL, only an enable bit in each selector */
 static noinline void enable_each(struct x86_cpu *c, u32 on)
 {
 	u32 diff = c->on ^ on;
@@ -78,10 +80,10 @@ static __always_inline void enable(struct x86_cpu *c, u32 on)
 	if (c->on == on)
 		return;
 	if (x86_pmu.version >= 2) {
-		/* A PMI that comes before the write restores what is to be */
+		/* A PMI between the two writes must already restore the new value */
 		WRITE_ONCE(c->on, on);
 		x86_global_write(on);
-		/* It has halted one, and we have let it go on */
+		/* A PMI has halted a counter, but the write has enabled it again */
 		if (unlikely(on & READ_ONCE(c->halted)))
 			x86_go_on_now(c);
 	} else {
@@ -91,10 +93,10 @@ static __always_inline void enable(struct x86_cpu *c, u32 on)
 }
 
 /**
- * x86_go_on_now() - let those count again that are to
+ * x86_go_on_now() - enable exactly the counters in c->on that are not halted
  * @c: this CPU's shadow
  *
- * Context: NMI.  See x86_go_on().
+ * Context: IRQs off, or the PMI.
  */
 void x86_go_on_now(struct x86_cpu *c)
 {
@@ -168,7 +170,7 @@ void x86_reset(struct kpmu_hw *hw)
 	enable(c, c->slots.mask);
 }
 
-/* Set the counter, standing still, of an event that only counts to a place of its own */
+/* Set the counter of a counting event to x86_far(); the counter is stopped */
 static void move(struct x86_cpu *c, struct kpmu_hw *hw, int idx)
 {
 	u64 from, to;
@@ -185,10 +187,10 @@ static void move(struct x86_cpu *c, struct kpmu_hw *hw, int idx)
 }
 
 /**
- * x86_counter_move() - set the counter of an event that only counts to x86_far()
+ * x86_counter_move() - set the counter of a counting event to x86_far()
  * @hw: the event, on a counter of this CPU
  *
- * Context: IRQs off, the context's owner.
+ * Context: owner of the event's context, IRQs off.
  */
 void x86_counter_move(struct kpmu_hw *hw)
 {
@@ -248,7 +250,7 @@ void kpmu_counters_settle(void)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
 
-	/* Not c->slots.mask: this may have interrupted a commit */
+	/* Not c->slots.mask, which is stale if a commit has been interrupted */
 	if (c->on & READ_ONCE(c->halted))
 		enable(c, c->on);
 }
@@ -270,7 +272,7 @@ struct kpmu_hw *kpmu_counters_halted(int from, int *at)
 }
 NOKPROBE_SYMBOL(kpmu_counters_halted);
 
-/* The selector with the event code that goes with the other extra register */
+/* The selector with the event code for the other extra register */
 static noinline u64 alt_selector(const struct kpmu_hw *hw)
 {
 	const struct x86_extra_reg *e = x86_pmu.model->extra;
@@ -280,7 +282,7 @@ static noinline u64 alt_selector(const struct kpmu_hw *hw)
 	return (hw->sel & ~SEL_CODE) | e->code;
 }
 
-/* The selector an event needs on a counter: PERFEVTSEL, or 4 fixed bits */
+/* The selector of an event: PERFEVTSEL, or 4 bits for a fixed counter */
 static __always_inline u64 selector(const struct kpmu_hw *hw, int idx, bool alt)
 {
 	if (idx >= X86_FIXED)
@@ -289,12 +291,13 @@ static __always_inline u64 selector(const struct kpmu_hw *hw, int idx, bool alt)
 }
 
 /**
- * x86_selector() - the selector that an event needs on a counter
+ * x86_selector() - the selector of an event on a counter
  * @hw: the event
  * @idx: the counter
- * @alt: it uses the other one of extra registers 1 and 2
+ * @alt: the event uses the other one of extra registers 1 and 2
  *
  * Context: any.
+ * Return: the selector.
  */
 u64 x86_selector(const struct kpmu_hw *hw, int idx, bool alt)
 {
@@ -327,7 +330,7 @@ static noinline void write_selector(struct x86_cpu *c, struct kpmu_hw *hw,
 	if (idx >= X86_FIXED) {
 		int shift = (idx - X86_FIXED) * 4;
 
-		/* Written once for all of them, by the caller */
+		/* The caller writes the register once for all fixed counters */
 		c->fixed_ctrl &= ~(15ULL << shift);
 		c->fixed_ctrl |= sel << shift;
 	} else {
@@ -337,19 +340,19 @@ static noinline void write_selector(struct x86_cpu *c, struct kpmu_hw *hw,
 	kpmu_stat_inc(selectors);
 }
 
-/* What few events need: an extra register, or a counter that tells of nothing else */
+/* For hw->rare: write the extra register; remove other events' counts from the counter */
 static noinline void prepare(struct x86_cpu *c, struct kpmu_hw *hw, int idx, bool alt)
 {
 	if (hw->extra_reg)
 		write_extra(c, hw, alt);
 	if (!hw->shown || hw->period)
 		return;
-	/* Where the event has left it, unless something else has counted here */
+	/* The value still is the event's own, unless something else has counted meanwhile */
 	if ((x86_counter_read(idx) ^ local64_read(&hw->prev)) & x86_pmu.value)
 		x86_counter_write(idx, x86_far(hw));
 }
 
-/* Give a counter, standing still, to an event */
+/* Schedule an event in on a counter that is stopped */
 static void start(struct x86_cpu *c, struct kpmu_hw *hw, int idx, u64 sel,
 		  bool alt)
 {
@@ -363,7 +366,7 @@ static void start(struct x86_cpu *c, struct kpmu_hw *hw, int idx, u64 sel,
 	if (hw->period) {
 		x86_aim(hw, idx);
 	} else {
-		/* Keep the sign bit set: users sign-extend, the wrap is our alarm */
+		/* Keep the sign bit set: user space sign-extends, and a wrap must raise a PMI */
 		raw = x86_counter_read(idx);
 		if (unlikely(!(raw & x86_pmu.sign))) {
 			raw = x86_pmu.start;
@@ -388,8 +391,8 @@ static void stop(struct x86_cpu *c, int idx)
 }
 
 /*
- * Counters that must stand still while they change hands: those that count the
- * kernel, those that get another selector, and those that get another value.
+ * Counters that must be stopped while their event changes: those that count at CPL 0,
+ * those that get another selector or extra register, and those that are set to a value.
  */
 static u32 must_stop(const struct x86_cpu *c, const struct kpmu_slots *want,
 		     u32 changed)
@@ -406,7 +409,7 @@ static u32 must_stop(const struct x86_cpu *c, const struct kpmu_slots *want,
 	return off;
 }
 
-/* Counters whose owner is not the wanted one */
+/* Counters whose event, or whose choice of extra register, changes */
 static u32 find_changed(const struct x86_cpu *c, const struct kpmu_slots *want)
 {
 	u32 m, changed = (c->slots.alt ^ want->alt) & want->mask & c->slots.mask;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From an attr to a selector and the counters it may go on.  SDM volume 3,
+ * Translate an attr to a selector and the set of allowed counters.  SDM volume 3,
  * "Architectural Performance Monitoring", IA32_PERFEVTSELx.
  */
 #include <linux/errno.h>
@@ -9,8 +9,8 @@
 #include "msr.h"
 
 /*
- * Bits of a raw config that the kernel sets itself.  They belong to the
- * register and clients (rr) hand them over with the event; they have no effect.
+ * Bits of a raw config that are accepted and ignored, because kpmu sets them itself.  Some
+ * programs (rr) pass the whole register value as config.
  */
 #define RAW_IGNORED	(SEL_USR | SEL_OS | SEL_PC | SEL_INT | SEL_EN)
 #define RAW_USED	(SEL_CODE | SEL_MODIFIERS)
@@ -21,8 +21,8 @@ struct choice {
 };
 
 /*
- * The upper half of a generic config may name a PMU by its type, for machines
- * with several; type 4 is this one.
+ * The upper half of a generic config may contain the type of a PMU, for machines with
+ * several core PMUs; the only one here is KPMU_TYPE_RAW.
  */
 static int generic_config(const struct kpmu_attr *attr, u32 *config,
 			  const char **why)
@@ -141,9 +141,9 @@ static int extra_reg(struct kpmu_hw *hw, u64 extra, const char **why)
 }
 
 /*
- * What runs in a guest cannot be told apart here: the hypervisor would have to
- * switch counters around it, and asks the kernel's own perf only.  So an event for
- * guests only counts nothing on the host, which is what there is without a guest.
+ * Host and guest mode cannot be distinguished: KVM would have to switch the counters on
+ * guest entry and exit, and does so only for the kernel's own perf.  So an event with
+ * exclude_host counts nothing, as if no guest ran.
  */
 static void exclusions(struct kpmu_hw *hw, const struct kpmu_attr *attr)
 {
@@ -165,8 +165,8 @@ static void exclusions(struct kpmu_hw *hw, const struct kpmu_attr *attr)
 #define HW_BRANCHES	4
 
 /*
- * A record of each branch is the branch trace store's business, not a counter's; the
- * encoding is all that counts, whatever the type of the event.
+ * A sample of every branch requires the branch trace store (BTS) instead of a counter.  As
+ * upstream, this depends on the encoding only, not on the type of the event.
  */
 static bool traces_branches(u64 sel, u64 flags, u64 period)
 {
@@ -175,19 +175,20 @@ static bool traces_branches(u64 sel, u64 flags, u64 period)
 }
 
 /**
- * x86_check_period() - may an event have another period?
+ * x86_check_period() - is a period possible for an event?
  * @hw: the event
  * @flags: its attr's flags
- * @period: events
+ * @period: the period in events
  *
  * Context: any.
+ * Return: true if it is.
  */
 bool x86_check_period(const struct kpmu_hw *hw, u64 flags, u64 period)
 {
 	return !traces_branches(hw->sel, flags, period);
 }
 
-/* What counters cannot do, in the order in which upstream looks */
+/* Reject what counters do not support, in the order of upstream's checks */
 static int refuse(const struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		  const char **why)
 {
@@ -206,15 +207,15 @@ static int refuse(const struct kpmu_hw *hw, const struct kpmu_attr *attr,
 }
 
 /**
- * x86_event_init() - make a selector of an attr
- * @hw: filled in
- * @attr: checked, of type HARDWARE, HW_CACHE or RAW
- * @why: what is wrong, in words
+ * x86_event_init() - translate an attr to a selector
+ * @hw: the event's hw part, filled in
+ * @attr: attr of type HARDWARE, HW_CACHE or RAW, checked
+ * @why: set to a description of the error
  *
  * Context: any.
- * Return: 0; -ENOENT for what this CPU lacks, -EINVAL for what means
- * nothing or what no counter counts, -ENXIO for an extra register that cannot be
- * reached, -EOPNOTSUPP.
+ * Return: 0; -ENOENT if this CPU does not have the event; -EINVAL if the attr is
+ * meaningless or no counter can count it; -ENXIO if an extra register does not exist;
+ * -EOPNOTSUPP for features not supported, e.g. precise events.
  */
 int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		   const char **why)
@@ -260,7 +261,14 @@ int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 	return 0;
 }
 
-/* AnyThread shows what the neighbour hyperthread runs */
+/**
+ * x86_event_needs() - additional permissions required for an event
+ * @hw: the event
+ * @target: what it is to count
+ *
+ * Context: any.
+ * Return: KPMU_NEED_CPU for AnyThread, which also counts the sibling hyperthread; else 0.
+ */
 u32 x86_event_needs(const struct kpmu_hw *hw,
 		    const struct kpmu_target *target)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A counter's value, for the commit and for the overflow interrupt. */
+/* Setting counter values, for the commit and for the overflow interrupt. */
 #ifndef KPMU_X86_COUNTER_H
 #define KPMU_X86_COUNTER_H
 
@@ -18,14 +18,15 @@ static __always_inline void x86_counter_write(int idx, u64 val)
 }
 
 /**
- * x86_far() - where to set the counter of an event that only counts
+ * x86_far() - start value for the counter of a counting event
  * @hw: the event, its count up to date
  *
- * As far from its wrap as it may be, but so that the user page's offset, which is
- * the count less the counter's value, has no more bits than a counter, sign
- * included.  A count that is itself larger than that has no such place.
+ * The value is as far from the overflow as possible.  But the user page's offset, i.e. the
+ * count minus the counter's value, must fit into the width of a counter including the
+ * sign.  If the count itself does not fit, no value can ensure that.
  *
  * Context: IRQs off, or the PMI.
+ * Return: the value.
  */
 static __always_inline u64 x86_far(const struct kpmu_hw *hw)
 {
@@ -37,16 +38,16 @@ static __always_inline u64 x86_far(const struct kpmu_hw *hw)
 }
 
 /**
- * x86_aim() - let a counter overflow where the event's next overflow is due
+ * x86_aim() - set a counter to overflow where the event's next overflow is due
  * @hw: the event, its count up to date
- * @idx: its counter, standing still
+ * @idx: its counter, stopped
  *
- * A counter holds so many bits.  What does not fit is made up of several rounds,
- * of which only the last is an overflow.  One that is closer than two
- * events is put off to the second: there are CPUs that miss it otherwise.
+ * If the distance exceeds what a counter can hold, the counter wraps several times, and
+ * only the last wrap is an overflow of the event.  The distance is at least two events:
+ * some CPUs miss an overflow after one.
  *
  * Context: IRQs off, or the PMI.
- * Return: what the counter was set to.
+ * Return: the value written to the counter.
  */
 static __always_inline u64 x86_aim(struct kpmu_hw *hw, int idx)
 {
@@ -66,9 +67,9 @@ static __always_inline u64 x86_aim(struct kpmu_hw *hw, int idx)
 }
 
 /**
- * x86_go_on() - the end of a PMI: let those count again that are to
+ * x86_go_on() - at the end of a PMI, restart the counters and stop halted ones
  * @c: this CPU's shadow
- * @frozen: all stand still
+ * @frozen: the PMI has stopped all counters
  *
  * Context: NMI.
  */

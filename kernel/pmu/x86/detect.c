@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What PMU is this?  CPUID leaf 0AH, IA32_PERF_CAPABILITIES and the model
- * tables.  SDM volume 3, "Architectural Performance Monitoring"; volume 2, CPUID.
+ * Detection of the PMU, from CPUID leaf 0AH, IA32_PERF_CAPABILITIES and the model tables.
+ * SDM volume 3, "Architectural Performance Monitoring"; volume 2, CPUID.
  */
 #define pr_fmt(fmt) "kpmu: " fmt
 
@@ -21,7 +21,7 @@ struct x86_pmu x86_pmu __ro_after_init;
 static const struct { u8 hw; u16 code; } arch_events[] = {
 	{ 0, 0x003c },		/* core cycles */
 	{ 1, 0x00c0 },		/* instructions retired */
-	{ 6, 0x013c },		/* reference cycles at the bus's pace */
+	{ 6, 0x013c },		/* reference cycles, as bus-cycles */
 	{ 2, 0x4f2e },		/* last-level cache references */
 	{ 3, 0x412e },		/* last-level cache misses */
 	{ 4, 0x00c4 },		/* branches retired */
@@ -44,7 +44,7 @@ static const struct x86_model *find_model(void)
 	return &x86_generic;
 }
 
-/* Some hypervisors ignore writes to registers they do not model */
+/* Some hypervisors ignore writes to registers that they do not implement */
 static bool msr_holds(u32 msr, u64 bits)
 {
 	u64 old, now;
@@ -66,7 +66,7 @@ static void detect_events(u32 ebx, int ebx_len)
 	for (i = 0; i < ARRAY_SIZE(arch_events); i++)
 		if (i < ebx_len && !(ebx & 1 << i))
 			x86_pmu.hw[arch_events[i].hw] = arch_events[i].code;
-	/* A pseudo encoding: only the fixed counter counts it, if there is that one */
+	/* A pseudo encoding: only fixed counter 2 counts it, if it exists */
 	x86_pmu.hw[HW_REF_CYCLES] = 0x0300;
 	for (i = 0; m->hw && i < X86_HW_EVENTS; i++)
 		if (m->hw[i] && x86_pmu.hw[i])
@@ -87,9 +87,9 @@ static void detect_fixed(int version, u32 ecx, u32 edx)
 }
 
 /*
- * A general counter may take 32 bits only, sign-extended.  And half of the negative
- * values are left alone: the user page's offset is the count less the counter's
- * value, and programs sign-extend it as they do the value.
+ * Without full-width writes, a general counter can be set to sign-extended 32-bit values
+ * only.  And half of the negative values are never used: the user page's offset is the
+ * count minus the counter's value, and user space sign-extends it from the same width.
  */
 static void detect_span(void)
 {
@@ -110,7 +110,7 @@ static void detect_extra(void)
 			x86_pmu.extra_ok |= 1u << e->reg;
 }
 
-/* Most event codes have no constraint: let the search begin where it may end */
+/* For each event code, find where the search for its constraint starts; most have none */
 static void index_constraints(void)
 {
 	const struct x86_constraint *c = x86_pmu.model->constraints;
@@ -129,10 +129,10 @@ static void index_constraints(void)
 }
 
 /**
- * x86_detect() - describe this machine's core PMU in x86_pmu
+ * x86_detect() - detect this machine's core PMU and fill in x86_pmu
  *
  * Context: module init.
- * Return: 0, or -ENODEV when there is none that we can drive.
+ * Return: 0, or -ENODEV if there is no supported PMU.
  */
 int __init x86_detect(void)
 {

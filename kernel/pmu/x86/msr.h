@@ -20,7 +20,7 @@ static __always_inline void x86_wrmsr(u32 msr, u64 val)
 	kpmu_wrmsr(msr, val);
 }
 
-/* RDPMC's number of a counter */
+/* The index of a counter for RDPMC */
 static __always_inline u32 x86_rdpmc_index(int idx)
 {
 	return idx < X86_FIXED ? idx : (1u << 30) + idx - X86_FIXED;
@@ -31,13 +31,13 @@ static __always_inline u64 x86_counter_read(int idx)
 	return kpmu_rdpmc(x86_rdpmc_index(idx));
 }
 
-/* Slots as the bits of GLOBAL_CTRL and GLOBAL_STATUS, and back */
+/* Convert slots to bits of GLOBAL_CTRL and GLOBAL_STATUS, and back */
 static __always_inline u64 x86_global_bits(u32 slots)
 {
 	return (slots & X86_GP_MASK) | (u64)(slots >> X86_FIXED) << 32;
 }
 
-/* Which slots count */
+/* Enable these slots and disable all others */
 static __always_inline void x86_global_write(u32 slots)
 {
 	trace_kpmu_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, x86_global_bits(slots));

@@ -3,12 +3,13 @@
  * The overflow interrupt.  SDM volume 3, "Performance Monitoring Interrupt" and
  * IA32_PERF_GLOBAL_STATUS.
  *
- * Runs as NMI: no locks, no waiting, nothing that could fault but what says so.
+ * The handler runs as an NMI: it must not take locks or wait, and may access memory that
+ * can fault only through functions made for that.
  *
- * An event for user mode only stands still by itself as long as we are here.
- * While a counter that counts the kernel is on, all are stopped: it would count
- * this handler, and an overflow after the status was read, while the vector
- * is masked, would never be told.
+ * Counters that count user mode only do not count during the handler.  If a counter that
+ * counts at CPL 0 is enabled, the handler stops all counters: that counter would count the
+ * handler itself, and might overflow after the status was read, while LVTPC is masked;
+ * this overflow would never be reported.
  */
 #include <linux/bitops.h>
 #include <linux/kprobes.h>
@@ -25,7 +26,7 @@ static bool no_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 	return false;
 }
 
-/* Without a detour by a pointer, which is dear where branches are not to be guessed */
+/* Static call, avoids a retpoline */
 DEFINE_STATIC_CALL(x86_overflow, no_overflow);
 
 /* See source.h */
@@ -34,7 +35,7 @@ void __init kpmu_on_overflow(kpmu_overflow_fn fn)
 	static_call_update(x86_overflow, fn);
 }
 
-/* The round of an event that samples is over, or an overflow is due */
+/* A sampling event's counter has wrapped: report an overflow if one is due */
 static __always_inline void sampled(struct x86_cpu *c, struct kpmu_hw *hw)
 {
 	if ((s64)(local64_read(&hw->count) - hw->next) < 0)
@@ -43,14 +44,13 @@ static __always_inline void sampled(struct x86_cpu *c, struct kpmu_hw *hw)
 	kpmu_stat_inc(overflows);
 	if (static_call(x86_overflow)(hw, &c->hit))
 		kpmu_counters_halt(hw);
-	/* The first of this NMI's overflows answers for all of them */
+	/* An NMI's time is accounted once, with its first overflow */
 	c->hit.began = 0;
 }
 
 /*
- * A counter went round.  Add the distance, then set it to where it is to go
- * round next; for an event that only counts, to where it is farthest from that
- * and its sign bit is set.
+ * A counter has wrapped.  Fold, then set the counter so that it wraps at the next overflow;
+ * for a counting event, as late as possible.
  */
 static __always_inline void wrapped(struct x86_cpu *c, int idx)
 {
@@ -58,7 +58,7 @@ static __always_inline void wrapped(struct x86_cpu *c, int idx)
 	u64 prev, raw, to;
 
 	if (!hw) {
-		/* It overflowed just before it was stopped; all is folded */
+		/* The counter overflowed just before it was stopped; the event is folded */
 		kpmu_stat_inc(pmis_late);
 		return;
 	}
@@ -78,7 +78,7 @@ static __always_inline void wrapped(struct x86_cpu *c, int idx)
 		x86_user_jump(hw, raw, to);
 }
 
-/* Version 1 does not say who overflowed: a clear sign bit does */
+/* Version 1 has no GLOBAL_STATUS: a clear sign bit indicates an overflow */
 static u32 overflowed_v1(struct x86_cpu *c)
 {
 	u32 m, found = 0;
@@ -112,12 +112,12 @@ static int pmi(unsigned int cmd, struct pt_regs *regs)
 
 	if (!READ_ONCE(c->ready))
 		return NMI_DONE;
-	/* Who is interrupted may be about to stop some, which are not in c->on any more */
+	/* An interrupted commit may have cleared bits in c->on before it stops the counters */
 	frozen = x86_pmu.version >= 2 && (c->on | c->slots.mask) & c->kernel;
 	if (frozen)
 		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, 0);
 	c->hit.regs = regs;
-	/* Now and then its time is taken: reading the clock twice is not free */
+	/* Only some NMIs are timed, because reading the clock twice is expensive */
 	if (unlikely(++c->turn % KPMU_TIMED < 2)) {
 		c->hit.began = get_cycles();
 		c->hit.next = c->turn & 1;
@@ -132,16 +132,27 @@ static int pmi(unsigned int cmd, struct pt_regs *regs)
 	}
 	c->hit.began = 0;
 	x86_go_on(c, frozen);
-	/* How many, so that a second NMI for them is known for what it is */
+	/* The number of overflows lets the kernel recognise back-to-back NMIs for them */
 	return hweight32(m);
 }
 NOKPROBE_SYMBOL(pmi);
 
+/**
+ * x86_pmi_init() - register the NMI handler
+ *
+ * Context: module init.
+ * Return: 0 or an error.
+ */
 int __init x86_pmi_init(void)
 {
 	return register_nmi_handler(NMI_LOCAL, pmi, NMI_FLAG_FIRST, "kpmu");
 }
 
+/**
+ * x86_pmi_exit() - unregister the NMI handler
+ *
+ * Context: task, may sleep.
+ */
 void x86_pmi_exit(void)
 {
 	unregister_nmi_handler(NMI_LOCAL, "kpmu");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counters read by user space.  perf_event_open(2), "rdpmc instruction"; SDM
+ * Reading counters from user space.  perf_event_open(2), "rdpmc instruction"; SDM
  * volume 2, RDPMC, and CR4.PCE.
  *
- * An mm may execute RDPMC while its count in mm->context says so; the kernel's
- * switch of mm looks at it, and the kernel's own perf adds to the same count.  Where it
- * lets an mm execute RDPMC it calls perf_clear_dirty_counters(), and there we are told.
+ * An mm may execute RDPMC while mm->context.perf_rdpmc_allowed is not 0; the kernel's own
+ * perf increments the same count.  On a switch to such an mm the kernel sets CR4.PCE and
+ * calls perf_clear_dirty_counters(), whose entry is hooked for kpmu_counters_hide().
  */
 #include <linux/jump_label.h>
 #include <linux/mm_types.h>
@@ -32,17 +32,19 @@ static s64 offset_of(const struct kpmu_hw *hw)
 }
 
 /**
- * x86_user_view() - how user space reads an event's counter
+ * x86_user_view() - parameters for reading an event's counter from user space
  * @hw: the event, on a counter of this CPU
- * @width: set to the bits of a counter
- * @offset: set to what is to be added to the counter's sign-extended value
+ * @width: set to the width of a counter in bits
+ * @offset: set to the value to add to the counter's sign-extended value
  *
- * A fold changes none of it, for it moves count and prev alike.
+ * Folds do not change the offset, as they add the same delta to count and prev.
  *
- * Programs sign-extend the offset too.  Where a free-running counter stands so low, and
- * the count is so high, that it would not survive that, the counter is moved.
+ * User space sign-extends the offset too.  If it does not fit into the counter's width,
+ * because the value of a free-running counter is low and the count is high, the counter is
+ * set to another value.
  *
- * Context: IRQs off, the context's owner.
+ * Context: owner of the event's context, IRQs off.
+ * Return: RDPMC index plus 1.
  */
 u32 x86_user_view(struct kpmu_hw *hw, u16 *width, s64 *offset)
 {
@@ -57,15 +59,16 @@ u32 x86_user_view(struct kpmu_hw *hw, u16 *width, s64 *offset)
 }
 
 /**
- * x86_user_jump() - the counter of a mapped event got another value
- * @hw: the event
- * @from: what the counter had gone to
- * @to: what it was set to
+ * x86_user_jump() - adjust the user page after a counter was set to another value
+ * @hw: the event, mapped
+ * @from: last value of the counter before
+ * @to: value that it was set to
  *
- * Only the difference is certain here: what we interrupted may be about to fold,
- * or to write the page, which it will find out by hw->jumps.
+ * The offset is adjusted by the difference instead of being computed anew, because the
+ * code interrupted may be in the middle of a fold.  If it is writing the page, it notices
+ * the change in hw->jumps and writes again.
  *
- * Context: NMI; or IRQs off, and none can come for this event.
+ * Context: PMI; or IRQs off while PMIs ignore the event.
  */
 void x86_user_jump(struct kpmu_hw *hw, u64 from, u64 to)
 {
@@ -75,20 +78,20 @@ void x86_user_jump(struct kpmu_hw *hw, u64 from, u64 to)
 	WRITE_ONCE(hw->jumps, hw->jumps + 1);
 	if (!page->index)
 		return;
-	/* An odd lock is that of the interrupted writer, and stays odd until it is done */
+	/* An odd lock belongs to the interrupted writer, and stays odd until it is done */
 	WRITE_ONCE(page->lock, lock | 1);
-	smp_wmb();	/* readers see the lock change first */
+	smp_wmb();	/* the lock changes before the offset */
 	page->offset += sign_extend(from) - sign_extend(to);
-	smp_wmb();	/* and last */
+	smp_wmb();	/* and after it */
 	if (!(lock & 1))
 		WRITE_ONCE(page->lock, lock + 2);
 }
 
 /**
- * struct kpmu_grant - an mm that may execute RDPMC
- * @node: in the list of all
- * @mm: the mm; a mapping of it holds us, so it is there
- * @ref: mappings
+ * struct kpmu_grant - a permission for an mm to execute RDPMC
+ * @node: entry in the list of all grants
+ * @mm: the mm; exists as long as its mappings, which hold the references
+ * @ref: number of mappings
  */
 struct kpmu_grant {
 	struct list_head node;
@@ -145,8 +148,10 @@ struct kpmu_grant *kpmu_rdpmc_grant(struct mm_struct *mm)
 }
 
 /**
- * kpmu_rdpmc_share() - another mapping of the same mm
+ * kpmu_rdpmc_share() - take a reference for another mapping of the same mm
  * @grant: the grant
+ *
+ * Context: any.
  */
 void kpmu_rdpmc_share(struct kpmu_grant *grant)
 {
@@ -154,7 +159,7 @@ void kpmu_rdpmc_share(struct kpmu_grant *grant)
 }
 
 /**
- * kpmu_rdpmc_drop() - the mapping is gone
+ * kpmu_rdpmc_drop() - drop the reference of a mapping
  * @grant: the grant
  *
  * Context: task, may sleep.
@@ -171,6 +176,12 @@ void kpmu_rdpmc_drop(struct kpmu_grant *grant)
 	kfree(grant);
 }
 
+/**
+ * kpmu_rdpmc_get() - the current setting of kpmu_rdpmc_set()
+ *
+ * Context: any.
+ * Return: 0, 1 or 2.
+ */
 int kpmu_rdpmc_get(void)
 {
 	return READ_ONCE(knob);
@@ -205,6 +216,11 @@ int kpmu_rdpmc_set(unsigned long new)
 	return 0;
 }
 
+/**
+ * x86_rdpmc_exit() - restore the default setting, to end a permission for all tasks
+ *
+ * Context: task, may sleep; no grant is left.
+ */
 void x86_rdpmc_exit(void)
 {
 	kpmu_rdpmc_set(1);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The counters are taken with the first hardware event.  The kernel's own perf
- * takes them through the same two bitmaps, so whoever comes first has all of
- * them and the other gets EBUSY.
+ * The counters are reserved with the first hardware event.  The kernel's own perf uses the
+ * same two bitmaps, so the first of the two gets all counters and the other gets EBUSY.
  *
- * They are not given back with the last event but when somebody asks: taking
- * and giving costs more than the rest of an open and close, and programs
- * open and close in rows.  Who asks is seen in rival.c; where that does not
- * work, they are given back at once.
+ * The counters are not released with the last event but when they are requested elsewhere,
+ * or when no event has been closed for a while: reserving and releasing costs more than
+ * the rest of an open and close, and programs often open and close repeatedly.  rival.c
+ * intercepts the requests; where that does not work, the counters are released at once.
  */
 #define pr_fmt(fmt) "kpmu: " fmt
 
@@ -21,18 +20,18 @@
 #include "../../compat/ksym.h"
 #include "counter.h"
 
-/* For taking and giving back.  IRQs stay on: other CPUs are called under it */
+/* Serialises reserving and releasing.  IRQs stay on: IPIs are sent with the lock held */
 static DEFINE_SPINLOCK(reserve_lock);
 
-/* Events that need the counters; -1 while we do not have them */
+/* Number of events that need the counters; -1 while they are not reserved */
 static atomic_t users = ATOMIC_INIT(-1);
 static bool keep;
-/* Others who are taking them right now */
+/* Number of requests by others in progress: x86_ask() to x86_asked() */
 static int asking;
 
 /*
- * Both bitmaps, always by the classic numbers: counters written in full width
- * have MSR numbers that the bitmaps do not manage.
+ * Reserve in both bitmaps, by the legacy MSR numbers: the bitmaps do not include the MSRs
+ * for full-width writes.
  */
 static bool reserve_all(void)
 {
@@ -66,14 +65,14 @@ static void release_all(void)
 }
 
 /**
- * x86_get() - take the counters for one more event
+ * x86_get() - reserve the counters for an event
  * @hw: the event
  * @target: what it is to count
- * @why: set to what is wrong
+ * @why: set to a description of the error
  *
  * Context: task.
- * Return: 0; -EBUSY with the holder's name on the log; -EOPNOTSUPP where
- * others could not be kept off them.
+ * Return: 0; -EBUSY if they are reserved elsewhere, with the holder in the kernel log;
+ * -EOPNOTSUPP if other users cannot be kept from using them at the same time.
  */
 int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 	    const char **why)
@@ -126,7 +125,7 @@ static bool is_ready(int cpu, void *unused)
 static bool yield_locked(void)
 {
 	if (atomic_cmpxchg(&users, 0, -1) == 0) {
-		/* Leave every CPU's registers as they were found */
+		/* Restore GLOBAL_CTRL and clear the other registers, on all CPUs in use */
 		on_each_cpu_cond(is_ready, clear_this_cpu, NULL, true);
 		release_all();
 	}
@@ -144,11 +143,11 @@ void kpmu_counters_yield(void)
 }
 
 /**
- * x86_ask() - may somebody else take the counters now?
+ * x86_ask() - release the counters for a user outside kpmu
  *
- * Context: task.
- * Return: true, and then we do not take them until x86_asked(); false while an
- * event of ours needs them.
+ * Context: task, IRQs on.
+ * Return: true if released; then kpmu does not reserve them until x86_asked().  False if a
+ * kpmu event needs them.
  */
 bool x86_ask(void)
 {
@@ -162,7 +161,7 @@ bool x86_ask(void)
 }
 
 /**
- * x86_asked() - whoever asked has got them by now, or has not
+ * x86_asked() - the attempt to reserve the counters after x86_ask() is over
  *
  * Context: task.
  */
@@ -174,10 +173,10 @@ void x86_asked(void)
 }
 
 /**
- * x86_put() - one event does not need the counters any more
+ * x86_put() - an event does not need the counters any more
  * @hw: the event
  *
- * Context: task.
+ * Context: task, IRQs on.
  */
 void x86_put(struct kpmu_hw *hw)
 {
@@ -186,10 +185,10 @@ void x86_put(struct kpmu_hw *hw)
 }
 
 /**
- * x86_keep() - whether to keep the counters after the last event
- * @on: whoever else wants them calls x86_ask()
+ * x86_keep() - set whether the counters stay reserved after the last event
+ * @on: true if all other users of the counters go through x86_ask()
  *
- * Context: task.
+ * Context: task, IRQs on.
  */
 void x86_keep(bool on)
 {
@@ -197,7 +196,7 @@ void x86_keep(bool on)
 	kpmu_counters_yield();
 }
 
-/* Version 1 counts whatever a selector says, so none may be left over */
+/* Without GLOBAL_CTRL (version 1), a selector left over would count at once */
 static void clear_selectors_v1(void)
 {
 	int i;
@@ -211,17 +210,17 @@ static void clear_selectors_v1(void)
  * x86_cpu_setup() - bring this CPU's registers into a known state
  * @c: this CPU's shadow
  *
- * Selectors are written when they are used first; until then GLOBAL_CTRL
- * keeps whatever they hold from counting.
+ * Selectors are not written before their first use; until then GLOBAL_CTRL disables their
+ * counters.
  *
- * Context: IRQs off, at the first commit after the counters were taken.
+ * Context: IRQs off, at the first commit after the counters were reserved.
  */
 void x86_cpu_setup(struct x86_cpu *c)
 {
 	if (x86_pmu.version >= 2) {
 		c->boot_ctrl = kpmu_rdmsr(MSR_CORE_PERF_GLOBAL_CTRL);
 		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, 0);
-		/* An overflow left over would be taken for ours */
+		/* A stale overflow would be taken for one of kpmu's */
 		x86_wrmsr(MSR_CORE_PERF_GLOBAL_OVF_CTRL,
 			  x86_global_bits(x86_pmu.counters));
 	} else {
@@ -242,11 +241,11 @@ void x86_cpu_setup(struct x86_cpu *c)
 }
 
 /**
- * x86_cpu_clear() - leave this CPU's registers to the next owner
+ * x86_cpu_clear() - release this CPU's registers
  * @c: this CPU's shadow
  *
- * The counters are zeroed: a program that executes RDPMC under the next owner must not
- * see counts of this one.
+ * The counters are zeroed: programs that execute RDPMC must not see kpmu's counts when the
+ * counters belong to another user.
  *
  * Context: IRQs off, no event on any counter.
  */

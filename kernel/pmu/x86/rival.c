@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who else wants the counters: the kernel's own perf, and on newer kernels a
- * VMM that gives them to a guest while it runs (mediated vPMU).
+ * Other users of the counters (rivals): the kernel's own perf, and on newer kernels a
+ * hypervisor that gives them to a guest while it runs (mediated vPMU).
  *
- * The bitmaps of reserve.c are not enough.  From version 6 of the PMU on, the
- * kernel's perf asks them about registers that they do not manage, so they
- * refuse nobody; and a VMM does not ask them at all.  So both are called
- * through functions of ours, which know whether the counters are free before
- * and see how it ends.  Between the two we do not take them.
+ * The bitmaps of reserve.c are not sufficient.  For PMU version 6 and later, the kernel's
+ * perf reserves MSRs that the bitmaps do not include, which always succeeds; and the
+ * hypervisor does not use the bitmaps.  So the functions by which both reserve the counters
+ * are replaced: the replacement fails while a kpmu event needs the counters; else it calls
+ * the original, and kpmu does not reserve the counters before that returns.
  */
 #define pr_fmt(fmt) "kpmu: " fmt
 
@@ -30,7 +30,7 @@ static struct kpmu_divert rivals[] = {
 
 static struct kpmu_diverts rival_set = { .table = rivals };
 
-/* In the place of x86_reserve_hardware() */
+/* Replaces x86_reserve_hardware() */
 static int reserve_hardware(void)
 {
 	int err = -EBUSY;
@@ -45,7 +45,7 @@ static int reserve_hardware(void)
 	return err;
 }
 
-/* In the place of perf_create_mediated_pmu() */
+/* Replaces perf_create_mediated_pmu() */
 static int create_vpmu(void)
 {
 	int err = -EBUSY;
@@ -68,10 +68,10 @@ static bool counts(enum kpmu_ksym sym)
 }
 
 /**
- * x86_rival() - who has the counters, if the bitmaps may not know
+ * x86_rival() - find a holder of the counters that the bitmaps may not show
  *
- * Context: with x86_ask() held off.
- * Return: what to say of it, NULL if nobody has.
+ * Context: any; x86_ask() must be locked out.
+ * Return: message for the kernel log, NULL if there is no such holder.
  */
 const char *x86_rival(void)
 {
@@ -83,9 +83,10 @@ const char *x86_rival(void)
 }
 
 /**
- * x86_rival_guess() - who may have the counters, as somebody has
+ * x86_rival_guess() - the most likely holder of the counters, when they are reserved
  *
  * Context: any.
+ * Return: message for the kernel log.
  */
 const char *x86_rival_guess(void)
 {
@@ -99,9 +100,10 @@ const char *x86_rival_guess(void)
 }
 
 /**
- * x86_guarded() - can all who may want the counters be kept off them?
+ * x86_guarded() - can all other users be kept from using the counters?
  *
  * Context: any.
+ * Return: true if they can.
  */
 bool x86_guarded(void)
 {
@@ -112,7 +114,7 @@ bool x86_guarded(void)
 }
 
 /**
- * x86_rivals_init() - have others ask us first
+ * x86_rivals_init() - intercept other users' requests for the counters
  *
  * Context: module init, may sleep.
  */
@@ -130,9 +132,9 @@ void __init x86_rivals_init(void)
 }
 
 /**
- * x86_rivals_exit() - give the counters back and ask nobody to ask
+ * x86_rivals_exit() - release the counters and stop intercepting requests
  *
- * Context: module exit, may sleep.
+ * Context: task, may sleep.
  */
 void x86_rivals_exit(void)
 {

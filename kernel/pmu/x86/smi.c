@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counters that stand still in system-management mode: FREEZE_WHILE_SMM_EN of
- * IA32_DEBUGCTL.  SDM volume 3, "IA32_DEBUGCTL MSR";
- * IA32_PERF_CAPABILITIES bit 12 tells that it is there.
+ * Stopping the counters in system-management mode: FREEZE_WHILE_SMM_EN of IA32_DEBUGCTL.
+ * SDM volume 3, "IA32_DEBUGCTL MSR"; IA32_PERF_CAPABILITIES bit 12 reports support.
  *
- * The bit is the CPU's, not an event's, and the kernel's own perf has a file for the same
- * one: who writes last has it.  Ours shows what is in the register.
+ * The bit applies to the CPU, not to an event, and the kernel's own perf has a sysfs file
+ * for the same bit: the last write wins.  kpmu's file shows the value of the register.
  */
 #include <linux/cpu.h>
 #include <linux/errno.h>
@@ -19,8 +18,8 @@
 static DEFINE_MUTEX(smi_lock);
 
 /*
- * What CPUs are to have, while it is something else than what was found before our file
- * was written to; else they are left alone.
+ * ours: kpmu's file has changed the bit from its initial value; want: value for CPUs that
+ * come online, if ours; found: the initial value.
  */
 static bool ours, want, found;
 
@@ -77,7 +76,11 @@ void kpmu_counters_online(void)
 		set_here(NULL);
 }
 
-/* At unload: as it was */
+/**
+ * x86_smi_exit() - restore the initial value
+ *
+ * Context: task, may sleep.
+ */
 void x86_smi_exit(void)
 {
 	if (ours)

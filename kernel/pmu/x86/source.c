@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The core PMU as a source of events, and its picture in debugfs. */
+/* The core PMU as a source of events, and its state in debugfs. */
 #include <linux/errno.h>
 #include <linux/init.h>
 #include <linux/seq_file.h>
@@ -44,11 +44,17 @@ int kpmu_counters_type(void)
 	return x86_pmu.version ? KPMU_TYPE_RAW : -ENODEV;
 }
 
+/**
+ * x86_start() - detect and initialise the core PMU
+ *
+ * Context: module init.
+ * Return: 0, also if there is no supported PMU; else an error.
+ */
 int __init x86_start(void)
 {
 	int err = x86_detect();
 
-	/* A machine without a PMU still has the other kinds of event */
+	/* A machine without a PMU still supports the other types of events */
 	if (err == -ENODEV)
 		return 0;
 	if (!err)
@@ -58,6 +64,11 @@ int __init x86_start(void)
 	return err;
 }
 
+/**
+ * x86_end() - undo x86_start()
+ *
+ * Context: task, may sleep; no event is left.
+ */
 void x86_end(void)
 {
 	x86_rdpmc_exit();

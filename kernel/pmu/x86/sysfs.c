@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the folder of the CPU's counters says: fields, events, abilities. */
+/* Contents of the sysfs directory of the CPU's counters: format, events, caps. */
 #include <linux/kernel.h>
 
 #include "x86.h"
@@ -16,7 +16,7 @@ static const char *const generic_names[X86_HW_EVENTS] = {
 static struct kpmu_file events[MAX_EVENTS + 1];
 static char texts[X86_HW_EVENTS][MAX_TEXT];
 
-/* A selector in the words of format/ */
+/* Print a selector with the field names of format/ */
 static void put_selector(char *to, u64 sel)
 {
 	int n = scnprintf(to, MAX_TEXT, "event=0x%02llx", sel & SEL_EVENT);
@@ -85,10 +85,11 @@ static struct kpmu_file caps[] = {
 };
 
 /**
- * x86_describe() - the CPU's counters for sysfs
- * @pmu: filled in
+ * x86_describe() - describe the CPU's counters for sysfs
+ * @pmu: filled in; only the name if the machine has no counters
  *
- * Return: false on a machine without.
+ * Context: task.
+ * Return: false if the machine has no counters.
  */
 bool x86_describe(struct kpmu_pmu *pmu)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Intel models as data: which event goes on which counter, and what the
- * generic events are called there.  Sources: the SDM's event lists and
- * Intel's perfmon event files.
+ * Tables for Intel models: event constraints, encodings of the generic events, and extra
+ * registers.  Sources: the SDM's event lists and Intel's perfmon event files.
  */
 #include <linux/stddef.h>
 
@@ -11,15 +10,15 @@
 #define FIXED(n)	(1u << (X86_FIXED + (n)))
 #define ANY_GP		0xffu
 
-/* One event with its umask; all umasks of an event; a range of events */
+/* Constraint of one event and umask; of all umasks of an event; of a range of events */
 #define CODE(c, m)	{ c, c, SEL_CODE, m }
 #define EVENT(e, m)	{ e, e, SEL_EVENT, m }
 #define RANGE(a, b, m)	{ a, b, SEL_EVENT, m }
 #define END		{ }
 
 /*
- * An event that a fixed counter counts may also go on a general one, except
- * the pseudo encodings (event code 0), which only name the fixed counter.
+ * An event that a fixed counter counts can also be scheduled on a general one, except
+ * for the pseudo encodings (event code 0), which exist only for the fixed counter.
  */
 static const struct x86_constraint gen_constraints[] = {
 	CODE(0x00c0, FIXED(0) | ANY_GP),
@@ -94,9 +93,9 @@ static const struct x86_constraint spr_constraints[] = {
 #define NONSENSE	{ X86_NONSENSE, 0 }
 #define EV(c)		{ c, 0 }
 #define OCR(x)		{ 0x01b7, x }	/* OFFCORE_RESPONSE */
-#define OCR_SPR(x)	{ 0x012a, x }	/* its code since Golden Cove */
+#define OCR_SPR(x)	{ 0x012a, x }	/* the same since Golden Cove */
 
-/* OFFCORE_RESPONSE of Skylake: request, supplier, snoop */
+/* Bits of OFFCORE_RESPONSE on Skylake: request, supplier, snoop */
 #define SKL_READ	BIT_ULL(0)
 #define SKL_RFO		BIT_ULL(1)
 #define SKL_ANY		BIT_ULL(16)
@@ -144,7 +143,7 @@ CACHE_TABLE(icl_cache) = {
 	SKL_BPU, SKL_NODE,
 };
 
-/* Ice Lake servers have other response codes */
+/* Ice Lake servers have other offcore response values */
 CACHE_TABLE(icx_cache) = {
 	SKL_L1D, SKL_L1I,
 	{
@@ -179,7 +178,7 @@ CACHE_TABLE(spr_cache) = {
 	},
 };
 
-/* Extra registers: 1 and 2 the offcore responses, 3 the front-end filter */
+/* Extra registers: 1 and 2 are the offcore responses, 3 is the front-end filter */
 #define MSR_RSP_0	0x1a6
 #define MSR_RSP_1	0x1a7
 #define MSR_FRONTEND	0x3f7
@@ -210,7 +209,7 @@ static const struct x86_extra_reg spr_extra[] = {
 /* Golden Cove counts reference cycles on general counters too */
 static const u64 spr_hw[X86_HW_EVENTS] = { [9] = 0x013c };
 
-/* Top-down accounting: what perf stat asks for by name */
+/* Top-down analysis: events that perf stat opens by name */
 static const struct kpmu_file skl_events[] = {
 	{ "topdown-total-slots", "event=0x3c,umask=0x0" },
 	{ "topdown-total-slots.scale", "4" },
@@ -255,7 +254,7 @@ const struct x86_model *const x86_models[] = {
 	&skylake, &icelake, &icelake_x, &sapphire_rapids, NULL
 };
 
-/* Nothing known but the architectural events */
+/* Any other model: only the architectural events are known */
 const struct x86_model x86_generic = {
 	"generic", NULL, gen_constraints, NULL, NULL, NULL, NULL
 };

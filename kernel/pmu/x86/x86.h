@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The core PMU of x86 CPUs: what the files of this folder share.
+ * The core PMU of x86 CPUs: declarations shared by the files of this directory.
  *
  * Counters are numbered as struct kpmu_slots does: general counter n is n,
  * fixed counter n is 16 + n.  SDM volume 3, chapter "Performance Monitoring".
@@ -36,22 +36,22 @@
 #define FIXED_OS		1
 #define FIXED_USR		2
 #define FIXED_PMI		8
-/* What turns a plain count of an event into something else */
+/* Bits that modify what is counted of an event */
 #define SEL_MODIFIERS		(SEL_EDGE | SEL_ANY | SEL_INV | SEL_CMASK)
 
-/* The attr.config values that have no bit in CPUID but are known by number */
+/* Number of generic hardware events, and dimensions of the generic cache events */
 #define X86_HW_EVENTS		10
 #define X86_CACHE_IDS		7
 #define X86_CACHE_OPS		3
 #define X86_CACHE_RESULTS	2
-#define X86_NONSENSE		((u64)-1)	/* the combination means nothing */
+#define X86_NONSENSE		((u64)-1)	/* meaningless combination */
 
 /**
- * struct x86_constraint - where events may go
- * @first: first event code (with umask, if @code_mask has it)
+ * struct x86_constraint - counters on which events can be scheduled
+ * @first: first event code (with umask, if in @code_mask)
  * @last: last event code of a range, or @first
- * @code_mask: the selector bits that @first and @last speak of
- * @counters: slots allowed
+ * @code_mask: selector bits compared with @first and @last
+ * @counters: allowed slots
  */
 struct x86_constraint {
 	u32 first;
@@ -62,27 +62,27 @@ struct x86_constraint {
 
 /* One entry of the generic cache event table */
 struct x86_cache_event {
-	u64 config;		/* 0: none here; X86_NONSENSE */
-	u64 extra;		/* value of the extra register, 0 if none needed */
+	u64 config;		/* 0 if the CPU has no such event, or X86_NONSENSE */
+	u64 extra;		/* value of the extra register, 0 if not needed */
 };
 
-/* An event whose meaning is completed by a second register */
+/* An event that needs a value in an extra register */
 struct x86_extra_reg {
 	u16 code;		/* event and umask */
-	u8 reg;			/* our number of it, from 1 */
+	u8 reg;			/* kpmu's number of the register, from 1 */
 	u32 msr;
-	u64 valid;		/* bits a user may set */
+	u64 valid;		/* bits that the user may set */
 };
 
 /**
- * struct x86_model - what is known of a CPU model beyond its CPUID
- * @name: as upstream names it in caps/pmu_name
+ * struct x86_model - properties of a CPU model that CPUID does not report
+ * @name: upstream's name in caps/pmu_name
  * @models: model numbers of family 6, ended by 0
- * @constraints: ended by an entry with no counters
- * @hw: overrides of the generic hardware events, 0 for none
+ * @constraints: event constraints, ended by an entry with no counters
+ * @hw: overrides of the generic hardware events, 0 for no override; or NULL
  * @cache: the generic cache events, or NULL
  * @extra: extra registers, ended by an entry with reg 0, or NULL
- * @events: events by name beside the generic ones, for sysfs, or NULL
+ * @events: named events for sysfs in addition to the generic ones, or NULL
  */
 struct x86_model {
 	const char *name;
@@ -100,24 +100,24 @@ extern const struct x86_model x86_generic;
 #define X86_HAS_EXTRA	0x80
 
 /**
- * struct x86_pmu - this machine's PMU, constant after detection
+ * struct x86_pmu - this machine's PMU; constant after detection
  * @version: architectural version, 0 when there is no usable PMU
  * @gp: number of general counters
  * @fixed: slots of the fixed counters that exist
  * @counters: slots of all counters
- * @status: their bits in GLOBAL_STATUS
- * @width: of a counter in bits
+ * @width: width of a counter in bits
+ * @status: bits of all counters in GLOBAL_STATUS
  * @value: mask of a counter's value
- * @sign: the sign bit of a counter's value
- * @start: what an idle counter is set to: as far from its overflow as it may be
- * @farthest: how many events at most a counter can be set before its overflow
- * @full_width: counters can be written in their whole width
+ * @sign: sign bit of a counter's value
+ * @start: start value of a counter, as far from its overflow as possible
+ * @farthest: largest distance to an overflow that a counter can be set to, in events
+ * @full_width: counters can be written in full width
  * @anythread: PERFEVTSEL.ANY may be set
- * @freeze_smi: DEBUGCTL can let counters stand still in SMM
- * @extra_ok: extra registers that exist, by number
- * @hw: the generic hardware events, 0 where there is none
- * @first: by event code, the first of the model's constraints that may be about
- *	it, and X86_HAS_EXTRA if an extra register may be
+ * @freeze_smi: DEBUGCTL can stop the counters in SMM
+ * @extra_ok: extra registers that exist, a bit for each number
+ * @hw: the generic hardware events, 0 for those that do not exist
+ * @first: by event code, index of the first of the model's constraints that may apply,
+ *	with X86_HAS_EXTRA if the event may need an extra register
  * @model: the table in use
  */
 struct x86_pmu {
@@ -143,22 +143,22 @@ struct x86_pmu {
 extern struct x86_pmu x86_pmu;
 
 /**
- * struct x86_cpu - the shadow: what is in a CPU's PMU registers
- * @ready: the registers are ours and known; cleared when they are given back
- * @lvtpc: the overflow interrupt goes where it should; until the CPU goes
- *	offline, for all on this machine want it as an NMI
- * @on: counters that count, as in GLOBAL_CTRL
- * @known: counters whose selector is what @sel says
+ * struct x86_cpu - shadow of a CPU's PMU registers
+ * @ready: kpmu owns the registers and the shadow is valid; cleared on release
+ * @lvtpc: LVTPC is set to NMI; never undone while the CPU is online, as other users of the
+ *	PMU need the same
+ * @on: counters enabled in GLOBAL_CTRL
+ * @known: counters whose selector register is equal to @sel
  * @kernel: counters whose selector counts at CPL 0
- * @halted: counters that stand still, though an event has them; NMIs add to it
- * @turn: how many NMIs there were, some of KPMU_TIMED are timed
- * @hit: the overflow it tells of, but for its period
- * @fixed_ctrl: FIXED_CTR_CTRL
- * @boot_ctrl: GLOBAL_CTRL as we found it
- * @sel: selectors; a fixed counter's holds its four bits of FIXED_CTR_CTRL
- * @extra: extra registers
- * @extra_known: which of them are what @extra says, by number
- * @slots: who owns which counter
+ * @halted: counters that are stopped although an event is on them; NMIs set bits
+ * @turn: number of NMIs while @ready; selects those to be timed, see KPMU_TIMED
+ * @hit: overflow being reported, except for its period
+ * @fixed_ctrl: value of FIXED_CTR_CTRL
+ * @boot_ctrl: value of GLOBAL_CTRL before kpmu took the registers
+ * @sel: selectors; for a fixed counter, its four bits of FIXED_CTR_CTRL
+ * @extra: values of the extra registers
+ * @extra_known: extra registers that are equal to @extra, a bit for each number
+ * @slots: the event on each counter
  */
 struct x86_cpu {
 	bool ready;
