@@ -63,11 +63,11 @@ static int samples_after(int fd, struct ring *r, bool reset)
 	int n;
 
 	ev_enable(fd);
-	calls(CALLS);
+	calls(CALLS * slow());
 	if (reset)
 		ioctl(fd, PERF_EVENT_IOC_RESET, 0);
 	ring_skip(r);
-	calls(CALLS);
+	calls(CALLS * slow());
 	ev_disable(fd);
 	n = ring_count(r, PERF_RECORD_SAMPLE);
 	ring_consume(r);
@@ -87,12 +87,12 @@ TEST(reset)
 	no_throttle();
 	a.exclude_kernel = 0;
 	a.exclude_user = 1;
-	a.sample_period = 2000;
+	a.sample_period = 2000 * slow() * slow();
 	fd = ev_must(&a, 0, -1, -1, 0);
 	ring_map(&r, fd, &a, 128);
 	for (i = 0; i < n; i++) {
 		/* Longer than what the module takes for standing still in a loop */
-		period = 2000 + i % 97;
+		period = 2000 * slow() * slow() + i % 97;
 		ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_PERIOD, &period), 0);
 		k = samples_after(fd, &r, true);
 		least = k < least ? k : least;
