@@ -6,6 +6,8 @@
 
 struct control {
 	struct kpmu_event *event;	/* in a family walk: the current child */
+	struct kpmu_event *root;
+	const struct kpmu_event *leader;	/* of the root's group, as its owner saw it */
 	enum kpmu_op op;
 	bool group;
 };
@@ -100,12 +102,20 @@ static int control_child(struct kpmu_event *child, void *data)
 	return control_owned(child->ctx, c);
 }
 
+static int control_root_owned(struct kpmu_ctx *ctx, void *data)
+{
+	struct control *c = data;
+
+	c->leader = c->root->leader;
+	return control_owned(ctx, c);
+}
+
 static void control_root(struct kpmu_event *root, void *data)
 {
 	struct control *c = data;
 
-	c->event = root;
-	kpmu_ctx_call(root->ctx, control_owned, c);
+	c->event = c->root;
+	kpmu_ctx_call(root->ctx, control_root_owned, c);
 }
 
 /*
@@ -114,15 +124,21 @@ static void control_root(struct kpmu_event *root, void *data)
  */
 static noinline void control_family(struct control *c)
 {
-	struct kpmu_event *e = c->event;
+	struct kpmu_event *leader;
+	bool again;
 
+	c->root = c->event;
 	if (!c->group) {
-		kpmu_family_walk(e, control_root, control_child, c);
+		kpmu_family_walk(c->root, control_root, control_child, c);
 		return;
 	}
-	e = kpmu_leader_get(e);
-	kpmu_family_walk(e, control_root, control_child, c);
-	kpmu_event_put(e);
+	/* Again if the leader was closed meanwhile, and the event leads itself now */
+	do {
+		leader = kpmu_leader_get(c->root);
+		kpmu_family_walk(leader, control_root, control_child, c);
+		again = c->leader != leader;
+		kpmu_event_put(leader);
+	} while (again);
 }
 
 /**

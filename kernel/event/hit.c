@@ -229,7 +229,7 @@ static noinline void sample_more(struct kpmu_event *e, u64 nr, u64 count, struct
 	if (!kpmu_rate_burst(e))
 		return;
 	sample(e, nr, count, hit);
-	kpmu_rate_burst_took(e, get_cycles() - began);
+	kpmu_rate_sample_took(e, get_cycles() - began);
 }
 NOKPROBE_SYMBOL(sample_more);
 

@@ -49,6 +49,7 @@ static u64 share = U64_MAX;
  * @took: TSC cycles of each of the last three timed NMI overflows
  * @timer_took: TSC cycles of each of the last three timer overflows
  * @filter_took: TSC cycles of each of the last three filters
+ * @sample_took: TSC cycles of each of the last three samples after the first ones of a hit
  * @handler: estimated duration of one NMI overflow and its interrupt, in ns
  * @began: TSC at the start of the last timed NMI overflow
  * @bursts: TSC cycles spent on overflows after the first of a hit
@@ -67,6 +68,7 @@ struct rate_cpu {
 	u64 took[3];
 	u64 timer_took[3];
 	u64 filter_took[3];
+	u64 sample_took[3];
 	u64 handler;
 	u64 began;
 	u64 bursts;
@@ -180,6 +182,15 @@ static u64 fair(u64 before[3], u64 took)
 	before[1] = c;
 	before[2] = took;
 	return min(took, max(min(a, b), min(max(a, b), c)));
+}
+
+/*
+ * The same where the work differs each time, and a user may choose its order: a cheap one before
+ * must not hide what an expensive one took, so up to a quarter of @limit is charged.
+ */
+static u64 charge(u64 before[3], u64 took, u64 limit)
+{
+	return min(took, max(fair(before, took), limit / 4));
 }
 
 /* Return: true if overflows have exceeded their share of this tick; @e is throttled then */
@@ -401,9 +412,25 @@ NOKPROBE_SYMBOL(kpmu_rate_waits);
  */
 u64 kpmu_rate_of_filter(u64 cycles)
 {
-	return fair(this_cpu_ptr(&rate_cpu)->filter_took, cycles);
+	return charge(this_cpu_ptr(&rate_cpu)->filter_took, cycles, kpmu_tick_cycles() / 4);
 }
 NOKPROBE_SYMBOL(kpmu_rate_of_filter);
+
+/**
+ * kpmu_rate_sample_took() - account the time of a sample after the first ones of a hit
+ * @e: the event
+ * @cycles: TSC cycles measured, which include time that the host took from the CPU
+ *
+ * Context: as kpmu_rate_burst().
+ */
+void kpmu_rate_sample_took(struct kpmu_event *e, u64 cycles)
+{
+	struct rate_cpu *r = this_cpu_ptr(&rate_cpu);
+
+	kpmu_rate_burst_took(e, charge(r->sample_took, cycles,
+				       min(READ_ONCE(share), kpmu_tick_cycles())));
+}
+NOKPROBE_SYMBOL(kpmu_rate_sample_took);
 
 /* Throttled timers of a tick that expire again in the next one */
 #define AGAIN	64
@@ -421,11 +448,14 @@ NOKPROBE_SYMBOL(kpmu_rate_of_filter);
 u32 kpmu_rate_spent(struct kpmu_event *e)
 {
 	struct rate_cpu *r = this_cpu_ptr(&rate_cpu);
+	u32 pause;
 
 	if (r->window != READ_ONCE(jiffies) || r->spent <= READ_ONCE(share))
 		return 0;
+	pause = 1 + r->paused++ / AGAIN;
 	kpmu_rate_exceeded(e);
-	return 1 + r->paused++ / AGAIN;
+	rest(e, r->window + pause - 1);
+	return pause;
 }
 
 /**
@@ -442,7 +472,8 @@ bool kpmu_rate_took_timer(struct kpmu_event *e, u64 began)
 {
 	struct rate_cpu *r = this_cpu_ptr(&rate_cpu);
 
-	return spend(r, e, AROUND * fair(r->timer_took, get_cycles() - began));
+	return spend(r, e, AROUND * charge(r->timer_took, get_cycles() - began,
+					   min(READ_ONCE(share), kpmu_tick_cycles())));
 }
 
 /**

@@ -73,6 +73,7 @@ void kpmu_rate_burst_took(struct kpmu_event *e, u64 cycles);
 bool kpmu_rate_waits(struct kpmu_event *e);
 bool kpmu_rate_took(struct kpmu_event *e, const struct kpmu_hit *hit);
 u64 kpmu_rate_of_filter(u64 cycles);
+void kpmu_rate_sample_took(struct kpmu_event *e, u64 cycles);
 u32 kpmu_rate_spent(struct kpmu_event *e);
 bool kpmu_rate_took_timer(struct kpmu_event *e, u64 began);
 void kpmu_rate_limits(void);

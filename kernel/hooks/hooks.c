@@ -268,7 +268,7 @@ static void linger_over(struct work_struct *work)
 		if (!is_armed(i) || atomic_read(&users[i]))
 			continue;
 		smp_mb();	/* the users, then the contexts */
-		if (!left && idle && !kpmu_ctxs_left())
+		if (!left && idle && (i != KPMU_LAZY_SWITCH || !kpmu_ctxs_left()))
 			disarm(i);
 		else
 			left = true;

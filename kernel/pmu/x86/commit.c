@@ -113,14 +113,17 @@ void x86_go_on_now(struct x86_cpu *c)
  * While a counter is set, standing still, other counters may go on.  Their PMIs must not find it
  * half set: neither as one that has wrapped, nor where they read the counts of a group.
  */
-static __always_inline int hide_counter(struct x86_cpu *c, struct kpmu_hw *hw)
+static __always_inline void hide_counter(struct x86_cpu *c, struct kpmu_hw *hw)
 {
 	int idx = hw->idx;
 
+	/* A PMI may halt it nevertheless, with its group */
+	c->hidden_idx = idx;
+	barrier();
+	WRITE_ONCE(c->hidden, hw);
 	WRITE_ONCE(c->slots.hw[idx], NULL);
 	WRITE_ONCE(hw->idx, -1);
 	barrier();
-	return idx;
 }
 
 static __always_inline void show_counter(struct x86_cpu *c, struct kpmu_hw *hw, int idx)
@@ -128,6 +131,7 @@ static __always_inline void show_counter(struct x86_cpu *c, struct kpmu_hw *hw, 
 	barrier();
 	WRITE_ONCE(hw->idx, idx);
 	WRITE_ONCE(c->slots.hw[idx], hw);
+	WRITE_ONCE(c->hidden, NULL);
 }
 
 /* See source.h */
@@ -164,6 +168,9 @@ void x86_reset(struct kpmu_hw *hw)
 	enable(c, c->on & ~(1u << idx));
 	fold(hw, idx);
 	hide_counter(c, hw);
+	/* An overflow that is due is not lost: its PMI finds nothing, so there is another one */
+	if ((s64)(local64_read(&hw->count) - hw->next) >= 0)
+		hw->next = local64_read(&hw->count) + 1;
 	kpmu_source_reset(hw, local64_read(&hw->count));
 	x86_aim(hw, idx);
 	show_counter(c, hw, idx);
@@ -230,8 +237,11 @@ void kpmu_counters_hide(void)
 /* See source.h */
 void kpmu_counters_halt(const struct kpmu_hw *hw)
 {
-	if (hw->idx >= 0)
-		this_cpu_or(x86_cpu.halted, 1u << hw->idx);
+	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+	int idx = READ_ONCE(c->hidden) == hw ? c->hidden_idx : hw->idx;
+
+	if (idx >= 0)
+		this_cpu_or(x86_cpu.halted, 1u << idx);
 }
 
 /* See source.h */

@@ -147,6 +147,8 @@ extern struct x86_pmu x86_pmu;
  * @ready: kpmu owns the registers and the shadow is valid; cleared on release
  * @lvtpc: LVTPC is set to NMI; never undone while the CPU is online, as other users of the
  *	PMU need the same
+ * @hidden: the event whose counter is being set, NULL otherwise
+ * @hidden_idx: its counter
  * @on: counters enabled in GLOBAL_CTRL
  * @known: counters whose selector register is equal to @sel
  * @kernel: counters whose selector counts at CPL 0
@@ -163,6 +165,8 @@ extern struct x86_pmu x86_pmu;
 struct x86_cpu {
 	bool ready;
 	bool lvtpc;
+	s8 hidden_idx;
+	struct kpmu_hw *hidden;
 	u32 on;
 	u32 known;
 	u32 kernel;
