@@ -87,18 +87,6 @@ void kpmu_ring_get(struct kpmu_ring *ring)
 	refcount_inc(&ring->ref);
 }
 
-/**
- * kpmu_ring_tryget() - take a reference to a ring found under RCU
- * @ring: the ring
- *
- * Context: any, under RCU.
- * Return: false if the ring is about to be freed.
- */
-bool kpmu_ring_tryget(struct kpmu_ring *ring)
-{
-	return refcount_inc_not_zero(&ring->ref);
-}
-
 static void free_rcu(struct rcu_head *rcu)
 {
 	ring_free(container_of(rcu, struct kpmu_ring, rcu));

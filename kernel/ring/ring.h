@@ -220,7 +220,6 @@ void kpmu_ring_leave(struct kpmu_ring *ring, struct kpmu_ring_reader *reader);
 struct kpmu_ring *kpmu_ring_alloc(unsigned long nr_pages, int node,
 				  unsigned int flags, u64 watermark);
 void kpmu_ring_get(struct kpmu_ring *ring);
-bool kpmu_ring_tryget(struct kpmu_ring *ring);
 void kpmu_ring_put_ref(struct kpmu_ring *ring);
 void kpmu_rings_exit(void);
 
