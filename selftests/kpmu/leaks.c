@@ -17,9 +17,11 @@
 #define SLABS	1024
 #define LIMIT	300	/* seconds; some on an idle machine */
 
+/* @size: objects that one slab holds: objects appear by so many */
 struct slab {
 	char name[40];
 	long objects;
+	long size;
 };
 
 static struct slab before[SLABS];
@@ -34,18 +36,22 @@ static int slabs(struct slab *s)
 	if (!f)
 		SKIP(return 0, "no /proc/slabinfo");
 	while (n < SLABS && fgets(line, sizeof(line), f))
-		if (sscanf(line, "%39s %ld", s[n].name, &s[n].objects) == 2)
+		if (sscanf(line, "%39s %ld %*d %*d %ld", s[n].name, &s[n].objects,
+			   &s[n].size) == 3)
 			n++;
 	fclose(f);
 	return n;
 }
 
-/* The slab that grew most, and by how much */
-static long grown(int n, const char **name)
+/*
+ * A kind of object that grew by about one each cycle, and by how much; 0 if there is none.
+ * One slab more is no sign of it: of the smallest objects it holds 512.
+ */
+static long grown(int n, int cycles, const char **name)
 {
 	static struct slab now[SLABS];
 	int m = slabs(now), i, j;
-	long most = 0;
+	long more;
 
 	for (i = 0; i < m; i++) {
 		/* Address ranges of vmalloc() are given back in bulk, far later */
@@ -53,12 +59,13 @@ static long grown(int n, const char **name)
 			continue;
 		for (j = 0; j < n && strcmp(now[i].name, before[j].name); j++)
 			;
-		if (j < n && now[i].objects - before[j].objects > most) {
-			most = now[i].objects - before[j].objects;
-			*name = now[i].name;
-		}
+		more = j < n ? now[i].objects - before[j].objects : 0;
+		if (more < cycles / 2 || more < cycles / 4 + now[i].size)
+			continue;
+		*name = now[i].name;
+		return more;
 	}
-	return most;
+	return 0;
 }
 
 static void count_and_sample(void)
@@ -150,11 +157,11 @@ static void leaves_nothing(struct __test *_metadata, void (*cycle)(void), int n)
 		cycle();
 	do {
 		usleep(100000);
-		slab = grown(known, &name);
-	} while (slab >= n / 2 && now_ns() < until);
-	if (slab >= n / 2)
+		slab = grown(known, n, &name);
+	} while (slab && now_ns() < until);
+	if (slab)
 		printf("# %s: %ld objects more after %d cycles\n", name, slab, n);
-	EXPECT_LT(slab, n / 2);
+	EXPECT_EQ(slab, 0);
 }
 
 TEST_TIMEOUT(of_counting_and_sampling, LIMIT)
