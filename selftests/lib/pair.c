@@ -42,16 +42,29 @@ void pair_close(struct pair *p)
 	close(p->native_fd);
 }
 
+/* A preemption between the two ioctls would leave records in one ring only */
+static void set_policy(int policy, int priority)
+{
+	const struct sched_param param = { .sched_priority = priority };
+
+	if (sched_setscheduler(0, policy, &param))
+		printf("# sched_setscheduler: %m\n");
+}
+
 void pair_enable(struct pair *p)
 {
+	set_policy(SCHED_FIFO, 1);
 	ev_enable(p->fd);
 	ev_enable(p->native_fd);
+	set_policy(SCHED_OTHER, 0);
 }
 
 void pair_disable(struct pair *p)
 {
+	set_policy(SCHED_FIFO, 1);
 	ev_disable(p->native_fd);
 	ev_disable(p->fd);
+	set_policy(SCHED_OTHER, 0);
 }
 
 void pair_rewind(struct pair *p)
