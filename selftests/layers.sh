@@ -8,12 +8,7 @@ cd "$(dirname "$0")/../kernel" || exit 1
 
 declare -A level=(
 	[compat]=0 [abi]=0 [trace]=0 [ring]=1 [assign]=1 [pmu]=2
-	[event]=3 [sched]=3 [record]=4 [check]=4 [hooks]=5 [dev]=5 [.]=6
-)
-# Two folders of one level that may know each other, and by which header only
-declare -A pair=(
-	[event:sched]=sched.h [sched:event]=event.h
-	[dev:hooks]=hooks.h
+	[sched]=3 [event]=4 [record]=5 [check]=5 [hooks]=6 [dev]=7 [.]=8
 )
 
 folder() { local p=${1#./}; case $p in */*) echo "${p%%/*}" ;; *) echo . ;; esac; }
@@ -29,8 +24,7 @@ while IFS=: read -r file line; do
 	[ "$from" != "$to" ] || continue
 	[ -n "${level[$to]}" ] || { complain "$file" "$inc" "unknown folder"; continue; }
 	if [ "${level[$from]}" -eq "${level[$to]}" ]; then
-		[ "${pair[$from:$to]}" = "$(basename "$target")" ] ||
-			complain "$file" "$inc" "$from and $to are on one level"
+		complain "$file" "$inc" "$from and $to are on one level"
 	elif [ "${level[$from]}" -lt "${level[$to]}" ]; then
 		complain "$file" "$inc" "$from is below $to"
 	fi

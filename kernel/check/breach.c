@@ -35,15 +35,16 @@ static void print(struct irq_work *work)
 	WARN(1, "kpmu: breach of rule %s\n", b->name);
 }
 
-static int put_event(char *to, int room, const struct kpmu_event *e)
+static int put_event(char *to, int room, const struct kpmu_event *event)
 {
+	const struct kpmu_entity *e = &event->se;
 	const struct kpmu_clock *c = &e->clock;
 	const struct kpmu_group *g = &e->leader->group;
 
 	return scnprintf(to, room,
 		"event %llu type %u config %#llx flags %#llx cpu %d: state %u attached %d idx %d allowed %#x\n"
 		"times %llu %llu since %llu on %d %d; leader %llu: nr %u max %u placed %d queued %d free %d\n",
-		e->id, e->type, e->config, e->flags, e->cpu, e->state, e->attached,
+		e->id, event->type, event->config, e->flags, e->cpu, e->state, e->attached,
 		e->hw.idx, e->hw.allowed, c->enabled, c->running, c->since,
 		c->is_enabled, c->is_running, e->leader->id, g->nr, g->max, g->placed,
 		g->queued, g->free);

@@ -42,7 +42,7 @@ static struct kpmu_event *cursor_get(struct kpmu_ctx *ctx)
 	leader = c->ctx == ctx ? c->leader : NULL;
 	raw_spin_unlock(&c->lock);
 	return leader ?: list_first_entry_or_null(&ctx->leaders, struct kpmu_event,
-						  node);
+						  se.node);
 }
 
 static void cursor_set(const struct kpmu_ctx *ctx, struct kpmu_event *leader)
@@ -55,9 +55,10 @@ static void cursor_set(const struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	raw_spin_unlock(&c->lock);
 }
 
-static void look_gone(struct kpmu_event *e)
+static void look_gone(struct kpmu_entity *se)
 {
-	struct cursor *c = cursor_of(e->ctx);
+	struct kpmu_event *e = kpmu_event_of(se);
+	struct cursor *c = cursor_of(se->ctx);
 
 	raw_spin_lock(&c->lock);
 	if (c->leader == e)
@@ -90,18 +91,18 @@ void check_rules(struct check_rule *rules, struct check_look *l)
 static void tally_group(struct check_look *l)
 {
 	const struct kpmu_event *leader = l->leader;
-	const struct kpmu_group *g = &leader->group;
+	const struct kpmu_group *g = &leader->se.group;
 	struct check_tally *t = &l->tally;
 
 	t->placed += g->placed && !g->free;
-	if (!g->queued || l->ctx->parked == leader)
+	if (!g->queued || l->ctx->parked == &leader->se)
 		return;
 	if (g->free) {
-		t->free_bound += l->ctx->home < 0 && leader->cpu >= 0;
+		t->free_bound += l->ctx->home < 0 && leader->se.cpu >= 0;
 		return;
 	}
-	t->bound += leader->cpu >= 0;
-	if (kpmu_is_pinned(leader))
+	t->bound += leader->se.cpu >= 0;
+	if (kpmu_is_pinned(&leader->se))
 		t->pinned++;
 	else
 		t->flexible++;
@@ -112,17 +113,17 @@ static void tally_event(struct check_look *l)
 	const struct kpmu_event *e = l->e;
 	struct check_tally *t = &l->tally;
 
-	t->scan |= l->ctx->scan == e;
-	if (!e->attached)
+	t->scan |= l->ctx->scan == &e->se;
+	if (!e->se.attached)
 		return;
 	t->events++;
 	t->inherit += !!e->family;
 	t->sampling += !!e->sampling;
 	t->freq += e->sampling && e->sampling->freq;
-	t->side += !!(e->flags & KPMU_ATTR_SIDE);
-	t->mapped += !!e->hw.page;
-	t->gated += e->hw.gated;
-	if (kpmu_counts_hits(e))
+	t->side += !!(e->se.flags & KPMU_ATTR_SIDE);
+	t->mapped += !!e->se.hw.page;
+	t->gated += e->se.hw.gated;
+	if (kpmu_counts_hits(&e->se))
 		t->hits++;
 	else
 		t->timed += kpmu_has_timer(e);
@@ -151,7 +152,7 @@ static u32 look_group(struct check_look *l, struct kpmu_event *leader)
 		n++;
 	}
 	l->e = leader;
-	l->members = list_entry_is_head(e, &leader->group.members, node) ? n : U32_MAX;
+	l->members = list_entry_is_head(e, &leader->se.group.members, se.node) ? n : U32_MAX;
 	tally_group(l);
 	check_rules(check_group_rules, l);
 	l->e = NULL;
@@ -163,7 +164,7 @@ static struct kpmu_event *walk(struct check_look *l, struct kpmu_event *leader)
 {
 	u32 n = 0;
 
-	list_for_each_entry_from(leader, &l->ctx->leaders, node) {
+	list_for_each_entry_from(leader, &l->ctx->leaders, se.node) {
 		if (n >= CHECK_EVENTS)
 			return leader;
 		n += look_group(l, leader);
@@ -182,7 +183,7 @@ static void look(struct kpmu_cpu *kc, struct kpmu_ctx *ctx)
 	if (ctx->retired)
 		return;
 	first = ctx->nr_events > CHECK_EVENTS ? cursor_get(ctx) :
-		list_first_entry_or_null(&ctx->leaders, struct kpmu_event, node);
+		list_first_entry_or_null(&ctx->leaders, struct kpmu_event, se.node);
 	leader = first ? walk(&l, first) : NULL;
 	if (ctx->nr_events > CHECK_EVENTS)
 		cursor_set(ctx, IS_ERR(leader) ? NULL : leader);

@@ -22,7 +22,7 @@ static bool placed_is_placed(struct check_look *l)
 	if (ctx->nr_placed > KPMU_NR_SLOTS)
 		return false;
 	for (i = 0; i < ctx->nr_placed; i++) {
-		const struct kpmu_event *leader = ctx->placed[i];
+		const struct kpmu_entity *leader = ctx->placed[i];
 
 		if (leader->ctx != ctx || !leader->attached ||
 		    !kpmu_is_leader(leader) || !leader->group.placed)
@@ -36,7 +36,7 @@ static bool placed_is_placed(struct check_look *l)
 
 static bool parked_is_off(struct check_look *l)
 {
-	const struct kpmu_event *leader = l->ctx->parked;
+	const struct kpmu_entity *leader = l->ctx->parked;
 
 	return !leader || (leader->ctx == l->ctx && leader->attached &&
 			   leader->group.queued && !leader->group.free &&
@@ -68,8 +68,8 @@ static bool order_is_served(const struct kpmu_ctx *ctx, const struct kpmu_class 
 	u32 nr = 0;
 
 	for (n = rb_first_cached(&c->groups); n; n = rb_next(n)) {
-		const struct kpmu_event *leader =
-			rb_entry(n, struct kpmu_event, group.rb);
+		const struct kpmu_entity *leader =
+			rb_entry(n, struct kpmu_entity, group.rb);
 
 		if (leader->ctx != ctx || leader->group.class.key != c->key ||
 		    leader->group.order < order)
@@ -186,9 +186,9 @@ static bool mapped_are_listed(struct check_look *l)
 	u32 n = 0, all = 0;
 
 	hlist_for_each_entry(e, &l->ctx->mapped, mapped_node) {
-		if (!e->hw.page || e->ctx != l->ctx)
+		if (!e->se.hw.page || e->se.ctx != l->ctx)
 			return false;
-		n += e->attached;
+		n += e->se.attached;
 		if (++all > CHECK_EVENTS)
 			return true;
 	}

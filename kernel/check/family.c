@@ -51,7 +51,8 @@ static bool is_held(struct check_look *l)
 
 static bool late_is_part(struct check_look *l)
 {
-	const struct kpmu_total *all = &l->family->folded, *part = &l->family->late;
+	const struct kpmu_times *all = &l->family->folded.times;
+	const struct kpmu_times *part = &l->family->late.times;
 
 	return part->enabled <= all->enabled && part->running <= all->running &&
 	       all->running <= all->enabled;

@@ -2,26 +2,26 @@
 /* Rules of groups and of their events. */
 #include "check.h"
 
-static bool is_candidate(const struct kpmu_event *leader)
+static bool is_candidate(const struct kpmu_entity *leader)
 {
 	return leader->group.queued && leader->ctx->parked != leader;
 }
 
 static bool size_is_right(struct check_look *l)
 {
-	return l->members == U32_MAX || l->leader->group.nr == l->members + 1;
+	return l->members == U32_MAX || l->leader->se.group.nr == l->members + 1;
 }
 
 static bool size_is_bounded(struct check_look *l)
 {
-	const struct kpmu_group *g = &l->leader->group;
+	const struct kpmu_group *g = &l->leader->se.group;
 
 	return g->nr && g->nr <= g->max && g->max <= KPMU_GROUP_MAX;
 }
 
 static bool is_queued_if_on(struct check_look *l)
 {
-	const struct kpmu_event *leader = l->leader;
+	const struct kpmu_entity *leader = &l->leader->se;
 	bool on = leader->attached && leader->state == KPMU_ON;
 
 	return is_candidate(leader) == on;
@@ -29,7 +29,7 @@ static bool is_queued_if_on(struct check_look *l)
 
 static bool needs_are_known(struct check_look *l)
 {
-	struct kpmu_event *leader = l->leader;
+	struct kpmu_entity *leader = &l->leader->se;
 
 	if (!is_candidate(leader) || leader->group.nr > CHECK_EVENTS)
 		return true;
@@ -41,7 +41,7 @@ static bool needs_are_known(struct check_look *l)
 
 static bool free_is_placed(struct check_look *l)
 {
-	const struct kpmu_event *leader = l->leader;
+	const struct kpmu_entity *leader = &l->leader->se;
 	const struct kpmu_ctx *ctx = l->ctx;
 
 	if (!leader->group.free)
@@ -62,26 +62,26 @@ struct check_rule check_group_rules[] = {
 
 static bool is_of_ctx(struct check_look *l)
 {
-	const struct kpmu_event *e = l->e;
+	const struct kpmu_entity *e = &l->e->se;
 
-	return e->ctx == l->ctx && e->leader == l->leader &&
-	       refcount_read(&e->ref) && (!e->attached || l->leader->attached) &&
-	       (e == l->leader || (!e->group.queued && !e->group.placed &&
+	return e->ctx == l->ctx && e->leader == &l->leader->se &&
+	       refcount_read(&l->e->ref) && (!e->attached || l->leader->se.attached) &&
+	       (l->e == l->leader || (!e->group.queued && !e->group.placed &&
 				   e->group.nr == 1));
 }
 
 static bool is_on(const struct check_look *l)
 {
-	const struct kpmu_event *e = l->e;
+	const struct kpmu_entity *e = &l->e->se;
 
 	return l->kc && kpmu_has_counter(e) && kpmu_is_enabled(e) &&
-	       l->leader->group.placed;
+	       l->leader->se.group.placed;
 }
 
 /* On a counter only if it should be, and on the one that its plan has for it */
 static bool idx_is_of_plan(struct check_look *l)
 {
-	const struct kpmu_hw *hw = &l->e->hw;
+	const struct kpmu_hw *hw = &l->e->se.hw;
 	const struct kpmu_slots *slots;
 
 	if (!is_on(l))
@@ -95,16 +95,16 @@ static bool timer_follows(struct check_look *l)
 {
 	const struct kpmu_event *e = l->e;
 
-	if (!kpmu_has_timer(e) || !e->attached)
+	if (!kpmu_has_timer(e) || !e->se.attached)
 		return true;
 	return !e->sampling->timer.on ||
-	       (l->kc && e->clock.is_running);
+	       (l->kc && e->se.clock.is_running);
 }
 
 /* Hits are reported only while the event runs: the reports cost other tasks time */
 static bool gate_follows(struct check_look *l)
 {
-	const struct kpmu_event *e = l->e;
+	const struct kpmu_entity *e = &l->e->se;
 
 	return e->hw.listens == (e->hw.gated && l->kc && e->attached &&
 				 e->clock.is_running);

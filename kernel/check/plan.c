@@ -4,9 +4,9 @@
 
 #include "check.h"
 
-static struct kpmu_event *in_slot(const struct kpmu_slots *slots, int i)
+static struct kpmu_entity *in_slot(const struct kpmu_slots *slots, int i)
 {
-	return container_of(slots->hw[i], struct kpmu_event, hw);
+	return container_of(slots->hw[i], struct kpmu_entity, hw);
 }
 
 static bool plan_is_good(struct check_look *l)
@@ -29,7 +29,7 @@ static bool is_active(const struct kpmu_cpu *kc, const struct kpmu_ctx *of)
 	return false;
 }
 
-static bool may_run(const struct kpmu_cpu *kc, const struct kpmu_event *leader)
+static bool may_run(const struct kpmu_cpu *kc, const struct kpmu_entity *leader)
 {
 	const struct kpmu_group *g = &leader->group;
 
@@ -78,18 +78,18 @@ static bool contexts_follow(struct check_look *l)
 	return !l->kc->task || is_placed(l->kc->applied, l->kc->task);
 }
 
-static bool demands(const struct kpmu_event *e)
+static bool demands(const struct kpmu_entity *e)
 {
 	return kpmu_has_counter(e) && e->state == KPMU_ON;
 }
 
 /* Number of events that need a counter */
-static u32 demand(const struct kpmu_event *leader)
+static u32 demand(const struct kpmu_entity *leader)
 {
-	const struct kpmu_event *e;
+	const struct kpmu_entity *e;
 	u32 n = demands(leader);
 
-	kpmu_for_each_member(e, leader)
+	kpmu_for_each_in_group(e, leader)
 		n += demands(e);
 	return n;
 }
@@ -102,7 +102,7 @@ static bool slots_are_of_groups(struct check_look *l)
 	int i;
 
 	for (m = slots->mask; m; m &= m - 1) {
-		const struct kpmu_event *e = in_slot(slots, __ffs(m));
+		const struct kpmu_entity *e = in_slot(slots, __ffs(m));
 
 		if (!e->attached || !demands(e) || !e->leader->group.placed ||
 		    !is_active(l->kc, e->ctx) ||

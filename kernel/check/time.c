@@ -56,42 +56,40 @@ void __init check_times_init(void)
 
 static bool running_within_enabled(struct check_look *l)
 {
-	const struct kpmu_clock *c = &l->e->clock;
+	const struct kpmu_clock *c = &l->e->se.clock;
 
 	return c->running <= c->enabled && (c->is_enabled || !c->is_running);
 }
 
 static bool since_is_past(struct check_look *l)
 {
-	return l->e->clock.since <= l->ctx->time;
+	return l->e->se.clock.since <= l->ctx->time;
 }
 
 static bool follows_state(struct check_look *l)
 {
-	const struct kpmu_clock *c = &l->e->clock;
-	bool on = kpmu_is_enabled(l->e);
+	const struct kpmu_clock *c = &l->e->se.clock;
+	bool on = kpmu_is_enabled(&l->e->se);
 
 	return c->is_enabled == on &&
-	       c->is_running == (on && l->leader->group.placed);
+	       c->is_running == (on && l->leader->se.group.placed);
 }
 
 static bool goes_on(struct check_look *l)
 {
-	const struct kpmu_clock *c = &l->e->clock;
-	u64 passed = l->ctx->time - c->since;
-	u64 enabled = c->enabled + (c->is_enabled ? passed : 0);
-	u64 running = c->running + (c->is_running ? passed : 0);
+	const struct kpmu_clock *c = &l->e->se.clock;
+	struct kpmu_times t = kpmu_times_at(c, l->ctx->time);
 	struct seen *s = place_of(l->e);
 	bool ok = true;
 
-	if (!l->e->attached)
+	if (!l->e->se.attached)
 		return true;
 	raw_spin_lock(&s->lock);
 	if (s->event == l->e)
-		ok = enabled >= s->enabled && running >= s->running;
+		ok = t.enabled >= s->enabled && t.running >= s->running;
 	s->event = l->e;
-	s->enabled = enabled;
-	s->running = running;
+	s->enabled = t.enabled;
+	s->running = t.running;
 	raw_spin_unlock(&s->lock);
 	return ok;
 }

@@ -12,12 +12,12 @@
 
 static struct dentry *root;
 
-static void show_group(struct seq_file *m, struct kpmu_event *leader)
+static void show_group(struct seq_file *m, struct kpmu_entity *leader)
 {
-	struct kpmu_event *e;
+	struct kpmu_entity *e;
 
 	seq_printf(m, "    id %llu on counter %d", leader->id, leader->hw.idx);
-	kpmu_for_each_member(e, leader)
+	kpmu_for_each_in_group(e, leader)
 		seq_printf(m, ", id %llu on %d", e->id, e->hw.idx);
 	seq_puts(m, "\n");
 }
@@ -28,7 +28,7 @@ static void show_group(struct seq_file *m, struct kpmu_event *leader)
 static void show_waiting(struct seq_file *m, struct kpmu_cpu *kc,
 			 struct kpmu_ctx *ctx)
 {
-	struct kpmu_event *leader;
+	struct kpmu_entity *leader;
 	int n = 0, more = 0;
 
 	list_for_each_entry(leader, &ctx->leaders, node) {

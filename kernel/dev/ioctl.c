@@ -39,7 +39,7 @@ static long do_reset(struct kpmu_event *e, unsigned long arg)
 
 static long do_id(struct kpmu_event *e, unsigned long arg)
 {
-	return put_user(e->id, (u64 __user *)arg);
+	return put_user(e->se.id, (u64 __user *)arg);
 }
 
 static long do_refresh(struct kpmu_event *e, unsigned long arg)

@@ -22,9 +22,9 @@
  */
 static bool reads_itself(const struct kpmu_event *e, const struct mm_struct *mm)
 {
-	if (!e->hw.rdpmc || e->flags & KPMU_ATTR_INHERIT)
+	if (!e->se.hw.rdpmc || e->se.flags & KPMU_ATTR_INHERIT)
 		return false;
-	return e->ctx->home >= 0 || READ_ONCE(e->ctx->task->mm) == mm;
+	return e->se.ctx->home >= 0 || READ_ONCE(e->se.ctx->task->mm) == mm;
 }
 
 /* A mapping was copied: by mremap(2), as fork(2) skips it (VM_DONTCOPY) */
@@ -91,7 +91,7 @@ static struct kpmu_ring *make_ring(const struct kpmu_event *e,
 				   const struct vm_area_struct *vma,
 				   unsigned long nr_pages)
 {
-	int node = e->cpu < 0 ? NUMA_NO_NODE : cpu_to_node(e->cpu);
+	int node = e->se.cpu < 0 ? NUMA_NO_NODE : cpu_to_node(e->se.cpu);
 	struct kpmu_ring_charge charge;
 	struct kpmu_ring *ring;
 	unsigned int flags = 0;
@@ -103,7 +103,7 @@ static struct kpmu_ring *make_ring(const struct kpmu_event *e,
 		return ERR_PTR(err);
 	if (!(vma->vm_flags & VM_WRITE))
 		flags |= KPMU_RING_OVERWRITE;
-	if (e->flags & KPMU_ATTR_WRITE_BACKWARD)
+	if (e->se.flags & KPMU_ATTR_WRITE_BACKWARD)
 		flags |= KPMU_RING_BACKWARD;
 	ring = kpmu_ring_alloc(nr_pages, node, flags, e->wakeup_watermark);
 	if (!ring) {
@@ -189,7 +189,7 @@ int kpmu_event_mmap(struct file *file, struct vm_area_struct *vma)
 	unsigned long pages = vma_pages(vma);
 	int err;
 
-	if (e->cpu == -1 && e->flags & KPMU_ATTR_INHERIT)
+	if (e->se.cpu == -1 && e->se.flags & KPMU_ATTR_INHERIT)
 		return -EINVAL;
 	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;

@@ -49,7 +49,7 @@ static const struct vm_operations_struct aux_vm_ops = {
 static struct kpmu_aux *make_aux(const struct kpmu_event *e,
 				 struct vm_area_struct *vma)
 {
-	int node = e->cpu < 0 ? NUMA_NO_NODE : cpu_to_node(e->cpu);
+	int node = e->se.cpu < 0 ? NUMA_NO_NODE : cpu_to_node(e->se.cpu);
 	unsigned long pages = vma_pages(vma);
 	struct kpmu_ring_charge charge;
 	struct kpmu_aux *aux;
@@ -99,7 +99,7 @@ int kpmu_aux_mmap(struct kpmu_event *e, struct vm_area_struct *vma)
 
 	if (!ring || !e->maps || !aux_is_sound(ring, vma))
 		return -EINVAL;
-	if (!e->hw.source->trace)
+	if (!e->se.hw.source->trace)
 		return -EOPNOTSUPP;
 	/* Changes only under the event's lock */
 	aux = rcu_dereference_protected(ring->aux, true);

@@ -33,7 +33,7 @@ static noinline int check_attr_rules(struct kpmu_request *r,
 		.max_stack = READ_ONCE(kpmu_sysctl_max_stack),
 		.max_rate = READ_ONCE(kpmu_sysctl_max_rate),
 		.aux = fills_aux(kpmu_source_find(&r->attr)),
-		.aux_leader = r->leader && fills_aux(r->leader->hw.source),
+		.aux_leader = r->leader && fills_aux(r->leader->se.hw.source),
 	};
 
 	return kpmu_attr_check(&r->attr, &limits, phase, &r->why);
@@ -69,7 +69,7 @@ static int find_leader(struct kpmu_request *r)
 		r->why = "group_fd is not an event of kpmu";
 		return -EBADF;
 	}
-	if (!READ_ONCE(r->leader->attached)) {
+	if (!READ_ONCE(r->leader->se.attached)) {
 		r->why = "the group leader's task is gone";
 		return -ENODEV;
 	}
@@ -84,7 +84,7 @@ static int find_leader(struct kpmu_request *r)
 static int check_inherit(struct kpmu_request *r)
 {
 	if (!r->task || !r->leader ||
-	    !((r->leader->flags ^ r->attr.flags) & KPMU_ATTR_INHERIT))
+	    !((r->leader->se.flags ^ r->attr.flags) & KPMU_ATTR_INHERIT))
 		return 0;
 	r->why = "inherit must be the same in all of a group";
 	return -EINVAL;
@@ -167,7 +167,7 @@ static int make_file(struct kpmu_request *r)
 		r->event = NULL;
 		return PTR_ERR(file);
 	}
-	r->id = r->event->id;
+	r->id = r->event->se.id;
 	kpmu_owner_set(r->event, r->who);
 	/* From here on the fd owns the event, and another thread may close it */
 	fd_install(r->fd, file);

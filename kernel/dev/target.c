@@ -76,12 +76,12 @@ static int check_group(struct kpmu_request *r, struct kpmu_ctx *ctx)
 
 	if (!leader)
 		return 0;
-	if (!kpmu_is_leader(leader)) {
+	if (!kpmu_is_leader(&leader->se)) {
 		r->why = "group_fd is not a group leader";
 		return -EINVAL;
 	}
-	if (leader->cpu != r->args->cpu || leader->ctx->task != ctx->task ||
-	    leader->ctx->css != ctx->css) {
+	if (leader->se.cpu != r->args->cpu || leader->se.ctx->task != ctx->task ||
+	    leader->se.ctx->css != ctx->css) {
 		r->why = "group_fd counts for another task, cgroup or CPU";
 		return -EINVAL;
 	}
@@ -91,11 +91,11 @@ static int check_group(struct kpmu_request *r, struct kpmu_ctx *ctx)
 /* The hooks that an event needs: a bit for each of enum kpmu_lazy */
 static u32 needs(const struct kpmu_event *e, bool of_task, bool of_cgroup)
 {
-	u32 hooks = kpmu_side_needs(e->flags);
+	u32 hooks = kpmu_side_needs(e->se.flags);
 
-	if (of_task || of_cgroup || e->hw.switches)
+	if (of_task || of_cgroup || e->se.hw.switches)
 		hooks |= BIT(KPMU_LAZY_SWITCH);
-	if (of_task && e->flags & KPMU_ATTR_INHERIT)
+	if (of_task && e->se.flags & KPMU_ATTR_INHERIT)
 		hooks |= BIT(KPMU_LAZY_FORK);
 	return hooks;
 }
@@ -113,13 +113,13 @@ void kpmu_event_unhook(struct kpmu_event *e)
 	if (kpmu_has_chains(e))
 		kpmu_chains_put();
 	kpmu_hooks_put(e->hooks);
-	kpmu_side_count(e->flags, -1);
+	kpmu_side_count(e->se.flags, -1);
 }
 
 /* A CPU event that joins a group of a cgroup counts for the cgroup */
 static bool of_cgroup(const struct kpmu_request *r)
 {
-	return r->css || (!r->task && r->leader && r->leader->ctx->css);
+	return r->css || (!r->task && r->leader && r->leader->se.ctx->css);
 }
 
 #define ON_EXEC	(KPMU_ATTR_ENABLE_ON_EXEC | KPMU_ATTR_REMOVE_ON_EXEC)
@@ -167,7 +167,7 @@ static struct kpmu_ctx *find_ctx(struct kpmu_request *r)
 	if (r->css)
 		return kpmu_ctx_of_cgroup(r->css, r->args->cpu);
 	ctx = of_cgroup(r) ?
-		r->leader->ctx : &per_cpu(kpmu_cpu, r->args->cpu).ctx;
+		r->leader->se.ctx : &per_cpu(kpmu_cpu, r->args->cpu).ctx;
 	kpmu_ctx_get(ctx);
 	return ctx;
 }
@@ -235,7 +235,7 @@ static int attach_to_task(struct kpmu_request *r)
 	err = permit_locked(r, lock);
 	if (err)
 		return err;
-	if (r->event->hw.source->waits) {
+	if (r->event->se.hw.source->waits) {
 		/* Do not make an exec of the task wait meanwhile; check again afterwards */
 		up_read(lock);
 		err = take(r) ?: permit_locked(r, lock);

@@ -11,39 +11,6 @@
 #include "event.h"
 #include "sampling.h"
 
-/* The counter requirements of a group have changed: queue it again */
-static void requeue(struct kpmu_ctx *ctx, struct kpmu_event *leader)
-{
-	if (!leader->group.queued || ctx->parked == leader)
-		return;
-	kpmu_queue_del(ctx, leader);
-	kpmu_queue_add(ctx, leader);
-}
-
-/*
- * Could the group with the new member ever be scheduled in?  Disabled members
- * count too: they may be enabled later.
- */
-static bool group_fits(struct kpmu_event *leader, struct kpmu_event *new)
-{
-	struct kpmu_event *events[KPMU_NR_SLOTS], *e;
-	int n = 0;
-
-	if (!kpmu_has_counter(new))
-		return true;
-	events[n++] = new;
-	if (kpmu_has_counter(leader))
-		events[n++] = leader;
-	kpmu_for_each_member(e, leader) {
-		if (!kpmu_has_counter(e))
-			continue;
-		if (n == KPMU_NR_SLOTS)
-			return false;
-		events[n++] = e;
-	}
-	return kpmu_plan_fits(events, n);
-}
-
 struct attach {
 	struct kpmu_event *event;
 	struct kpmu_event *leader;	/* NULL: the event becomes a leader */
@@ -54,15 +21,15 @@ static int check_leader(struct kpmu_ctx *ctx, struct attach *a)
 {
 	struct kpmu_event *leader = a->leader, *e = a->event;
 
-	if (!leader->attached) {
+	if (!leader->se.attached) {
 		a->why = "the group leader's task is gone";
 		return -ENODEV;
 	}
-	if (!kpmu_is_leader(leader)) {
+	if (!kpmu_is_leader(&leader->se)) {
 		a->why = "group_fd is not a group leader";
 		return -EINVAL;
 	}
-	if (e->flags & (KPMU_ATTR_PINNED | KPMU_ATTR_EXCLUSIVE)) {
+	if (e->se.flags & (KPMU_ATTR_PINNED | KPMU_ATTR_EXCLUSIVE)) {
 		a->why = "pinned and exclusive are for group leaders";
 		return -EINVAL;
 	}
@@ -70,42 +37,15 @@ static int check_leader(struct kpmu_ctx *ctx, struct attach *a)
 		a->why = "the group has another clock";
 		return -EINVAL;
 	}
-	if (leader->group.nr >= min(leader->group.max, e->group.max)) {
+	if (leader->se.group.nr >= min(leader->se.group.max, e->se.max)) {
 		a->why = "the group is too large";
 		return -E2BIG;
 	}
-	if (!group_fits(leader, e)) {
+	if (!kpmu_group_fits(&leader->se, &e->se)) {
 		a->why = "the group would never fit on the counters";
 		return -EINVAL;
 	}
 	return 0;
-}
-
-/* Does the event need a counter while its leader is enabled? */
-static bool demands(const struct kpmu_event *e)
-{
-	return kpmu_has_counter(e) && e->state == KPMU_ON;
-}
-
-/* Constant time for a group of any size, unless the event needs a counter now */
-static noinline void join_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
-				struct kpmu_event *e, struct kpmu_event *leader)
-{
-	struct kpmu_group *g = &leader->group;
-
-	e->leader = leader;
-	list_add_tail(&e->node, &g->members);
-	g->nr++;
-	g->gen++;
-	g->max = min(g->max, e->group.max);
-	g->shared = true;
-	if (!demands(e))
-		return;
-	kpmu_plan_remove(live, leader);
-	requeue(ctx, leader);
-	if (leader->state == KPMU_ON)
-		kpmu_plan_insert(live, leader);
-	kpmu_group_clocks(leader, ctx->time);
 }
 
 /**
@@ -119,13 +59,7 @@ static noinline void join_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
 void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
 		     struct kpmu_event *leader)
 {
-	struct kpmu_cpu *live = kpmu_plan_live(ctx);
-
-	kpmu_ctx_assert_owned(ctx);
-	e->ctx = ctx;
-	e->attached = true;
-	e->clock.since = ctx->time;
-	ctx->nr_events++;
+	kpmu_entity_join(&e->se, ctx, leader ? &leader->se : NULL);
 	if (e->family)
 		ctx->nr_inherit++;
 	if (e->sampling) {
@@ -135,19 +69,9 @@ void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
 			ctx->follow = true;
 		}
 	}
-	if (e->flags & KPMU_ATTR_SIDE)
+	if (e->se.flags & KPMU_ATTR_SIDE)
 		hlist_add_head(&e->sampling->side, &ctx->side);
 	kpmu_hit_link(ctx, e);
-	if (leader) {
-		join_group(ctx, live, e, leader);
-	} else {
-		list_add_tail(&e->node, &ctx->leaders);
-		if (e->state == KPMU_ON) {
-			kpmu_queue_add(ctx, e);
-			kpmu_plan_insert(live, e);
-		}
-	}
-	kpmu_event_clock(e, ctx->time);
 }
 
 static int attach_owned(struct kpmu_ctx *ctx, void *data)
@@ -201,85 +125,16 @@ int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
 	return err;
 }
 
-/* The leader leaves: each member becomes a leader at the same place, its state unchanged */
-static noinline void promote_members(struct kpmu_ctx *ctx, struct kpmu_event *leader)
-{
-	struct kpmu_event *e, *tmp;
-	struct kpmu_cpu *live;
-
-	list_for_each_entry_safe(e, tmp, &leader->group.members, node) {
-		list_move_tail(&e->node, &leader->node);
-		e->leader = e;
-		e->group.nr = 1;
-		if (e->attached && e->state == KPMU_ON && !ctx->retired) {
-			/* Per member: NULL after one did not fit, a new plan is built then */
-			live = kpmu_plan_live(ctx);
-			kpmu_queue_add(ctx, e);
-			kpmu_plan_insert(live, e);
-		}
-		kpmu_group_clocks(e, ctx->time);
-	}
-}
-
-/* The event with the lowest limit has left: update the limit of the group's size */
-static noinline void update_max(struct kpmu_event *leader)
-{
-	u16 max = kpmu_read_max(leader);
-	struct kpmu_event *e;
-
-	if (max == leader->group.max)
-		return;
-	kpmu_for_each_member(e, leader) {
-		if (e->group.max == leader->group.max)
-			return;		/* there is another one */
-		max = min(max, e->group.max);
-	}
-	leader->group.max = max;
-}
-
-/* The event becomes its own leader, as the old leader may be freed before it */
-static noinline void leave_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
-				 struct kpmu_event *e)
-{
-	struct kpmu_event *leader = e->leader;
-	struct kpmu_group *g = &leader->group;
-	bool demanded = demands(e);
-
-	/* Before e->leader changes: counters_of() finds the event's counter by it */
-	if (demanded)
-		kpmu_plan_remove(live, leader);
-	list_del_init(&e->node);
-	WRITE_ONCE(e->leader, e);
-	g->nr--;
-	g->gen++;
-	if (e->group.max == g->max && g->max < KPMU_GROUP_MAX)
-		update_max(leader);
-	if (!demanded)
-		return;
-	requeue(ctx, leader);
-	if (g->queued && ctx->parked != leader)
-		kpmu_plan_insert(live, leader);
-	kpmu_group_clocks(leader, ctx->time);
-}
-
 /**
  * kpmu_event_leave() - remove an event from its context and group
  * @ctx: its context
- * @e: the event; kpmu_event_clock() is left to the caller
+ * @e: the event; kpmu_entity_clock() is left to the caller
  *
  * Context: the context's owner, IRQs off; a kpmu_resched() must follow.
  */
 void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e)
 {
-	struct kpmu_cpu *live = kpmu_plan_live(ctx);
-
-	kpmu_ctx_assert_owned(ctx);
-	kpmu_look_gone(e);
-	if (unlikely(ctx->scan == e))
-		kpmu_scan_event(ctx);
-	if (e->attached) {
-		if (!--ctx->nr_events)
-			ctx->emptied = jiffies;
+	if (e->se.attached) {
 		if (e->family)
 			ctx->nr_inherit--;
 		if (e->sampling) {
@@ -287,20 +142,9 @@ void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e)
 			ctx->nr_freq -= !!e->sampling->freq;
 		}
 	}
-	e->attached = false;
 	kpmu_side_leave(e);
 	kpmu_hit_unlink(e);
-	if (e->leader != e) {
-		leave_group(ctx, live, e);
-		return;
-	}
-	kpmu_queue_del(ctx, e);
-	kpmu_plan_remove(live, e);
-	if (e->group.placed)
-		kpmu_ctx_unplace(ctx, e);
-	if (!list_empty(&e->group.members))
-		promote_members(ctx, e);
-	list_del_init(&e->node);
+	kpmu_entity_leave(ctx, &e->se);
 }
 
 static int detach_owned(struct kpmu_ctx *ctx, void *data)
@@ -313,7 +157,7 @@ static int detach_child_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct kpmu_event *e = data;
 
-	if (!e->attached)
+	if (!e->se.attached)
 		return false;
 	kpmu_event_leave(ctx, e);
 	return true;
@@ -327,7 +171,7 @@ static int detach_child_owned(struct kpmu_ctx *ctx, void *data)
  */
 void kpmu_event_detach(struct kpmu_event *e)
 {
-	kpmu_ctx_call(e->ctx, detach_owned, e);
+	kpmu_ctx_call(e->se.ctx, detach_owned, e);
 }
 
 /**
@@ -340,5 +184,5 @@ void kpmu_event_detach(struct kpmu_event *e)
  */
 bool kpmu_event_detach_child(struct kpmu_event *e)
 {
-	return kpmu_ctx_call(e->ctx, detach_child_owned, e);
+	return kpmu_ctx_call(e->se.ctx, detach_child_owned, e);
 }

@@ -35,16 +35,16 @@ struct change {
  */
 static void change(struct kpmu_event *e, const struct change *c)
 {
-	if (e->hw.listens)
-		kpmu_hits_leave(&e->hw);
-	WRITE_ONCE(e->hw.match, c->match);
+	if (e->se.hw.listens)
+		kpmu_hits_leave(&e->se.hw);
+	WRITE_ONCE(e->se.hw.match, c->match);
 	barrier();
-	WRITE_ONCE(e->hw.tap, c->tap);
-	if (!e->hw.gated && !hlist_unhashed(&e->hit_node)) {
-		e->ctx->nr_gated++;
-		e->ctx->follow = true;
+	WRITE_ONCE(e->se.hw.tap, c->tap);
+	if (!e->se.hw.gated && !hlist_unhashed(&e->hit_node)) {
+		e->se.ctx->nr_gated++;
+		e->se.ctx->follow = true;
 	}
-	e->hw.gated = true;
+	e->se.hw.gated = true;
 }
 
 static int change_owned(struct kpmu_ctx *ctx, void *data)
@@ -63,23 +63,23 @@ static int change_child(struct kpmu_event *child, void *data)
 
 static void change_root(struct kpmu_event *root, void *data)
 {
-	kpmu_ctx_call(root->ctx, change_owned, data);
+	kpmu_ctx_call(root->se.ctx, change_owned, data);
 }
 
 static int set_filter(struct kpmu_event *e, char *filter)
 {
-	const void *old = e->hw.tap;
+	const void *old = e->se.hw.tap;
 	struct change c = { .event = e, .tap = old };
 	int err;
 
-	err = e->hw.source->filter(&e->hw, filter, &c.tap, &c.match);
+	err = e->se.hw.source->filter(&e->se.hw, filter, &c.tap, &c.match);
 	if (err || !c.match)
 		return err;
 	if (e->family)
 		kpmu_family_walk(e, change_root, change_child, &c);
 	else
 		change_root(e, &c);
-	e->hw.source->unfilter(old);
+	e->se.hw.source->unfilter(old);
 	return 0;
 }
 
@@ -97,7 +97,7 @@ int kpmu_event_filter(struct kpmu_event *e, char *filter)
 {
 	int err;
 
-	if (!e->hw.source->filter)
+	if (!e->se.hw.source->filter)
 		return -EINVAL;
 	lock(e);
 	err = set_filter(e, filter);
@@ -117,10 +117,10 @@ int kpmu_event_set_bpf(struct kpmu_event *e, int fd)
 {
 	int err;
 
-	if (!e->hw.source->set_bpf)
+	if (!e->se.hw.source->set_bpf)
 		return kpmu_native_set_bpf(NULL, fd);
 	lock(e);
-	err = e->hw.source->set_bpf(&e->hw, fd);
+	err = e->se.hw.source->set_bpf(&e->se.hw, fd);
 	unlock(e);
 	return err;
 }
@@ -140,10 +140,10 @@ int kpmu_event_query_bpf(struct kpmu_event *e, void __user *query)
 
 	if (!perfmon_capable())
 		return -EPERM;
-	if (!e->hw.source->query_bpf)
+	if (!e->se.hw.source->query_bpf)
 		return -EINVAL;
 	lock(e);
-	err = e->hw.source->query_bpf(&e->hw, query);
+	err = e->se.hw.source->query_bpf(&e->se.hw, query);
 	unlock(e);
 	return err;
 }
@@ -167,10 +167,10 @@ int kpmu_event_modify(struct kpmu_event *e, const struct kpmu_attr *attr)
 
 	if (attr->type != e->type)
 		return -EINVAL;
-	if (!e->hw.source->modify)
+	if (!e->se.hw.source->modify)
 		return -EOPNOTSUPP;
 	lock(e);
-	err = e->hw.source->modify(&e->hw, attr);
+	err = e->se.hw.source->modify(&e->se.hw, attr);
 	if (!err)
 		kpmu_event_control(e, off ? KPMU_OP_DISABLE : KPMU_OP_ENABLE,
 				   false);

@@ -15,15 +15,15 @@ struct control {
 /* Only the count restarts; time_enabled and time_running continue */
 static void reset(struct kpmu_event *e)
 {
-	if (e->hw.source->reset)
-		e->hw.source->reset(&e->hw);
+	if (e->se.hw.source->reset)
+		e->se.hw.source->reset(&e->se.hw);
 	else
-		kpmu_source_reset(&e->hw, kpmu_event_count(e));
+		kpmu_source_reset(&e->se.hw, kpmu_event_count(e));
 }
 
 static void reset_owned(struct control *c)
 {
-	struct kpmu_event *leader = c->event->leader, *e;
+	struct kpmu_event *leader = kpmu_leader(c->event), *e;
 
 	if (!c->group) {
 		reset(c->event);
@@ -41,21 +41,21 @@ static enum kpmu_state told(const struct control *c)
 
 static void set_states(struct control *c)
 {
-	struct kpmu_event *leader = c->event->leader, *e;
+	struct kpmu_event *leader = kpmu_leader(c->event), *e;
 
 	if (!c->group) {
-		c->event->state = told(c);
+		c->event->se.state = told(c);
 		return;
 	}
-	leader->state = told(c);
+	leader->se.state = told(c);
 	kpmu_for_each_member(e, leader)
-		e->state = told(c);
+		e->se.state = told(c);
 }
 
 static int control_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct control *c = data;
-	struct kpmu_event *e = c->event, *leader = e->leader;
+	struct kpmu_event *e = c->event, *leader = kpmu_leader(e);
 	struct kpmu_cpu *live;
 
 	if (c->op == KPMU_OP_RESET) {
@@ -63,20 +63,20 @@ static int control_owned(struct kpmu_ctx *ctx, void *data)
 		return 0;
 	}
 	/* Nothing to do once the group has ended or is about to, or without a change of state */
-	if (!leader->attached || ctx->retired || (!c->group && e->state == told(c)))
+	if (!leader->se.attached || ctx->retired || (!c->group && e->se.state == told(c)))
 		return 0;
 	live = kpmu_plan_live(ctx);
 	if (e != leader && !c->group)
-		kpmu_queue_del(ctx, leader);	/* its requirements change */
+		kpmu_queue_del(ctx, &leader->se);	/* its requirements change */
 	else
-		kpmu_queue_park(ctx, leader);
-	kpmu_plan_remove(live, leader);
+		kpmu_queue_park(ctx, &leader->se);
+	kpmu_plan_remove(live, &leader->se);
 	set_states(c);
-	if (leader->state == KPMU_ON) {
-		kpmu_queue_add(ctx, leader);
-		kpmu_plan_insert(live, leader);
+	if (leader->se.state == KPMU_ON) {
+		kpmu_queue_add(ctx, &leader->se);
+		kpmu_plan_insert(live, &leader->se);
 	}
-	kpmu_group_clocks(leader, ctx->time);
+	kpmu_group_clocks(&leader->se, ctx->time);
 	return 0;
 }
 
@@ -99,14 +99,14 @@ static int control_child(struct kpmu_event *child, void *data)
 	struct control *c = data;
 
 	c->event = child;
-	return control_owned(child->ctx, c);
+	return control_owned(child->se.ctx, c);
 }
 
 static int control_root_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct control *c = data;
 
-	c->leader = c->root->leader;
+	c->leader = kpmu_leader(c->root);
 	return control_owned(ctx, c);
 }
 
@@ -115,7 +115,7 @@ static void control_root(struct kpmu_event *root, void *data)
 	struct control *c = data;
 
 	c->event = c->root;
-	kpmu_ctx_call(root->ctx, control_root_owned, c);
+	kpmu_ctx_call(root->se.ctx, control_root_owned, c);
 }
 
 /*
@@ -159,5 +159,5 @@ void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group)
 	if (unlikely(e->family))
 		control_family(&c);
 	else
-		kpmu_ctx_call(e->ctx, control_owned, &c);
+		kpmu_ctx_call(e->se.ctx, control_owned, &c);
 }

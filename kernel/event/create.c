@@ -29,7 +29,7 @@ static int set_clock(struct kpmu_event *e, const struct kpmu_attr *attr,
 	case CLOCK_REALTIME:
 	case CLOCK_BOOTTIME:
 	case CLOCK_TAI:
-		if (e->hw.source->nmi) {
+		if (e->se.hw.source->nmi) {
 			*why = "this clock cannot be read in an NMI";
 			return -EINVAL;
 		}
@@ -47,15 +47,15 @@ static int set_clock(struct kpmu_event *e, const struct kpmu_attr *attr,
 
 static void put_hardware(struct kpmu_event *e)
 {
-	if (e->taken && e->hw.source->put)
-		e->hw.source->put(&e->hw);
+	if (e->taken && e->se.hw.source->put)
+		e->se.hw.source->put(&e->se.hw);
 }
 
 static int permit(const struct kpmu_event *e, const struct kpmu_target *target,
 		  const char **why)
 {
-	const struct kpmu_source *source = e->hw.source;
-	u32 needs = source->needs ? source->needs(&e->hw, target) : 0;
+	const struct kpmu_source *source = e->se.hw.source;
+	u32 needs = source->needs ? source->needs(&e->se.hw, target) : 0;
 
 	if (needs & KPMU_NEED_CPU)
 		return kpmu_permit(KPMU_PERMIT_CPU, target->attr, NULL, why);
@@ -109,25 +109,23 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 	e = get_memory();
 	if (!e)
 		return ERR_PTR(-ENOMEM);
-	memset(e, 0, offsetof(struct kpmu_event, group.class));
-	e->hw.source = source;
-	e->hw.hint = -1;
-	e->hw.idx = -1;
-	e->state = attr->flags & KPMU_ATTR_DISABLED ? KPMU_OFF : KPMU_ON;
+	memset(e, 0, offsetof(struct kpmu_event, se.group.class));
+	e->se.hw.source = source;
+	e->se.hw.hint = -1;
+	e->se.hw.idx = -1;
+	e->se.state = attr->flags & KPMU_ATTR_DISABLED ? KPMU_OFF : KPMU_ON;
 	e->read_format = attr->read_format;
 	kpmu_read_layout(e);
-	e->cpu = target->cpu;
-	e->flags = attr->flags;
+	e->se.cpu = target->cpu;
+	e->se.flags = attr->flags;
 	if (attr->flags & KPMU_ATTR_WATERMARK)
 		e->wakeup_watermark = attr->wakeup_watermark;
 	e->type = attr->type;
 	e->config = attr->config;
-	e->leader = e;
-	INIT_LIST_HEAD(&e->group.members);
-	e->group.nr = 1;
+	kpmu_entity_init(&e->se, kpmu_read_max(e));
 	refcount_set(&e->ref, 1);
 
-	err = source->init(&e->hw, attr, why) ?: kpmu_sampling_init(e, attr);
+	err = source->init(&e->se.hw, attr, why) ?: kpmu_sampling_init(e, attr);
 	if (!err)
 		err = permit(e, target, why);
 	if (!err)
@@ -138,9 +136,9 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 		kmem_cache_free(event_cache, e);
 		return ERR_PTR(err);
 	}
-	e->id = atomic64_inc_return(&last_id);
+	e->se.id = atomic64_inc_return(&last_id);
 	if (e->sampling)
-		e->sampling->stream_id = e->id;
+		e->sampling->stream_id = e->se.id;
 	kpmu_stat_inc(opens);
 	return e;
 }
@@ -160,8 +158,8 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 int kpmu_event_take(struct kpmu_event *e, const struct kpmu_target *target,
 		    const char **why)
 {
-	const struct kpmu_source *source = e->hw.source;
-	int err = source->get ? source->get(&e->hw, target, why) : 0;
+	const struct kpmu_source *source = e->se.hw.source;
+	int err = source->get ? source->get(&e->se.hw, target, why) : 0;
 
 	e->taken = !err;
 	return err;
@@ -228,29 +226,27 @@ void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from)
 	struct kpmu_event *root = from->root ?: from;
 	struct kpmu_sampling *sampling = e->sampling;
 
-	kpmu_ctx_assert_owned(from->ctx);
-	memset(e, 0, offsetof(struct kpmu_event, group.class));
-	clone_hw(&e->hw, &from->hw);
+	kpmu_ctx_assert_owned(from->se.ctx);
+	memset(e, 0, offsetof(struct kpmu_event, se.group.class));
+	clone_hw(&e->se.hw, &from->se.hw);
 	e->sampling = sampling;
 	if (from->sampling) {
 		kpmu_sampling_clone(sampling, from->sampling);
 		sampling->event = e;
 		sampling->stream_id = atomic64_inc_return(&last_id);
 	}
-	e->state = from->state == KPMU_ON ? KPMU_ON : KPMU_OFF;
+	e->se.state = from->se.state == KPMU_ON ? KPMU_ON : KPMU_OFF;
 	e->read_format = root->read_format;
 	kpmu_read_layout(e);
-	e->cpu = root->cpu;
-	e->flags = root->flags;
+	e->se.cpu = root->se.cpu;
+	e->se.flags = root->se.flags;
 	e->clockid = root->clockid;
 	e->type = root->type;
 	e->config = root->config;
-	e->id = root->id;
+	e->se.id = root->se.id;
 	e->root = root;
-	e->leader = e;
+	kpmu_entity_init(&e->se, kpmu_read_max(e));
 	INIT_LIST_HEAD(&e->sibling);
-	INIT_LIST_HEAD(&e->group.members);
-	e->group.nr = 1;
 	refcount_set(&e->ref, 2);
 }
 
@@ -290,7 +286,7 @@ struct kpmu_event *kpmu_leader_get(struct kpmu_event *e)
 
 	rcu_read_lock();
 	do {
-		leader = READ_ONCE(e->leader);
+		leader = kpmu_leader(e);
 	} while (!refcount_inc_not_zero(&leader->ref));
 	rcu_read_unlock();
 	return leader;
@@ -323,10 +319,10 @@ void kpmu_event_put(struct kpmu_event *e)
 		kpmu_sampling_retire(e);
 		return;
 	}
-	if (e->ctx)
-		kpmu_ctx_put(e->ctx);
+	if (e->se.ctx)
+		kpmu_ctx_put(e->se.ctx);
 	/* Accessed under RCU: a leader by kpmu_leader_get(), others by overflows and hits */
-	if (e->group.shared || e->sampling || kpmu_counts_hits(e))
+	if (e->se.group.shared || e->sampling || kpmu_counts_hits(&e->se))
 		call_rcu(&e->rcu, free_event);
 	else
 		put_memory(e);

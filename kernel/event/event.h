@@ -2,145 +2,38 @@
 /*
  * The event: the object behind an event fd.
  *
- * event/ implements events and the operations on them, sched/ decides when they
- * count.  The two directories depend on each other, but only through this header
- * and sched/sched.h.
+ * event/ implements events and the operations on them.  sched/ decides when they count: it
+ * works on the entity that each event embeds.
  */
 #ifndef KPMU_EVENT_H
 #define KPMU_EVENT_H
 
 #include <linux/list.h>
-#include <linux/rbtree.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/types.h>
 
 #include "../abi/attr.h"
 #include "../pmu/source.h"
+#include "../sched/sched.h"
 
 struct fasync_struct;
 struct file;
 struct kpmu_output;
-struct kpmu_ctx;
 struct kpmu_ring;
 struct kpmu_family;
 struct kpmu_sampling;
 struct poll_table_struct;
 struct task_struct;
 
-/*
- * The state requested by the user.  Whether an event counts also depends on its
- * leader (members are off while the leader is off) and on the plan.
- */
-enum kpmu_state {
-	KPMU_OFF,	/* disabled */
-	KPMU_ON,	/* enabled */
-	KPMU_ERROR,	/* pinned, but did not fit: off until enabled again */
-};
-
-/**
- * struct kpmu_clock - an event's two times, in ns of its context's clock
- * @enabled: time enabled, up to @since
- * @running: time counting, up to @since
- * @since: time of the last update of both
- * @is_enabled: the event has been enabled since @since
- * @is_running: the event has been counting since @since
- * @is_still: for events that count hits: the group was throttled and may still be
- */
-struct kpmu_clock {
-	u64 enabled;
-	u64 running;
-	u64 since;
-	bool is_enabled;
-	bool is_running;
-	bool is_still;
-};
-
-struct kpmu_event;
-
-/* Maximum number of events in a group: bounds walks over a group with IRQs off */
-#define KPMU_GROUP_MAX	4096
-
-/**
- * struct kpmu_class - flexible groups of one context with the same counter requirements
- * @key: the requirements as one number: if one group of a class does not fit, none
- *	does (except for KPMU_KEY_REST)
- * @node: entry in ctx->classes
- * @groups: the groups, the least served first
- * @next: next candidate (a leader) while a plan is built
- * @nr: number of groups
- * @cpu: CPU that the groups are bound to, -1 for any
- *
- * Embedded in one of its groups, and copied to another when that one leaves.
- */
-struct kpmu_class {
-	u64 key;
-	struct list_head node;
-	struct rb_root_cached groups;
-	struct kpmu_event *next;
-	u32 nr;
-	int cpu;
-};
-
-/**
- * struct kpmu_group - state of a group, used in its leader
- * @members: the other events, in order of creation
- * @nr: events in the group, including the leader
- * @max: limit of @nr, at most KPMU_GROUP_MAX, so that no event's read result gets too
- *	long; in a member: the limit set by its own read_format
- * @gen: changes when a member joins or leaves; an inherited group starts with its
- *	parent's
- * @shared: the group has or had members, which may access the leader under RCU
- * @placed: the group is in the plan that its context applied last; or it is @free and
- *	not bound to another CPU
- * @queued: the group is in a class (flexible), in ctx->pinned, or @free
- * @free: the group needs no counter and is in no plan
- * @mark: scratch of place_groups(): the group is in the plan
- * @served: running time received, ns; raised to ctx->min_served when queued
- * @order: sort key in the class: @served in steps of whole turns, see kpmu_turn()
- * @charged: context time up to which @served is accounted
- * @rb: node in class->groups
- * @pinned_node: entry in ctx->pinned; of a free group bound to a CPU, in ctx->bound
- * @class: storage of the class, if it is embedded in this group
- */
-struct kpmu_group {
-	struct list_head members;
-	u32 nr;
-	u32 gen;
-	u16 max;
-	bool shared;
-	bool placed;
-	bool queued;
-	bool free;
-	bool mark;
-	u64 served;
-	u64 order;
-	u64 charged;
-	union {
-		struct rb_node rb;
-		struct list_head pinned_node;
-	};
-	struct kpmu_class class;
-};
-
 /**
  * struct kpmu_event - one event
- * @hw: the part that the event source works on
- * @state: requested by the user; written by the owner of the context
- * @attached: the event takes part in scheduling; cleared at close, task exit and exec
  * @read_format: attr.read_format
  * @read_size: bytes of a read result for a group of one event
  * @read_more: bytes of each further event of the group in a read result
  * @clockid: clock of the time stamps, -1 for local_clock()
  * @hooks: kernel hooks in use, one bit for each of enum kpmu_lazy
- * @cpu: CPU the event is bound to, -1 for any
  * @taken: kpmu_event_take() succeeded: the last put calls source->put(); root events only
- * @flags: the attr's flag word
- * @clock: time_enabled and time_running
- * @ctx: the context, referenced; constant once attached
- * @leader: group leader; a leader points to itself
- * @node: of a leader in ctx->leaders, of a member in the leader's group.members
- * @id: unique, never reused; a child has its root's
  * @type: attr.type
  * @config: attr.config
  * @fasync: subscribers of SIGIO
@@ -164,25 +57,15 @@ struct kpmu_group {
  * @changing: bit 0: lock bit of change.c
  * @rcu: delays the free until RCU readers are done
  * @ref: of a root: the fd; of a child: its context and family; and temporary users
- * @group: group state
+ * @se: what is scheduled; its id is unique, never reused; a child has its root's
  */
 struct kpmu_event {
-	struct kpmu_hw hw;
-	u8 state;
-	bool attached;
 	u8 read_format;
 	u8 read_size;
 	u8 read_more;
 	s8 clockid;
 	u16 hooks;
-	int cpu;
 	bool taken;
-	u64 flags;
-	struct kpmu_clock clock;
-	struct kpmu_ctx *ctx;
-	struct kpmu_event *leader;
-	struct list_head node;
-	u64 id;
 	u32 type;
 	refcount_t ref;
 	u64 config;
@@ -205,43 +88,38 @@ struct kpmu_event {
 	u64 epoch;
 	unsigned long changing;
 	struct rcu_head rcu;
-	struct kpmu_group group;	/* last: group.class is not zeroed */
+	struct kpmu_entity se;	/* last: se.group.class is not zeroed */
 };
 
+static inline struct kpmu_event *kpmu_event_of(struct kpmu_entity *se)
+{
+	return container_of(se, struct kpmu_event, se);
+}
+
+static inline struct kpmu_event *kpmu_event_of_hw(struct kpmu_hw *hw)
+{
+	return container_of(hw, struct kpmu_event, se.hw);
+}
+
+/* The leader of the event's group; it may change, unless the caller owns the context */
+static inline struct kpmu_event *kpmu_leader(const struct kpmu_event *e)
+{
+	return kpmu_event_of(READ_ONCE(e->se.leader));
+}
+
 #define kpmu_for_each_member(e, leader) \
-	list_for_each_entry(e, &(leader)->group.members, node)
+	list_for_each_entry(e, &(leader)->se.group.members, se.node)
 
-static inline bool kpmu_is_leader(const struct kpmu_event *e)
+/* The count of an event; for the owner of its context */
+static __always_inline u64 kpmu_event_count(struct kpmu_event *e)
 {
-	return e->leader == e;
-}
-
-static inline bool kpmu_is_pinned(const struct kpmu_event *e)
-{
-	return e->flags & KPMU_ATTR_PINNED;
-}
-
-/* Are the event and its leader enabled?  For the owner of the context. */
-static inline bool kpmu_is_enabled(const struct kpmu_event *e)
-{
-	return e->attached && e->state == KPMU_ON && e->leader->state == KPMU_ON;
+	return e->se.hw.source->read(&e->se.hw);
 }
 
 /* Bytes of a read result for a group of @nr events */
 static inline size_t kpmu_read_size(const struct kpmu_event *e, u32 nr)
 {
 	return e->read_size + (nr - 1) * e->read_more;
-}
-
-static inline bool kpmu_has_counter(const struct kpmu_event *e)
-{
-	return e->hw.allowed;
-}
-
-/* Does the event count hits reported by kpmu_hit()? */
-static inline bool kpmu_counts_hits(const struct kpmu_event *e)
-{
-	return !kpmu_has_counter(e) && e->hw.tap;
 }
 
 /* create.c: allocation and free */
@@ -267,12 +145,6 @@ void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e);
 void kpmu_event_detach(struct kpmu_event *e);
 bool kpmu_event_detach_child(struct kpmu_event *e);
 
-/* scan.c: iterate over all events of a context, in batches */
-#define KPMU_BATCH	128
-void kpmu_scan_begin(struct kpmu_ctx *ctx);
-struct kpmu_event *kpmu_scan_group(struct kpmu_ctx *ctx);
-struct kpmu_event *kpmu_scan_event(struct kpmu_ctx *ctx);
-
 /* inherit.c: fork */
 void kpmu_inherit(struct task_struct *task, unsigned long clone_flags);
 
@@ -282,8 +154,8 @@ void kpmu_events_exec(void);
 /* exit.c: end of events at task exit and exec */
 void kpmu_event_end_owned(struct kpmu_ctx *ctx, struct kpmu_event *e,
 			  struct list_head *gone);
-bool kpmu_events_end_owned(struct kpmu_ctx *ctx, struct list_head *gone);
 void kpmu_events_put_list(struct list_head *gone);
+extern const struct kpmu_sched_ops kpmu_event_ops;
 
 /* control.c */
 enum kpmu_op { KPMU_OP_ENABLE, KPMU_OP_DISABLE, KPMU_OP_RESET };

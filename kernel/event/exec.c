@@ -10,15 +10,15 @@
 
 static bool turns_on(const struct kpmu_event *e)
 {
-	return e->flags & KPMU_ATTR_ENABLE_ON_EXEC;
+	return e->se.flags & KPMU_ATTR_ENABLE_ON_EXEC;
 }
 
 static void turn_on(struct kpmu_event *e)
 {
 	if (!turns_on(e))
 		return;
-	e->flags &= ~KPMU_ATTR_ENABLE_ON_EXEC;
-	e->state = KPMU_ON;
+	e->se.flags &= ~KPMU_ATTR_ENABLE_ON_EXEC;
+	e->se.state = KPMU_ON;
 }
 
 static void enable_group(struct kpmu_ctx *ctx, struct kpmu_event *leader)
@@ -31,23 +31,23 @@ static void enable_group(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 		any |= turns_on(e);
 	if (!any)
 		return;
-	kpmu_queue_del(ctx, leader);
-	kpmu_plan_remove(live, leader);
+	kpmu_queue_del(ctx, &leader->se);
+	kpmu_plan_remove(live, &leader->se);
 	turn_on(leader);
 	kpmu_for_each_member(e, leader)
 		turn_on(e);
-	if (leader->state == KPMU_ON) {
-		kpmu_queue_add(ctx, leader);
-		kpmu_plan_insert(live, leader);
+	if (leader->se.state == KPMU_ON) {
+		kpmu_queue_add(ctx, &leader->se);
+		kpmu_plan_insert(live, &leader->se);
 	}
-	kpmu_group_clocks(leader, ctx->time);
+	kpmu_group_clocks(&leader->se, ctx->time);
 }
 
 /* The other events of the group stay */
 static void remove(struct kpmu_ctx *ctx, struct kpmu_event *e,
 		   struct list_head *gone)
 {
-	if (e->flags & KPMU_ATTR_REMOVE_ON_EXEC)
+	if (e->se.flags & KPMU_ATTR_REMOVE_ON_EXEC)
 		kpmu_event_end_owned(ctx, e, gone);
 }
 
@@ -56,7 +56,7 @@ static void remove_group(struct kpmu_ctx *ctx, struct kpmu_event *leader,
 {
 	struct kpmu_event *e, *tmp;
 
-	list_for_each_entry_safe(e, tmp, &leader->group.members, node)
+	list_for_each_entry_safe(e, tmp, &leader->se.group.members, se.node)
 		remove(ctx, e, gone);
 	remove(ctx, leader, gone);
 }
@@ -78,7 +78,7 @@ static void begin(struct kpmu_ctx *ctx, struct exec *x)
 /* Return: true if there is more to do */
 static int exec_owned(struct kpmu_ctx *ctx, void *data)
 {
-	struct kpmu_event *leader;
+	struct kpmu_entity *leader;
 	struct exec *x = data;
 	u32 n = 0;
 
@@ -96,9 +96,9 @@ static int exec_owned(struct kpmu_ctx *ctx, void *data)
 		x->left--;
 		n += leader->group.nr;
 		if (x->removing)
-			remove_group(ctx, leader, &x->gone);
+			remove_group(ctx, kpmu_event_of(leader), &x->gone);
 		else
-			enable_group(ctx, leader);
+			enable_group(ctx, kpmu_event_of(leader));
 	}
 	return true;
 }

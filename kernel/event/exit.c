@@ -17,10 +17,10 @@
  */
 static void end(struct kpmu_event *e)
 {
-	kpmu_look_gone(e);
-	if (e->state == KPMU_ERROR)
-		e->state = KPMU_OFF;
-	e->attached = false;
+	kpmu_look_gone(&e->se);
+	if (e->se.state == KPMU_ERROR)
+		e->se.state = KPMU_OFF;
+	e->se.attached = false;
 	kpmu_side_leave(e);
 	kpmu_hit_unlink(e);
 }
@@ -56,47 +56,42 @@ void kpmu_event_end_owned(struct kpmu_ctx *ctx, struct kpmu_event *e,
 {
 	kpmu_event_leave(ctx, e);
 	end(e);
-	e->group.nr = 1;
-	kpmu_group_clocks(e, ctx->time);
+	e->se.group.nr = 1;
+	kpmu_group_clocks(&e->se, ctx->time);
 	finish(e);
 	if (e->root)
-		list_add_tail(&e->node, gone);
+		list_add_tail(&e->se.node, gone);
 }
 
 static void end_group(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 {
 	struct kpmu_event *e;
 
-	kpmu_queue_del(ctx, leader);
+	kpmu_queue_del(ctx, &leader->se);
 	/* An inherited leader is freed after this batch, while later ones are yet to come */
-	kpmu_ctx_unplace(ctx, leader);
+	kpmu_ctx_unplace(ctx, &leader->se);
 	end(leader);
 	kpmu_for_each_member(e, leader)
 		end(e);
-	kpmu_group_clocks(leader, ctx->time);
+	kpmu_group_clocks(&leader->se, ctx->time);
 	finish(leader);
 	kpmu_for_each_member(e, leader)
 		finish(e);
 }
 
-/**
- * kpmu_events_end_owned() - end a batch of a context's events
- * @ctx: the context, retired, its scan begun
- * @gone: inherited groups are moved there, for kpmu_events_put_list()
- *
- * Context: the context's owner, IRQs off.
- * Return: true if there are more.
- */
-bool kpmu_events_end_owned(struct kpmu_ctx *ctx, struct list_head *gone)
+/* kpmu_sched_ops.end: inherited groups are moved to @gone */
+static bool end_batch(struct kpmu_ctx *ctx, struct list_head *gone)
 {
 	struct kpmu_event *leader;
+	struct kpmu_entity *se;
 	u32 n = 0;
 
-	while ((leader = kpmu_scan_group(ctx))) {
+	while ((se = kpmu_scan_group(ctx))) {
+		leader = kpmu_event_of(se);
 		end_group(ctx, leader);
 		if (leader->root)
-			list_move_tail(&leader->node, gone);
-		n += leader->group.nr;
+			list_move_tail(&se->node, gone);
+		n += se->group.nr;
 		if (n >= KPMU_BATCH && ctx->scan)
 			return true;
 	}
@@ -117,12 +112,18 @@ void kpmu_events_put_list(struct list_head *gone)
 {
 	struct kpmu_event *leader, *e, *t1, *t2;
 
-	list_for_each_entry_safe(leader, t1, gone, node) {
-		list_for_each_entry_safe(e, t2, &leader->group.members, node) {
-			list_del_init(&e->node);
+	list_for_each_entry_safe(leader, t1, gone, se.node) {
+		list_for_each_entry_safe(e, t2, &leader->se.group.members, se.node) {
+			list_del_init(&e->se.node);
 			kpmu_event_put(e);
 		}
-		list_del_init(&leader->node);
+		list_del_init(&leader->se.node);
 		kpmu_event_put(leader);
 	}
 }
+
+const struct kpmu_sched_ops kpmu_event_ops = {
+	.follow = kpmu_followers_update,
+	.end = end_batch,
+	.put = kpmu_events_put_list,
+};

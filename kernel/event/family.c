@@ -112,8 +112,8 @@ bool kpmu_family_link(struct kpmu_event *e, struct kpmu_event *from)
 static void add(struct kpmu_total *to, const struct kpmu_total *t)
 {
 	to->count += t->count;
-	to->enabled += t->enabled;
-	to->running += t->running;
+	to->times.enabled += t->times.enabled;
+	to->times.running += t->times.running;
 }
 
 /**
@@ -128,8 +128,7 @@ bool kpmu_family_fold(struct kpmu_event *e)
 	struct kpmu_family *f = e->family, *top = f->top;
 	struct kpmu_total t = {
 		.count = kpmu_event_count(e),
-		.enabled = e->clock.enabled,
-		.running = e->clock.running,
+		.times = { e->se.clock.enabled, e->se.clock.running },
 	};
 	bool linked;
 
@@ -213,7 +212,7 @@ static int visit_owned(struct kpmu_ctx *ctx, void *data)
 	struct visit *v = data;
 	struct kpmu_event *e = v->child;
 	struct kpmu_family *f = e->family, *top = f->top;
-	int err = e->attached ? v->fn(e, v->data) : 0;
+	int err = e->se.attached ? v->fn(e, v->data) : 0;
 
 	raw_spin_lock(&top->lock);
 	e->epoch = top->epoch;
@@ -257,7 +256,7 @@ int kpmu_family_visit(struct kpmu_family *f,
 
 	lockdep_assert_held(&f->top->walk);
 	while (!err && (v.child = first_unseen(f))) {
-		err = kpmu_ctx_call(v.child->ctx, visit_owned, &v);
+		err = kpmu_ctx_call(v.child->se.ctx, visit_owned, &v);
 		kpmu_event_put(v.child);
 		cond_resched();
 	}

@@ -8,13 +8,14 @@
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 
+#include "../sched/entity.h"
+
 struct kpmu_event;
 
 /* Count and times, of one event or summed up */
 struct kpmu_total {
 	u64 count;
-	u64 enabled;
-	u64 running;
+	struct kpmu_times times;
 };
 
 /**

@@ -27,9 +27,9 @@
  */
 void kpmu_hit_link(struct kpmu_ctx *ctx, struct kpmu_event *e)
 {
-	if (kpmu_counts_hits(e)) {
+	if (kpmu_counts_hits(&e->se)) {
 		hlist_add_head_rcu(&e->hit_node, &ctx->hits);
-		if (e->hw.gated) {
+		if (e->se.hw.gated) {
 			ctx->nr_gated++;
 			ctx->follow = true;
 		}
@@ -51,11 +51,11 @@ void kpmu_hit_unlink(struct kpmu_event *e)
 	hlist_del_init_rcu(&e->hit_node);
 	if (kpmu_has_timer(e))
 		kpmu_timer_unlink(e);
-	if (!e->hw.gated)
+	if (!e->se.hw.gated)
 		return;
-	e->ctx->nr_gated--;
-	if (e->hw.listens)
-		kpmu_hits_leave(&e->hw);
+	e->se.ctx->nr_gated--;
+	if (e->se.hw.listens)
+		kpmu_hits_leave(&e->se.hw);
 }
 
 /**
@@ -70,14 +70,14 @@ void kpmu_hits_follow(struct kpmu_ctx *ctx, bool active)
 	struct kpmu_event *e;
 
 	hlist_for_each_entry(e, &ctx->hits, hit_node) {
-		bool run = active && e->clock.is_running;
+		bool run = active && e->se.clock.is_running;
 
-		if (!e->hw.gated || run == e->hw.listens)
+		if (!e->se.hw.gated || run == e->se.hw.listens)
 			continue;
 		if (run)
-			kpmu_hits_want(&e->hw);
+			kpmu_hits_want(&e->se.hw);
 		else
-			kpmu_hits_leave(&e->hw);
+			kpmu_hits_leave(&e->se.hw);
 	}
 }
 
@@ -92,8 +92,8 @@ void kpmu_hits_follow(struct kpmu_ctx *ctx, bool active)
 bool kpmu_hit_excluded(const struct kpmu_event *e, struct pt_regs *regs)
 {
 	if (regs && user_mode(regs))
-		return e->flags & KPMU_ATTR_EXCLUDE_USER && !e->hw.source->both;
-	return e->flags & KPMU_ATTR_EXCLUDE_KERNEL;
+		return e->se.flags & KPMU_ATTR_EXCLUDE_USER && !e->se.hw.source->both;
+	return e->se.flags & KPMU_ATTR_EXCLUDE_KERNEL;
 }
 NOKPROBE_SYMBOL(kpmu_hit_excluded);
 
@@ -103,13 +103,13 @@ NOKPROBE_SYMBOL(kpmu_hit_excluded);
  */
 static void hurry(struct kpmu_event *e, u64 count)
 {
-	u64 passed = kpmu_ctx_now(e->ctx) - e->sampling->seen;
-	s64 left = e->hw.next - count;
+	u64 passed = kpmu_ctx_now(e->se.ctx) - e->sampling->seen;
+	s64 left = e->se.hw.next - count;
 
 	if (left <= 0 || passed < 2 * NSEC_PER_SEC / e->sampling->freq)
 		return;
-	e->hw.period = max_t(s64, e->hw.period - left, 1);
-	e->hw.next = count;
+	e->se.hw.period = max_t(s64, e->se.hw.period - left, 1);
+	e->se.hw.next = count;
 }
 NOKPROBE_SYMBOL(hurry);
 
@@ -119,7 +119,7 @@ static bool overflow(struct kpmu_event *e, struct kpmu_hit *hit)
 		hit->settle(hit->regs);
 		hit->settle = NULL;
 	}
-	return kpmu_overflow(&e->hw, hit);
+	return kpmu_overflow(&e->se.hw, hit);
 }
 NOKPROBE_SYMBOL(overflow);
 
@@ -132,14 +132,14 @@ static u64 overflows_due(struct kpmu_event *e, u64 count)
 	u64 next, nr;
 
 	do {
-		next = READ_ONCE(e->hw.next);
+		next = READ_ONCE(e->se.hw.next);
 		if ((s64)(count - next) < 0)
 			return 0;
 		nr = 1;
-		if (count - next >= e->hw.period)
-			nr += div64_u64(count - next, e->hw.period);
+		if (count - next >= e->se.hw.period)
+			nr += div64_u64(count - next, e->se.hw.period);
 		/* A hit in an NMI may have changed hw.next */
-	} while (cmpxchg_local(&e->hw.next, next, next + nr * e->hw.period) != next);
+	} while (cmpxchg_local(&e->se.hw.next, next, next + nr * e->se.hw.period) != next);
 	return nr;
 }
 NOKPROBE_SYMBOL(overflows_due);
@@ -173,7 +173,7 @@ static void sample(struct kpmu_event *e, u64 nr, u64 count, struct kpmu_hit *hit
 
 	if (!hit->regs)
 		return;
-	if (e->hw.source->trace) {
+	if (e->se.hw.source->trace) {
 		kpmu_recorder()->trace(e, hit);
 		return;
 	}
@@ -184,7 +184,7 @@ static void sample(struct kpmu_event *e, u64 nr, u64 count, struct kpmu_hit *hit
 	}
 	if (s->freq)
 		hurry(e, count);
-	hit->period = e->hw.period;
+	hit->period = e->se.hw.period;
 	nr = overflows_due(e, count);
 	if (nr && !overflow(e, hit) && unlikely(nr > 1))
 		overflow_again(e, nr - 1, hit);
@@ -213,7 +213,7 @@ NOKPROBE_SYMBOL(match_hit);
 static __always_inline bool filtered_out(const struct kpmu_event *e,
 					 struct kpmu_hit *hit)
 {
-	const struct kpmu_match *match = READ_ONCE(e->hw.match);
+	const struct kpmu_match *match = READ_ONCE(e->se.hw.match);
 
 	return unlikely(match) && !match_hit(match, hit);
 }
@@ -241,16 +241,16 @@ static void hit_ctx(struct kpmu_ctx *ctx, const void *tap, u64 nr,
 
 	hlist_for_each_entry_rcu(e, &ctx->hits, hit_node,
 				 rcu_read_lock_sched_held()) {
-		if (READ_ONCE(e->hw.tap) != tap || !e->clock.is_running ||
+		if (READ_ONCE(e->se.hw.tap) != tap || !e->se.clock.is_running ||
 		    kpmu_hit_excluded(e, hit->regs) || filtered_out(e, hit))
 			continue;
-		if (unlikely(e->clock.is_still) && kpmu_rate_waits(e))
+		if (unlikely(e->se.clock.is_still) && kpmu_rate_waits(e))
 			continue;
-		if (!e->hw.period) {
-			local64_add(nr, &e->hw.count);
+		if (!e->se.hw.period) {
+			local64_add(nr, &e->se.hw.count);
 			continue;
 		}
-		count = local64_add_return(nr, &e->hw.count);
+		count = local64_add_return(nr, &e->se.hw.count);
 		if (likely(hit->samples++ < FREE_SAMPLES))
 			sample(e, nr, count, hit);
 		else

@@ -19,7 +19,7 @@
 struct fork {
 	struct kpmu_ctx *ctx;		/* of the child task */
 	unsigned long clone_flags;
-	struct kpmu_event *blanks;	/* free list, linked by ->leader */
+	struct list_head blanks;	/* memory for copies */
 	u32 nr_blanks;
 	struct hlist_head spares;	/* sampling parts taken from blanks */
 	bool begun;
@@ -31,17 +31,17 @@ struct fork {
 
 static void put_blank(struct fork *f, struct kpmu_event *e)
 {
-	e->leader = f->blanks;
-	f->blanks = e;
+	list_add(&e->se.node, &f->blanks);
 	f->nr_blanks++;
 }
 
 static struct kpmu_event *take_blank(struct fork *f)
 {
-	struct kpmu_event *e = f->blanks;
+	struct kpmu_event *e;
 
+	e = list_first_entry_or_null(&f->blanks, struct kpmu_event, se.node);
 	if (e) {
-		f->blanks = e->leader;
+		list_del(&e->se.node);
 		f->nr_blanks--;
 	}
 	return e;
@@ -101,9 +101,9 @@ static struct kpmu_event *blank_like(struct fork *f, const struct kpmu_event *e)
 
 static bool wanted(const struct fork *f, const struct kpmu_event *leader)
 {
-	if (!(leader->flags & KPMU_ATTR_INHERIT) || !leader->attached)
+	if (!(leader->se.flags & KPMU_ATTR_INHERIT) || !leader->se.attached)
 		return false;
-	if (leader->flags & KPMU_ATTR_INHERIT_THREAD &&
+	if (leader->se.flags & KPMU_ATTR_INHERIT_THREAD &&
 	    !(f->clone_flags & CLONE_THREAD))
 		return false;
 	return true;
@@ -124,7 +124,7 @@ static struct kpmu_event *copy(struct fork *f, struct kpmu_event *e,
 	 * Once linked, the child is visible to family walks.  These wait for the
 	 * lock of its context, held here until the copy is complete.
 	 */
-	child->ctx = f->ctx;
+	child->se.ctx = f->ctx;
 	if (!kpmu_family_link(child, e)) {
 		put_blank(f, child);
 		return NULL;
@@ -146,7 +146,7 @@ static void copy_group(struct fork *f, struct kpmu_event *from)
 		if (!copy(f, e, leader) && e->family->closed)
 			going++;
 	/* The gen that the parent's group has once its closed members have left */
-	leader->group.gen = from->group.gen + going;
+	leader->se.group.gen = from->se.group.gen + going;
 }
 
 /* Return: 0, or -EAGAIN if there are more groups, which may need more blanks */
@@ -156,11 +156,11 @@ static int copy_batch(struct fork *f, struct kpmu_ctx *ctx)
 	u32 n;
 
 	for (n = 0; n < KPMU_BATCH; n++) {
-		leader = ctx->scan;
-		if (!f->left || !leader)
+		if (!f->left || !ctx->scan)
 			return 0;
+		leader = kpmu_event_of(ctx->scan);
 		if (wanted(f, leader)) {
-			f->need = leader->group.nr;
+			f->need = leader->se.group.nr;
 			if (f->nr_blanks < f->need && !f->no_memory)
 				return -EAGAIN;
 			copy_group(f, leader);
@@ -204,7 +204,10 @@ static int fork_owned(struct kpmu_ctx *ctx, void *data)
 void kpmu_inherit(struct task_struct *task, unsigned long clone_flags)
 {
 	struct kpmu_ctx *ctx = kpmu_ctx_find_get(current);
-	struct fork f = { .clone_flags = clone_flags };
+	struct fork f = {
+		.clone_flags = clone_flags,
+		.blanks = LIST_HEAD_INIT(f.blanks),
+	};
 	int err = -EAGAIN;
 	u32 nr;
 

@@ -175,12 +175,12 @@ int kpmu_output_set(struct kpmu_event *e, struct kpmu_ring *ring)
 static bool may_share(const struct kpmu_event *e, const struct kpmu_event *to)
 {
 	/* A ring is written by one CPU at a time */
-	if (e->cpu != to->cpu ||
-	    (e->cpu < 0 && e->ctx->task != to->ctx->task))
+	if (e->se.cpu != to->se.cpu ||
+	    (e->se.cpu < 0 && e->se.ctx->task != to->se.ctx->task))
 		return false;
 	if (e->clockid != to->clockid)
 		return false;
-	return !((e->flags ^ to->flags) & KPMU_ATTR_WRITE_BACKWARD);
+	return !((e->se.flags ^ to->se.flags) & KPMU_ATTR_WRITE_BACKWARD);
 }
 
 /**
@@ -292,10 +292,10 @@ __poll_t kpmu_output_poll(struct kpmu_event *e, struct file *file,
 
 	if (o)
 		poll_wait(file, &o->wait, wait);
-	if (!READ_ONCE(e->attached) &&
+	if (!READ_ONCE(e->se.attached) &&
 	    !(e->family && !list_empty(&e->family->children)))
 		return EPOLLHUP;
-	if (READ_ONCE(e->state) == KPMU_ERROR)
+	if (READ_ONCE(e->se.state) == KPMU_ERROR)
 		return EPOLLERR;
 	rcu_read_lock();
 	ring = rcu_dereference(e->ring);

@@ -83,7 +83,7 @@ static int stop_owned(struct kpmu_ctx *ctx, void *data)
 	s->stopped = false;
 	/* Another REFRESH came before the event was disabled */
 	if (atomic_read(&s->limit)) {
-		kpmu_counters_resume(&e->hw);
+		kpmu_counters_resume(&e->se.hw);
 		return 0;
 	}
 	kpmu_event_disable_owned(ctx, e);
@@ -95,12 +95,12 @@ static void stop_there(struct work_struct *work)
 {
 	struct kpmu_sampling *s = container_of(work, struct kpmu_sampling, stop);
 
-	kpmu_ctx_call(s->event->ctx, stop_owned, s->event);
+	kpmu_ctx_call(s->event->se.ctx, stop_owned, s->event);
 }
 
 static void stop(struct kpmu_event *e)
 {
-	if (!kpmu_ctx_try(e->ctx, stop_owned, e))
+	if (!kpmu_ctx_try(e->se.ctx, stop_owned, e))
 		queue_work(KPMU_SYSTEM_WQ, &e->sampling->stop);
 }
 
@@ -155,9 +155,9 @@ static bool last_one(struct kpmu_sampling *s)
 /* Pause or resume the AUX trace of the event's group, as aux_action says */
 static noinline void act_on_trace(struct kpmu_event *e)
 {
-	struct kpmu_event *leader = READ_ONCE(e->leader);
+	struct kpmu_event *leader = kpmu_leader(e);
 
-	if (leader->hw.source->trace)
+	if (leader->se.hw.source->trace)
 		WRITE_ONCE(leader->sampling->aux_paused,
 			   e->sampling->aux_action & KPMU_AUX_PAUSE);
 }
@@ -173,7 +173,7 @@ NOKPROBE_SYMBOL(act_on_trace);
  */
 bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 {
-	struct kpmu_event *e = container_of(hw, struct kpmu_event, hw);
+	struct kpmu_event *e = kpmu_event_of_hw(hw);
 	struct kpmu_event *root = READ_ONCE(e->root) ?: e;
 	struct kpmu_sampling *s = e->sampling;
 	bool halt;
@@ -182,7 +182,7 @@ bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 		return true;
 	if (unlikely(s->aux_action))
 		act_on_trace(e);
-	halt = unlikely(kpmu_counts_hits(e)) ? kpmu_rate_account_hit(e, hit->more) :
+	halt = unlikely(kpmu_counts_hits(&e->se)) ? kpmu_rate_account_hit(e, hit->more) :
 					       kpmu_rate_account(e);
 	if (s->freq)
 		kpmu_rate_adjust(e, hit->period);
@@ -210,8 +210,8 @@ static int refresh_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct kpmu_event *e = data;
 
-	if (e->hw.period)
-		kpmu_counters_resume(&e->hw);
+	if (e->se.hw.period)
+		kpmu_counters_resume(&e->se.hw);
 	return 0;
 }
 
@@ -225,10 +225,10 @@ static int refresh_owned(struct kpmu_ctx *ctx, void *data)
  */
 int kpmu_event_refresh(struct kpmu_event *e, int n)
 {
-	if (!e->hw.period || e->flags & KPMU_ATTR_INHERIT)
+	if (!e->se.hw.period || e->se.flags & KPMU_ATTR_INHERIT)
 		return -EINVAL;
 	atomic_add(n, &e->sampling->limit);
 	kpmu_event_control(e, KPMU_OP_ENABLE, false);
-	kpmu_ctx_call(e->ctx, refresh_owned, e);
+	kpmu_ctx_call(e->se.ctx, refresh_owned, e);
 	return 0;
 }

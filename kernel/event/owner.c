@@ -44,7 +44,7 @@ void kpmu_owner_set(struct kpmu_event *e, const struct task_struct *who)
 	struct bucket *b;
 
 	e->owner = key_of(who);
-	if (e->ctx->task == who)
+	if (e->se.ctx->task == who)
 		return;			/* is found through its context */
 	b = bucket_of(e->owner);
 	spin_lock(&b->lock);
@@ -121,17 +121,17 @@ static void consider(struct search *s, struct kpmu_event *e)
 static int search_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct search *s = data;
-	struct kpmu_event *e;
+	struct kpmu_entity *e;
 	int i;
 
 	if (!s->begun)
 		kpmu_scan_begin(ctx);
 	s->begun = true;
 	for (i = 0; i < KPMU_BATCH && s->n < SOME; i++) {
-		e = kpmu_scan_event(ctx);
+		e = kpmu_scan_next(ctx);
 		if (!e)
 			return false;
-		consider(s, e);
+		consider(s, kpmu_event_of(e));
 	}
 	return true;
 }

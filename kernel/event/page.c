@@ -23,13 +23,14 @@
 static void write_times(struct kpmu_event *e, bool active, bool index,
 			const struct kpmu_tsc *tsc)
 {
-	struct perf_event_mmap_page *p = e->hw.page;
-	const struct kpmu_clock *c = &e->clock;
-	const struct kpmu_ctx *ctx = e->ctx;
-	u64 caps = CAP_SEPARATE, passed = ctx->time - c->since;
+	struct perf_event_mmap_page *p = e->se.hw.page;
+	const struct kpmu_clock *c = &e->se.clock;
+	const struct kpmu_ctx *ctx = e->se.ctx;
+	struct kpmu_times t = kpmu_times_at(c, ctx->time);
+	u64 caps = CAP_SEPARATE;
 
-	p->time_enabled = c->enabled + (c->is_enabled ? passed : 0);
-	p->time_running = c->running + (c->is_running ? passed : 0);
+	p->time_enabled = t.enabled;
+	p->time_running = t.running;
 	if (e->user_reads)
 		caps |= CAP_RDPMC;
 	if (tsc) {
@@ -55,18 +56,18 @@ static void write_times(struct kpmu_event *e, bool active, bool index,
  */
 static u32 write_count(struct kpmu_event *e)
 {
-	struct perf_event_mmap_page *p = e->hw.page;
-	const struct kpmu_source *source = e->hw.source;
+	struct perf_event_mmap_page *p = e->se.hw.page;
+	const struct kpmu_source *source = e->se.hw.source;
 	u32 jumps, index;
 	int tries;
 	s64 offset;
 	u16 width;
 
 	for (tries = 0; tries < MAX_TRIES; tries++) {
-		jumps = READ_ONCE(e->hw.jumps);
+		jumps = READ_ONCE(e->se.hw.jumps);
 		barrier();
-		if (e->hw.idx >= 0 && e->user_reads) {
-			index = source->user_view(&e->hw, &width, &offset);
+		if (e->se.hw.idx >= 0 && e->user_reads) {
+			index = source->user_view(&e->se.hw, &width, &offset);
 			p->pmc_width = width;
 		} else {
 			index = 0;
@@ -75,7 +76,7 @@ static u32 write_count(struct kpmu_event *e)
 		p->index = index;
 		p->offset = offset;
 		barrier();
-		if (READ_ONCE(e->hw.jumps) == jumps)
+		if (READ_ONCE(e->se.hw.jumps) == jumps)
 			return index;
 	}
 	p->index = 0;
@@ -97,15 +98,15 @@ void kpmu_pages_update(struct kpmu_ctx *ctx, bool active)
 	bool known = kpmu_tsc_get(&tsc);
 
 	hlist_for_each_entry(e, &ctx->mapped, mapped_node) {
-		struct perf_event_mmap_page *p = e->hw.page;
+		struct perf_event_mmap_page *p = e->se.hw.page;
 
 		WRITE_ONCE(p->lock, p->lock + 1);
 		smp_wmb();	/* readers must see the odd number before the changes */
 		write_times(e, active, write_count(e), known ? &tsc : NULL);
 		smp_wmb();	/* and the even number after them */
 		WRITE_ONCE(p->lock, p->lock + 1);
-		if (unlikely(e->hw.source->trace))
-			kpmu_recorder()->follow(e, active && e->clock.is_running);
+		if (unlikely(e->se.hw.source->trace))
+			kpmu_recorder()->follow(e, active && e->se.clock.is_running);
 	}
 }
 
@@ -121,14 +122,14 @@ static int change_owned(struct kpmu_ctx *ctx, void *data)
 	struct kpmu_event *e = pc->event;
 
 	e->user_reads += pc->reads;
-	if (pc->page && !e->hw.page)
+	if (pc->page && !e->se.hw.page)
 		hlist_add_head(&e->mapped_node, &ctx->mapped);
-	else if (!pc->page && e->hw.page)
+	else if (!pc->page && e->se.hw.page)
 		hlist_del(&e->mapped_node);
 	ctx->follow = true;	/* kpmu_followers_update() clears it if nothing is left */
-	e->hw.shown = pc->page && e->user_reads && ctx->task;
+	e->se.hw.shown = pc->page && e->user_reads && ctx->task;
 	/* A single store, as the overflow handler reads the pointer */
-	WRITE_ONCE(e->hw.page, pc->page);
+	WRITE_ONCE(e->se.hw.page, pc->page);
 	return 0;
 }
 
@@ -147,5 +148,5 @@ void kpmu_page_set(struct kpmu_event *e, struct perf_event_mmap_page *page,
 {
 	struct page_change pc = { .event = e, .page = page, .reads = reads };
 
-	kpmu_ctx_call(e->ctx, change_owned, &pc);
+	kpmu_ctx_call(e->se.ctx, change_owned, &pc);
 }

@@ -83,7 +83,7 @@ static DEFINE_PER_CPU(struct rate_cpu, rate_cpu);
 /* Only a leader writes its group's throttle records, unless it has no ring to write to */
 static bool tells(const struct kpmu_event *e)
 {
-	const struct kpmu_event *leader = READ_ONCE(e->leader);
+	const struct kpmu_event *leader = kpmu_leader(e);
 
 	return e == leader || !leader->sampling ||
 	       !rcu_access_pointer((leader->root ?: leader)->ring);
@@ -94,7 +94,7 @@ static void unthrottle(struct kpmu_event *e)
 {
 	struct kpmu_sampling *s = e->sampling;
 
-	WRITE_ONCE(e->clock.is_still, false);
+	WRITE_ONCE(e->se.clock.is_still, false);
 	if (!s || !s->throttled)
 		return;
 	s->throttled = false;
@@ -105,9 +105,9 @@ static void unthrottle(struct kpmu_event *e)
 
 static void throttle(struct kpmu_event *e)
 {
-	kpmu_counters_halt(&e->hw);
-	if (kpmu_counts_hits(e))
-		WRITE_ONCE(e->clock.is_still, true);
+	kpmu_counters_halt(&e->se.hw);
+	if (kpmu_counts_hits(&e->se))
+		WRITE_ONCE(e->se.clock.is_still, true);
 	if (!e->sampling)
 		return;
 	e->sampling->throttled = true;
@@ -119,13 +119,13 @@ static void throttle(struct kpmu_event *e)
 static void rest(struct kpmu_event *e, unsigned long window)
 {
 	e->sampling->window = window;
-	WRITE_ONCE(e->leader->pause, (u32)window);
+	WRITE_ONCE(kpmu_leader(e)->pause, (u32)window);
 }
 
 /* One member that is too fast throttles the whole group, as its counts belong together */
 static noinline void throttle_group(struct kpmu_event *fast)
 {
-	struct kpmu_event *leader = fast->leader, *e;
+	struct kpmu_event *leader = kpmu_leader(fast), *e;
 
 	kpmu_stat_inc(throttled);
 	rest(fast, fast->sampling->window);
@@ -229,17 +229,17 @@ NOKPROBE_SYMBOL(spend);
 static bool is_stuck(const struct rate_cpu *r, const struct kpmu_event *e,
 		     const struct pt_regs *regs)
 {
-	u64 way_in = local64_read(&e->hw.count) - e->hw.next;
+	u64 way_in = local64_read(&e->se.hw.count) - e->se.hw.next;
 
-	return !(e->flags & KPMU_ATTR_EXCLUDE_KERNEL) &&
+	return !(e->se.flags & KPMU_ATTR_EXCLUDE_KERNEL) &&
 	       !memcmp(regs, &r->regs, sizeof(*regs)) &&
-	       e->hw.period <= WAY_OUT * way_in + SELDOM;
+	       e->se.hw.period <= WAY_OUT * way_in + SELDOM;
 }
 
 static noinline bool get_unstuck(struct kpmu_event *e)
 {
 	if (e->sampling->freq)
-		e->hw.period = min_t(u64, e->hw.period * 8, LONGEST_PERIOD);
+		e->se.hw.period = min_t(u64, e->se.hw.period * 8, LONGEST_PERIOD);
 	kpmu_rate_exceeded(e);
 	return true;
 }
@@ -358,8 +358,8 @@ static bool counters_stand(const struct kpmu_event *leader)
 	int i = -1;
 
 	while ((hw = kpmu_counters_halted(i + 1, &i))) {
-		e = container_of(hw, struct kpmu_event, hw);
-		if (READ_ONCE(e->leader) == leader &&
+		e = kpmu_event_of_hw(hw);
+		if (kpmu_leader(e) == leader &&
 		    (!e->sampling || e->sampling->throttled))
 			return true;
 	}
@@ -383,9 +383,9 @@ NOKPROBE_SYMBOL(counters_stand);
  */
 bool kpmu_rate_waits(struct kpmu_event *e)
 {
-	struct kpmu_event *leader = READ_ONCE(e->leader), *member;
+	struct kpmu_event *leader = kpmu_leader(e), *member;
 
-	if (!leader->group.free) {
+	if (!leader->se.group.free) {
 		if (counters_stand(leader)) {
 			kpmu_rate_arm();
 			return true;
@@ -509,14 +509,14 @@ static u64 ideal(u32 freq, u64 events, u64 ns)
  */
 static void retune(struct kpmu_event *e, u64 events, u64 ns)
 {
-	u64 old = e->hw.period, new = ideal(e->sampling->freq, events, ns);
+	u64 old = e->se.hw.period, new = ideal(e->sampling->freq, events, ns);
 
 	new = clamp(new, old / 2, old * 8);
-	e->hw.period = clamp_t(u64, old + ((s64)(new - old) / 2), 1,
+	e->se.hw.period = clamp_t(u64, old + ((s64)(new - old) / 2), 1,
 			       LONGEST_PERIOD);
 	/* Halving would stick at period 1 */
-	if (e->hw.period == old && new > old)
-		e->hw.period++;
+	if (e->se.hw.period == old && new > old)
+		e->se.hw.period++;
 }
 
 /* A period shorter than this may be over within one interrupt, in events */
@@ -528,7 +528,7 @@ static void retune(struct kpmu_event *e, u64 events, u64 ns)
  */
 static bool is_crowded(const struct kpmu_event *e, u64 period, u64 ns)
 {
-	return e->hw.source->nmi && period < TINY &&
+	return e->se.hw.source->nmi && period < TINY &&
 	       ns < 2 * this_cpu_ptr(&rate_cpu)->handler;
 }
 
@@ -544,14 +544,14 @@ static bool is_crowded(const struct kpmu_event *e, u64 period, u64 ns)
 void kpmu_rate_adjust(struct kpmu_event *e, u64 events)
 {
 	struct kpmu_sampling *s = e->sampling;
-	u64 now = kpmu_ctx_now(e->ctx), ns = now - s->seen, old = e->hw.period;
+	u64 now = kpmu_ctx_now(e->se.ctx), ns = now - s->seen, old = e->se.hw.period;
 
 	s->seen = now;
 	/* A long interval says nothing about the rate; the timer adjusts such events */
 	if (ns && ns < 2 * TICK_NSEC)
 		retune(e, events, ns);
 	if (unlikely(is_crowded(e, old, ns)))
-		e->hw.period = clamp_t(u64, 2 * old, e->hw.period, LONGEST_PERIOD);
+		e->se.hw.period = clamp_t(u64, 2 * old, e->se.hw.period, LONGEST_PERIOD);
 }
 NOKPROBE_SYMBOL(kpmu_rate_adjust);
 
@@ -559,7 +559,7 @@ NOKPROBE_SYMBOL(kpmu_rate_adjust);
 static void look_at(struct kpmu_event *e)
 {
 	struct kpmu_sampling *s = e->sampling;
-	u64 now = kpmu_ctx_now(e->ctx), ns = now - s->looked;
+	u64 now = kpmu_ctx_now(e->se.ctx), ns = now - s->looked;
 	u64 count = kpmu_event_count(e), events = count - s->counted;
 
 	s->looked = now;
@@ -567,8 +567,8 @@ static void look_at(struct kpmu_event *e)
 	if (now - s->seen < TICK_NSEC || !events || !ns || ns > 8 * TICK_NSEC)
 		return;
 	retune(e, events, ns);
-	if ((s64)(e->hw.next - count) > 2 * (s64)e->hw.period)
-		e->hw.source->set_period(&e->hw, e->hw.period);
+	if ((s64)(e->se.hw.next - count) > 2 * (s64)e->se.hw.period)
+		e->se.hw.source->set_period(&e->se.hw, e->se.hw.period);
 }
 
 /* Return: true if the event needs the timer for its frequency */
@@ -577,13 +577,13 @@ static bool tick_event(struct kpmu_event *e)
 	struct kpmu_sampling *s = e->sampling;
 
 	if (!s || !s->stopped)
-		kpmu_counters_resume(&e->hw);
+		kpmu_counters_resume(&e->se.hw);
 	if (!s)
 		return false;
 	unthrottle(e);
 	if (!s->freq)
 		return false;
-	if (e->hw.idx >= 0)
+	if (e->se.hw.idx >= 0)
 		look_at(e);
 	return true;
 }
@@ -610,7 +610,7 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 	if (r->cpu != smp_processor_id() || !kc->applied)
 		return HRTIMER_NORESTART;
 	for (i = 0; i < kc->applied->nr; i++)
-		more |= tick_group(kc->applied->groups[i]);
+		more |= tick_group(kpmu_event_of(kc->applied->groups[i]));
 	if (!more && !READ_ONCE(r->armed))
 		return HRTIMER_NORESTART;
 	WRITE_ONCE(r->armed, true);
@@ -660,11 +660,11 @@ static int period_owned(struct kpmu_ctx *ctx, void *data)
 		e->sampling->freq = n->period;
 		return 0;
 	}
-	e->hw.source->set_period(&e->hw, n->period);
+	e->se.hw.source->set_period(&e->se.hw, n->period);
 	if (kpmu_has_timer(e))
 		kpmu_timer_reset(e);
 	if (!e->sampling->stopped)
-		kpmu_counters_resume(&e->hw);
+		kpmu_counters_resume(&e->se.hw);
 	return 0;
 }
 
@@ -680,19 +680,19 @@ static int period_owned(struct kpmu_ctx *ctx, void *data)
 int kpmu_event_period(struct kpmu_event *e, u64 period)
 {
 	struct new_period n = { .event = e, .period = period };
-	const struct kpmu_source *source = e->hw.source;
+	const struct kpmu_source *source = e->se.hw.source;
 
-	if (!e->hw.period || !period)
+	if (!e->se.hw.period || !period)
 		return -EINVAL;
-	if (e->flags & KPMU_ATTR_FREQ) {
+	if (e->se.flags & KPMU_ATTR_FREQ) {
 		if (period > READ_ONCE(kpmu_sysctl_max_rate))
 			return -EINVAL;
 	} else if (period >> 63) {
 		return -EINVAL;
 	}
-	if (source->check_period && !source->check_period(&e->hw, e->flags, period))
+	if (source->check_period && !source->check_period(&e->se.hw, e->se.flags, period))
 		return -EINVAL;
-	return kpmu_ctx_call(e->ctx, period_owned, &n);
+	return kpmu_ctx_call(e->se.ctx, period_owned, &n);
 }
 
 /**

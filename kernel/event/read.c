@@ -12,9 +12,7 @@
 #include "../sched/sched.h"
 #include "../trace/kpmu_trace.h"
 #include "event.h"
-#include "sampling.h"
-
-#define FORMAT_TIMES	(KPMU_FORMAT_TIME_ENABLED | KPMU_FORMAT_TIME_RUNNING)
+#include "values.h"
 
 /* Longest result of a group read that is kept on the stack, in u64 words */
 #define STACK_WORDS	40
@@ -47,14 +45,14 @@ u16 kpmu_read_max(const struct kpmu_event *e)
 /**
  * kpmu_read_layout() - compute the size of a read's result from the read_format
  * @e: the event.  Sets .read_size to the bytes for one event, .read_more to those for
- *	each further event of its group (0 without FORMAT_GROUP), and .group.max
+ *	each further event of its group (0 without FORMAT_GROUP)
  *
  * Context: any.
  */
 void kpmu_read_layout(struct kpmu_event *e)
 {
 	u8 format = e->read_format;
-	int times = hweight8(format & FORMAT_TIMES);
+	int times = hweight8(format & KPMU_FORMAT_TIMES);
 	int entry = 1 + hweight8(format & (KPMU_FORMAT_ID | KPMU_FORMAT_LOST));
 
 	e->read_size = (times + entry) * sizeof(u64);
@@ -63,60 +61,28 @@ void kpmu_read_layout(struct kpmu_event *e)
 		e->read_size += sizeof(u64);
 		e->read_more = entry * sizeof(u64);
 	}
-	e->group.max = kpmu_read_max(e);
-}
-
-static u64 *put_times(u64 *p, const struct kpmu_event *e, u64 format, u64 now)
-{
-	const struct kpmu_clock *c = &e->clock;
-	u64 passed = now - c->since;
-
-	if (format & KPMU_FORMAT_TIME_ENABLED)
-		*p++ = c->enabled + (c->is_enabled ? passed : 0);
-	if (format & KPMU_FORMAT_TIME_RUNNING)
-		*p++ = c->running + (c->is_running ? passed : 0);
-	return p;
-}
-
-static u64 *put_id(u64 *p, const struct kpmu_event *e, u64 format)
-{
-	if (format & KPMU_FORMAT_ID)
-		*p++ = e->id;
-	if (format & KPMU_FORMAT_LOST)
-		*p++ = kpmu_event_lost(e);
-	return p;
-}
-
-static u64 *put_value(u64 *p, struct kpmu_event *e)
-{
-	*p++ = kpmu_event_count(e);
-	return p;
 }
 
 static u64 *put_group(u64 *p, struct kpmu_event *leader, u64 format, u64 now)
 {
 	struct kpmu_event *e;
 
-	*p++ = leader->group.nr;
-	p = put_times(p, leader, format, now);
-	p = put_value(p, leader);
-	p = put_id(p, leader, format);
-	kpmu_for_each_member(e, leader) {
-		p = put_value(p, e);
-		p = put_id(p, e, format);
-	}
+	p = kpmu_put_head(p, format, leader->se.group.nr,
+			  kpmu_times_at(&leader->se.clock, now));
+	p = kpmu_put_value(p, format, kpmu_value_of(leader, kpmu_event_count(leader)));
+	kpmu_for_each_member(e, leader)
+		p = kpmu_put_value(p, format, kpmu_value_of(e, kpmu_event_count(e)));
 	return p;
 }
 
 static void trace_reading(struct kpmu_event *e, u64 now)
 {
-	u64 times[2];
+	struct kpmu_times t;
 
 	if (!trace_kpmu_read_enabled())
 		return;
-	put_times(times, e, KPMU_FORMAT_TIME_ENABLED | KPMU_FORMAT_TIME_RUNNING,
-		  now);
-	trace_kpmu_read(e->id, kpmu_event_count(e), times[0], times[1]);
+	t = kpmu_times_at(&e->se.clock, now);
+	trace_kpmu_read(e->se.id, kpmu_event_count(e), t.enabled, t.running);
 }
 
 /* Return: number of words written, 0 for end of file, -EAGAIN if the buffer is too small */
@@ -126,27 +92,26 @@ static int read_owned(struct kpmu_ctx *ctx, void *data)
 	struct kpmu_event *e = r->event;
 	u64 now = 0, *p = r->buf;
 
-	if (e->read_format & FORMAT_TIMES || trace_kpmu_read_enabled())
+	if (e->read_format & KPMU_FORMAT_TIMES || trace_kpmu_read_enabled())
 		now = kpmu_ctx_now(ctx);
-	if (e->state == KPMU_ERROR)
+	if (e->se.state == KPMU_ERROR)
 		return 0;
 	trace_reading(e, now);
 	if (e->read_format & KPMU_FORMAT_GROUP) {
-		r->need = kpmu_read_size(e, e->leader->group.nr);
+		r->need = kpmu_read_size(e, e->se.leader->group.nr);
 		if (r->need > r->room)
 			return -EAGAIN;
-		return put_group(p, e->leader, e->read_format, now) - r->buf;
+		return put_group(p, kpmu_leader(e), e->read_format, now) - r->buf;
 	}
-	p = put_value(p, e);
-	p = put_times(p, e, e->read_format, now);
-	p = put_id(p, e, e->read_format);
+	p = kpmu_put_single(p, e->read_format, kpmu_value_of(e, kpmu_event_count(e)),
+			    kpmu_times_at(&e->se.clock, now));
 	return p - r->buf;
 }
 
 /* The common case: the context is active on this CPU, which owns it with IRQs off */
 static bool read_here(struct reading *r, int *words)
 {
-	struct kpmu_ctx *ctx = r->event->ctx;
+	struct kpmu_ctx *ctx = r->event->se.ctx;
 	unsigned long flags;
 	bool here;
 
@@ -163,7 +128,7 @@ static int read_words(struct reading *r)
 	int words;
 
 	if (!read_here(r, &words))
-		words = kpmu_ctx_call(r->event->ctx, read_owned, r);
+		words = kpmu_ctx_call(r->event->se.ctx, read_owned, r);
 	return words;
 }
 
@@ -194,7 +159,7 @@ static ssize_t read_one(struct kpmu_event *e, char __user *buf, size_t len)
 	int n;
 
 	if (len < e->read_size)
-		return READ_ONCE(e->state) == KPMU_ERROR ? 0 : -ENOSPC;
+		return READ_ONCE(e->se.state) == KPMU_ERROR ? 0 : -ENOSPC;
 	n = read_words(&r);
 	return n ? put_words(buf, words, n) : 0;
 }
@@ -240,8 +205,8 @@ static bool read_count(struct kpmu_event *e, u64 *count)
 	bool here;
 
 	local_irq_save(flags);
-	here = READ_ONCE(e->ctx->cpu) == smp_processor_id() &&
-	       e->state != KPMU_ERROR;
+	here = READ_ONCE(e->se.ctx->cpu) == smp_processor_id() &&
+	       e->se.state != KPMU_ERROR;
 	if (here)
 		*count = kpmu_event_count(e);
 	local_irq_restore(flags);

@@ -14,13 +14,7 @@
 #include "../trace/kpmu_trace.h"
 #include "event.h"
 #include "family.h"
-#include "sampling.h"
-
-struct entry {
-	u64 count;
-	u64 id;
-	u64 lost;
-};
+#include "values.h"
 
 /**
  * struct family_read - a read in progress
@@ -30,9 +24,8 @@ struct entry {
  * @room: allocated entries of @entry
  * @n: number of events read
  * @gen: the group's generation when the read began
- * @enabled: sum of the leader's time_enabled, in ns
- * @running: sum of the leader's time_running, in ns
- * @entry: sum of the counts of each event
+ * @times: sums of the leader's times, in ns
+ * @entry: value of each event, with the sum of the counts
  */
 struct family_read {
 	struct kpmu_event *event;
@@ -41,38 +34,28 @@ struct family_read {
 	u32 room;
 	u32 n;
 	u32 gen;
-	u64 enabled;
-	u64 running;
-	struct entry *entry;
+	struct kpmu_times times;
+	struct kpmu_value *entry;
 };
 
 static struct kpmu_total own(struct kpmu_event *e)
 {
-	const struct kpmu_clock *c = &e->clock;
-	u64 now = kpmu_ctx_now(e->ctx), passed = now - c->since;
-
 	return (struct kpmu_total){
 		.count = kpmu_event_count(e),
-		.enabled = c->enabled + (c->is_enabled ? passed : 0),
-		.running = c->running + (c->is_running ? passed : 0),
+		.times = kpmu_times_at(&e->se.clock, kpmu_ctx_now(e->se.ctx)),
 	};
-}
-
-static struct entry entry_of(const struct kpmu_event *e, u64 count)
-{
-	return (struct entry){ count, e->id, kpmu_event_lost(e) };
 }
 
 static void add_times(struct family_read *r, const struct kpmu_total *t)
 {
-	r->enabled += t->enabled;
-	r->running += t->running;
+	r->times.enabled += t->times.enabled;
+	r->times.running += t->times.running;
 }
 
 static bool changed(const struct family_read *r)
 {
-	return r->group && (r->event->leader != r->leader ||
-			    r->leader->group.gen != r->gen);
+	return r->group && (kpmu_leader(r->event) != r->leader ||
+			    r->leader->se.group.gen != r->gen);
 }
 
 static int begin_owned(struct kpmu_ctx *ctx, void *data)
@@ -81,23 +64,22 @@ static int begin_owned(struct kpmu_ctx *ctx, void *data)
 	struct kpmu_event *e = r->leader;
 	struct kpmu_total t;
 
-	if (r->event->state == KPMU_ERROR)
+	if (r->event->se.state == KPMU_ERROR)
 		return 0;
-	r->gen = e->group.gen;
-	r->n = r->group ? e->group.nr : 1;
+	r->gen = e->se.group.gen;
+	r->n = r->group ? e->se.group.nr : 1;
 	if (changed(r) || r->n > r->room)
 		return -EAGAIN;
 	t = own(e);
 	kpmu_family_begin(e, &t);
-	r->enabled = t.enabled;
-	r->running = t.running;
-	r->entry[0] = entry_of(e, t.count);
+	r->times = t.times;
+	r->entry[0] = kpmu_value_of(e, t.count);
 	r->n = 1;
 	if (r->group)
 		kpmu_for_each_member(e, r->leader) {
 			t = own(e);
 			kpmu_family_begin(e, &t);
-			r->entry[r->n++] = entry_of(e, t.count);
+			r->entry[r->n++] = kpmu_value_of(e, t.count);
 		}
 	return 1;
 }
@@ -109,8 +91,8 @@ static int child_owned(struct kpmu_event *child, void *data)
 	struct kpmu_event *e;
 	int i = 0;
 
-	if (r->group && (!kpmu_is_leader(child) || child->group.nr != r->n ||
-			 child->group.gen != r->gen))
+	if (r->group && (!kpmu_is_leader(&child->se) || child->se.group.nr != r->n ||
+			 child->se.group.gen != r->gen))
 		return -ECHILD;
 	add_times(r, &t);
 	r->entry[i++].count += t.count;
@@ -146,7 +128,7 @@ static int end_owned(struct kpmu_ctx *ctx, void *data)
 static int sum_up(struct family_read *r)
 {
 	struct kpmu_family *top = r->event->family->top;
-	struct kpmu_ctx *ctx = r->event->ctx;
+	struct kpmu_ctx *ctx = r->event->se.ctx;
 	int more, err = 0;
 
 	mutex_lock(&top->walk);
@@ -157,24 +139,6 @@ static int sum_up(struct family_read *r)
 	kpmu_family_done(top);
 	mutex_unlock(&top->walk);
 	return err ?: more;
-}
-
-static u64 *put_times(u64 *p, const struct family_read *r, u64 format)
-{
-	if (format & KPMU_FORMAT_TIME_ENABLED)
-		*p++ = r->enabled;
-	if (format & KPMU_FORMAT_TIME_RUNNING)
-		*p++ = r->running;
-	return p;
-}
-
-static u64 *put_entry(u64 *p, const struct entry *entry, u64 format)
-{
-	if (format & KPMU_FORMAT_ID)
-		*p++ = entry->id;
-	if (format & KPMU_FORMAT_LOST)
-		*p++ = entry->lost;
-	return p;
 }
 
 static ssize_t put_result(const struct family_read *r, char __user *buf,
@@ -191,16 +155,11 @@ static ssize_t put_result(const struct family_read *r, char __user *buf,
 	if (!words)
 		return -ENOMEM;
 	if (r->group) {
-		*p++ = r->n;
-		p = put_times(p, r, format);
-		for (i = 0; i < r->n; i++) {
-			*p++ = r->entry[i].count;
-			p = put_entry(p, &r->entry[i], format);
-		}
+		p = kpmu_put_head(p, format, r->n, r->times);
+		for (i = 0; i < r->n; i++)
+			p = kpmu_put_value(p, format, r->entry[i]);
 	} else {
-		*p++ = r->entry[0].count;
-		p = put_times(p, r, format);
-		p = put_entry(p, &r->entry[0], format);
+		kpmu_put_single(p, format, r->entry[0], r->times);
 	}
 	if (copy_to_user(buf, words, size))
 		size = -EFAULT;
@@ -212,14 +171,14 @@ static ssize_t try_read(struct family_read *r, char __user *buf, size_t len)
 {
 	ssize_t ret;
 
-	r->room = r->group ? READ_ONCE(r->leader->group.nr) : 1;
+	r->room = r->group ? READ_ONCE(r->leader->se.group.nr) : 1;
 	r->entry = kmalloc_array(r->room, sizeof(*r->entry), GFP_KERNEL);
 	if (!r->entry)
 		return -ENOMEM;
 	ret = sum_up(r);
 	if (ret > 0) {
-		trace_kpmu_read(r->event->id, r->entry[0].count, r->enabled,
-				r->running);
+		trace_kpmu_read(r->event->se.id, r->entry[0].count,
+				r->times.enabled, r->times.running);
 		ret = put_result(r, buf, len);
 	}
 	kfree(r->entry);

@@ -47,7 +47,7 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 	struct kpmu_sampling *s;
 
 	if (!attr->sample_period && !(attr->flags & KPMU_ATTR_RECORDS) &&
-	    !e->hw.source->trace)
+	    !e->se.hw.source->trace)
 		return 0;
 	s = kmem_cache_zalloc(cache, GFP_KERNEL);
 	if (!s)
@@ -72,25 +72,25 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 	s->ns = get_pid_ns(task_active_pid_ns(current));
 	e->sampling = s;
 	kpmu_overflow_setup(e);
-	if (e->hw.source->trace) {
+	if (e->se.hw.source->trace) {
 		/* A trace event has no samples: each hit goes to the AUX area */
-		e->flags &= ~KPMU_ATTR_FREQ;
-		e->hw.period = 1;
+		e->se.flags &= ~KPMU_ATTR_FREQ;
+		e->se.hw.period = 1;
 		return 0;
 	}
 	if (!attr->sample_period)
 		return 0;
 	if (!(attr->flags & KPMU_ATTR_FREQ)) {
-		e->hw.period = attr->sample_period;
-	} else if (!e->hw.source->clock) {
+		e->se.hw.period = attr->sample_period;
+	} else if (!e->se.hw.source->clock) {
 		s->freq = attr->sample_freq;
-		e->hw.period = 1;
+		e->se.hw.period = 1;
 	} else {
 		/* Clock frequency implies a fixed period */
-		e->flags &= ~KPMU_ATTR_FREQ;
-		e->hw.period = max_t(u64, 1, NSEC_PER_SEC / attr->sample_freq);
+		e->se.flags &= ~KPMU_ATTR_FREQ;
+		e->se.hw.period = max_t(u64, 1, NSEC_PER_SEC / attr->sample_freq);
 	}
-	e->hw.next = e->hw.period;
+	e->se.hw.next = e->se.hw.period;
 	return 0;
 }
 
@@ -188,8 +188,8 @@ static void end(struct work_struct *work)
 
 	irq_work_sync(&s->notify);
 	cancel_work_sync(&s->stop);
-	if (e->ctx)
-		kpmu_ctx_put(e->ctx);
+	if (e->se.ctx)
+		kpmu_ctx_put(e->se.ctx);
 	kpmu_event_unclone(e);
 }
 

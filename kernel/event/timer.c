@@ -23,19 +23,19 @@
 
 static u64 period(const struct kpmu_event *e)
 {
-	return max_t(u64, e->hw.period, SHORTEST);
+	return max_t(u64, e->se.hw.period, SHORTEST);
 }
 
 /* Return: true if the event has to be halted */
 static bool overflow(struct kpmu_event *e)
 {
-	struct kpmu_hit hit = { .regs = get_irq_regs(), .period = e->hw.period };
+	struct kpmu_hit hit = { .regs = get_irq_regs(), .period = e->se.hw.period };
 
 	if (!hit.regs || kpmu_hit_excluded(e, hit.regs))
 		return false;
-	if (e->flags & KPMU_ATTR_EXCLUDE_IDLE && is_idle_task(current))
+	if (e->se.flags & KPMU_ATTR_EXCLUDE_IDLE && is_idle_task(current))
 		return false;
-	return kpmu_overflow(&e->hw, &hit);
+	return kpmu_overflow(&e->se.hw, &hit);
 }
 
 /* Maximum number of late expiries in a row */
@@ -131,7 +131,7 @@ void kpmu_timer_unlink(struct kpmu_event *e)
 {
 	if (e->sampling->timer.on)
 		stop(e);
-	set_follow(e->ctx);
+	set_follow(e->se.ctx);
 }
 
 /**
@@ -170,7 +170,7 @@ void kpmu_followers_update(struct kpmu_ctx *ctx, bool active)
 	if (ctx->nr_gated)
 		kpmu_hits_follow(ctx, active);
 	hlist_for_each_entry(e, &ctx->timed, hit_node) {
-		bool run = active && e->clock.is_running && !e->sampling->stopped;
+		bool run = active && e->se.clock.is_running && !e->sampling->stopped;
 
 		if (run == e->sampling->timer.on)
 			continue;

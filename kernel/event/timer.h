@@ -10,7 +10,7 @@ struct kpmu_ctx;
 /* Does the event sample by a timer? */
 static inline bool kpmu_has_timer(const struct kpmu_event *e)
 {
-	return e->hw.source->clock && e->hw.period;
+	return e->se.hw.source->clock && e->se.hw.period;
 }
 
 void kpmu_timer_link(struct kpmu_ctx *ctx, struct kpmu_event *e);

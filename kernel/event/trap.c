@@ -214,12 +214,12 @@ void kpmu_trap_put(struct kpmu_trap *t)
 void kpmu_trap(struct kpmu_event *e, const struct kpmu_hit *hit)
 {
 	struct kpmu_trap *t = e->sampling->trap;
-	bool right = !(e->flags & KPMU_ATTR_EXCLUDE_KERNEL) ||
+	bool right = !(e->se.flags & KPMU_ATTR_EXCLUDE_KERNEL) ||
 		     user_mode(hit->regs);
 
-	if (!e->ctx->task || atomic_xchg(&t->pending, 1))
+	if (!e->se.ctx->task || atomic_xchg(&t->pending, 1))
 		return;
-	t->task = e->ctx->task;
+	t->task = e->se.ctx->task;
 	t->addr = right ? hit->addr : 0;
 	get_task_struct(t->task);
 	refcount_inc(&t->ref);

@@ -70,7 +70,7 @@ void kpmu_aux_trace(struct kpmu_event *e, struct kpmu_hit *hit)
 	aux = area_of(e, &ring);
 	if (aux) {
 		kpmu_aux_put(aux, ring->page, bytes,
-			     e->hw.source->trace(&e->hw, hit, bytes));
+			     e->se.hw.source->trace(&e->se.hw, hit, bytes));
 		if (kpmu_aux_due(aux) && !aux->busy)
 			announce(e, aux, ring);
 	}
@@ -93,7 +93,7 @@ void kpmu_aux_follow(struct kpmu_event *e, bool running)
 	struct kpmu_aux *aux;
 
 	/* Bound to another CPU it was shown there; another event may write to its ring there now */
-	if (e->cpu >= 0 && e->cpu != smp_processor_id())
+	if (e->se.cpu >= 0 && e->se.cpu != smp_processor_id())
 		return;
 	aux = area_of(e, &ring);
 	if (!aux)
@@ -108,10 +108,10 @@ void kpmu_aux_follow(struct kpmu_event *e, bool running)
 /* The AUX area that PERF_SAMPLE_AUX copies from: the group leader's */
 static struct kpmu_aux *area_of_group(const struct kpmu_event *e)
 {
-	const struct kpmu_event *leader = READ_ONCE(e->leader);
+	const struct kpmu_event *leader = kpmu_leader(e);
 	struct kpmu_ring *ring;
 
-	return leader->hw.source->trace ? area_of(leader, &ring) : NULL;
+	return leader->se.hw.source->trace ? area_of(leader, &ring) : NULL;
 }
 
 /**

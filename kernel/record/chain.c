@@ -233,10 +233,10 @@ static void add_user(struct collector *c, const struct pt_regs *regs)
 const struct kpmu_frames *kpmu_chain_take(const struct kpmu_event *e,
 					  struct pt_regs *regs)
 {
-	bool user = !(e->flags & KPMU_ATTR_EXCLUDE_CALLCHAIN_USER) &&
+	bool user = !(e->se.flags & KPMU_ATTR_EXCLUDE_CALLCHAIN_USER) &&
 		    kpmu_is_user_task(current) && current->mm &&
 		    kpmu_task_of(e) == current;
-	bool kernel = !(e->flags & KPMU_ATTR_EXCLUDE_CALLCHAIN_KERNEL);
+	bool kernel = !(e->se.flags & KPMU_ATTR_EXCLUDE_CALLCHAIN_KERNEL);
 	struct collector c = {
 		.left = min_t(u32, e->sampling->max_stack,
 			      READ_ONCE(kpmu_sysctl_max_stack)),

@@ -28,7 +28,7 @@ static u32 read_record(struct kpmu_event *e, struct task_struct *task)
 		kpmu_values_put(&r, e);
 		kpmu_record_end(&r);
 	}
-	return e->read_format & KPMU_FORMAT_GROUP ? e->leader->group.nr : 1;
+	return e->read_format & KPMU_FORMAT_GROUP ? e->se.leader->group.nr : 1;
 }
 
 /**
@@ -50,11 +50,11 @@ static u32 look_at(struct pass *p, struct kpmu_event *e)
 {
 	if (p->cpu < 0 && kpmu_side_wants(e, KPMU_SIDE_TASK))
 		exit_record(e, p->ctx->task);
-	if (!e->root || !(e->flags & KPMU_ATTR_INHERIT_STAT))
+	if (!e->root || !(e->se.flags & KPMU_ATTR_INHERIT_STAT))
 		return 1;
-	if (e->cpu > p->cpu)
-		p->next = min(p->next, e->cpu);
-	else if (e->cpu == p->cpu && e->cpu == smp_processor_id())
+	if (e->se.cpu > p->cpu)
+		p->next = min(p->next, e->se.cpu);
+	else if (e->se.cpu == p->cpu && e->se.cpu == smp_processor_id())
 		return read_record(e, p->ctx->task);
 	return 1;
 }
@@ -63,12 +63,12 @@ static u32 look_at(struct pass *p, struct kpmu_event *e)
 static void batch(void *data)
 {
 	struct pass *p = data;
-	struct kpmu_event *e;
+	struct kpmu_entity *e;
 	u32 n = 0;
 
 	raw_spin_lock(&p->ctx->lock);
-	while (n < KPMU_BATCH && (e = kpmu_scan_event(p->ctx)))
-		n += look_at(p, e);
+	while (n < KPMU_BATCH && (e = kpmu_scan_next(p->ctx)))
+		n += look_at(p, kpmu_event_of(e));
 	p->more = p->ctx->scan;
 	raw_spin_unlock(&p->ctx->lock);
 }

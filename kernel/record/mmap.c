@@ -73,8 +73,8 @@ static void put_identity(struct kpmu_record *r, const struct mapping *m,
 static void mmap_record(struct kpmu_event *e, void *data)
 {
 	const struct mapping *m = data;
-	bool mmap2 = e->flags & KPMU_ATTR_MMAP2;
-	bool by_id = mmap2 && e->flags & KPMU_ATTR_BUILD_ID && m->id_size;
+	bool mmap2 = e->se.flags & KPMU_ATTR_MMAP2;
+	bool by_id = mmap2 && e->se.flags & KPMU_ATTR_BUILD_ID && m->id_size;
 	u16 misc = PERF_RECORD_MISC_USER;
 	struct kpmu_record r;
 

@@ -5,7 +5,7 @@
  *
  * Unlike those of read(2), the counts and times of a root do not include its children's.
  */
-#include "../sched/sched.h"
+#include "../event/values.h"
 #include "sample.h"
 
 static int group_size(const struct kpmu_event *leader)
@@ -28,36 +28,23 @@ static int group_size(const struct kpmu_event *leader)
 u32 kpmu_values_size(const struct kpmu_event *e)
 {
 	if (e->read_format & KPMU_FORMAT_GROUP)
-		return kpmu_read_size(e, group_size(e->leader));
+		return kpmu_read_size(e, group_size(kpmu_leader(e)));
 	return e->read_size;
 }
 
-static u64 *put_times(u64 *p, const struct kpmu_event *e, u64 format)
+/* The context's clock is read only for times */
+static struct kpmu_times times_of(const struct kpmu_event *e, u64 format)
 {
-	const struct kpmu_clock *c = &e->clock;
-	u64 passed = kpmu_ctx_now(e->ctx) - c->since;
-
-	if (format & KPMU_FORMAT_TIME_ENABLED)
-		*p++ = c->enabled + (c->is_enabled ? passed : 0);
-	if (format & KPMU_FORMAT_TIME_RUNNING)
-		*p++ = c->running + (c->is_running ? passed : 0);
-	return p;
-}
-
-static u64 *put_id(u64 *p, const struct kpmu_event *e, u64 format)
-{
-	if (format & KPMU_FORMAT_ID)
-		*p++ = e->id;
-	if (format & KPMU_FORMAT_LOST)
-		*p++ = kpmu_event_lost(e);
-	return p;
+	if (!(format & KPMU_FORMAT_TIMES))
+		return (struct kpmu_times){};
+	return kpmu_times_at(&e->se.clock, kpmu_ctx_now(e->se.ctx));
 }
 
 /* @of, the record's event, is folded already and not read again; a clock must be read */
 static u64 count_of(struct kpmu_event *e, const struct kpmu_event *of)
 {
-	if (e == of && !e->hw.source->clock)
-		return local64_read(&e->hw.count);
+	if (e == of && !e->se.hw.source->clock)
+		return local64_read(&e->se.hw.count);
 	return kpmu_event_count(e);
 }
 
@@ -69,10 +56,22 @@ static void put_words(struct kpmu_record *r, const u64 *words, const u64 *end)
 static void put_entry(struct kpmu_record *r, struct kpmu_event *e,
 		      const struct kpmu_event *of)
 {
-	u64 words[3], *p = words;
+	u64 words[KPMU_VALUE_WORDS];
+	struct kpmu_value v = kpmu_value_of(e, count_of(e, of));
 
-	*p++ = count_of(e, of);
-	put_words(r, words, put_id(p, e, of->read_format));
+	put_words(r, words, kpmu_put_value(words, of->read_format, v));
+}
+
+static void put_group(struct kpmu_record *r, struct kpmu_event *of)
+{
+	struct kpmu_event *leader = kpmu_leader(of), *member;
+	u64 words[KPMU_VALUE_WORDS];
+
+	put_words(r, words, kpmu_put_head(words, of->read_format, group_size(leader),
+					  times_of(leader, of->read_format)));
+	put_entry(r, leader, of);
+	kpmu_for_each_member(member, leader)
+		put_entry(r, member, of);
 }
 
 /**
@@ -88,19 +87,12 @@ static void put_entry(struct kpmu_record *r, struct kpmu_event *e,
  */
 void kpmu_values_put(struct kpmu_record *r, struct kpmu_event *e)
 {
-	struct kpmu_event *leader = e->leader, *member;
-	u64 format = e->read_format;
-	u64 words[5], *p = words;
+	u64 words[KPMU_VALUE_WORDS];
 
-	if (!(format & KPMU_FORMAT_GROUP)) {
-		*p++ = count_of(e, e);
-		p = put_times(p, e, format);
-		put_words(r, words, put_id(p, e, format));
-		return;
-	}
-	*p++ = group_size(leader);
-	put_words(r, words, put_times(p, leader, format));
-	put_entry(r, leader, e);
-	kpmu_for_each_member(member, leader)
-		put_entry(r, member, e);
+	if (e->read_format & KPMU_FORMAT_GROUP)
+		put_group(r, e);
+	else
+		put_words(r, words, kpmu_put_single(words, e->read_format,
+						    kpmu_value_of(e, count_of(e, e)),
+						    times_of(e, e->read_format)));
 }

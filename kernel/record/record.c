@@ -64,13 +64,13 @@ static void put_trailer(struct kpmu_record *r, const struct kpmu_event *e)
 	if (type & KPMU_SAMPLE_TIME)
 		*p++ = kpmu_record_clock(e);
 	if (type & KPMU_SAMPLE_ID)
-		*p++ = e->id;
+		*p++ = e->se.id;
 	if (type & KPMU_SAMPLE_STREAM_ID)
 		*p++ = e->sampling->stream_id;
 	if (type & KPMU_SAMPLE_CPU)
 		*p++ = raw_smp_processor_id();
 	if (type & KPMU_SAMPLE_IDENTIFIER)
-		*p++ = e->id;
+		*p++ = e->se.id;
 	kpmu_ring_put(&r->h, words, (p - words) * sizeof(u64));
 }
 
@@ -89,7 +89,7 @@ noinline void kpmu_record_lost(struct kpmu_record *r,
 			.type = PERF_RECORD_LOST,
 			.size = sizeof(lost) + root->sampling->trailer,
 		},
-		.id = root->id,
+		.id = root->se.id,
 		.lost = r->h.lost,
 	};
 
@@ -178,7 +178,7 @@ void kpmu_record_throttle(struct kpmu_event *e, bool on)
 				  0, sizeof(body), kpmu_task_of(e)))
 		return;
 	body[0] = kpmu_record_clock(e);
-	body[1] = e->id;
+	body[1] = e->se.id;
 	body[2] = e->sampling->stream_id;
 	kpmu_record_put(&r, body, sizeof(body));
 	kpmu_record_end(&r);

@@ -117,7 +117,7 @@ static inline u64 kpmu_record_ids(const struct kpmu_event *e,
  */
 static inline struct task_struct *kpmu_task_of(const struct kpmu_event *e)
 {
-	return e->ctx->task ?: current;
+	return e->se.ctx->task ?: current;
 }
 
 /* PERF_RECORD_LOST, without its trailer */
@@ -153,7 +153,7 @@ kpmu_record_room(struct kpmu_record *r, struct kpmu_event *e, u32 size)
 	if (unlikely(!r->ring))
 		goto none;
 	/* Children of one task event may run on several CPUs; a ring has one writer CPU */
-	if (unlikely(e->root && e->cpu < 0))
+	if (unlikely(e->root && e->se.cpu < 0))
 		goto lost;
 	if (unlikely(!kpmu_ring_begin(r->ring, &r->h, size,
 				      sizeof(struct kpmu_lost_record) +

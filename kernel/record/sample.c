@@ -212,7 +212,7 @@ static __always_inline u64 *put_fixed(u64 *p, const struct kpmu_event *e,
 	u64 type = e->sampling->sample_type;
 
 	if (type & KPMU_SAMPLE_IDENTIFIER)
-		*p++ = e->id;
+		*p++ = e->se.id;
 	if (type & KPMU_SAMPLE_IP)
 		*p++ = instruction_pointer(s->regs);
 	if (type & KPMU_SAMPLE_TID)
@@ -223,7 +223,7 @@ static __always_inline u64 *put_fixed(u64 *p, const struct kpmu_event *e,
 		if (type & KPMU_SAMPLE_ADDR)
 			*p++ = s->addr;
 		if (type & KPMU_SAMPLE_ID)
-			*p++ = e->id;
+			*p++ = e->se.id;
 		if (type & KPMU_SAMPLE_STREAM_ID)
 			*p++ = e->sampling->stream_id;
 		if (type & KPMU_SAMPLE_CPU)
@@ -387,7 +387,7 @@ static noinline bool write_late(struct kpmu_event *e, const struct kpmu_hit *s)
  */
 bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s)
 {
-	if (!user_mode(s->regs) && unlikely(e->flags & KPMU_ATTR_EXCLUDE_KERNEL))
+	if (!user_mode(s->regs) && unlikely(e->se.flags & KPMU_ATTR_EXCLUDE_KERNEL))
 		return write_late(e, s);
 	return write(e, s);
 }

@@ -21,8 +21,8 @@
  */
 bool kpmu_side_wants(const struct kpmu_event *e, u64 flags)
 {
-	return e->flags & flags && e->state == KPMU_ON &&
-	       (e->cpu < 0 || e->cpu == smp_processor_id()) &&
+	return e->se.flags & flags && e->se.state == KPMU_ON &&
+	       (e->se.cpu < 0 || e->se.cpu == smp_processor_id()) &&
 	       rcu_access_pointer(kpmu_root_of(e)->ring);
 }
 

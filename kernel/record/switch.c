@@ -14,7 +14,7 @@ struct turn {
 
 static void switch_record(struct kpmu_event *e, void *data)
 {
-	bool wide = !e->ctx->task;
+	bool wide = !e->se.ctx->task;
 	const struct turn *t = data;
 	struct kpmu_record r;
 	u64 ids;

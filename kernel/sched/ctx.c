@@ -1,143 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Contexts: lookup by task or cgroup, ownership, retirement.
- */
-#include <linux/cgroup.h>
-#include <linux/hash.h>
-#include <linux/rhashtable.h>
+/* Contexts: their ownership, their start and their end. */
+#include <linux/err.h>
 #include <linux/sched/task.h>
-#include <linux/slab.h>
 #include <linux/smp.h>
 
 #include "../trace/stats.h"
 #include "sched.h"
 
-/*
- * A task_struct has no field for a context, so contexts are hashed by the address
- * of their task, or of their cgroup and the CPU.
- */
-struct owner_key {
-	void *owner;
-	int cpu;
-};
-
-static u32 key_hash(const void *data, u32 len, u32 seed)
-{
-	const struct owner_key *key = data;
-
-	return (hash_ptr(key->owner, 32) + key->cpu) ^ seed;
-}
-
-static u32 ctx_hash(const void *data, u32 len, u32 seed)
-{
-	const struct kpmu_ctx *ctx = data;
-
-	return (hash_ptr(ctx->key, 32) + ctx->home) ^ seed;
-}
-
-static int ctx_differs(struct rhashtable_compare_arg *arg, const void *obj)
-{
-	const struct kpmu_ctx *ctx = obj;
-	const struct owner_key *key = arg->key;
-
-	return ctx->key != key->owner || ctx->home != key->cpu;
-}
-
-static const struct rhashtable_params params = {
-	.head_offset = offsetof(struct kpmu_ctx, hash),
-	.hashfn = key_hash,
-	.obj_hashfn = ctx_hash,
-	.obj_cmpfn = ctx_differs,
-	.min_size = 64,
-};
-
 static void ctx_end(struct kpmu_ctx *ctx, void (*tell)(struct kpmu_ctx *ctx));
 
-static struct rhashtable contexts;
-static atomic_t nr_contexts;		/* in the hash */
-static struct kmem_cache *ctx_cache;
-
-static void ctx_setup(struct kpmu_ctx *ctx, int home)
-{
-	memset(ctx, 0, offsetof(struct kpmu_ctx, placed));
-	memset(&ctx->plan, 0, offsetof(struct kpmu_plan, groups));
-	ctx->plan.slots.mask = 0;
-	ctx->plan.slots.alt = 0;
-	raw_spin_lock_init(&ctx->lock);
-	ctx->cpu = -1;
-	ctx->home = home;
-	ctx->last_cpu = home;
-	INIT_LIST_HEAD(&ctx->leaders);
-	INIT_LIST_HEAD(&ctx->pinned);
-	INIT_LIST_HEAD(&ctx->classes);
-	INIT_LIST_HEAD(&ctx->bound);
-	ctx->plan.cpu = -1;
-	ctx->emptied = jiffies;
-	refcount_set(&ctx->ref, 1);
-}
-
-/**
- * kpmu_ctx_get() - take a reference
- * @ctx: the context; its reference count is not 0
- *
- * Context: any.
- */
-void kpmu_ctx_get(struct kpmu_ctx *ctx)
-{
-	refcount_inc(&ctx->ref);
-}
-
-static void ctx_free(struct rcu_head *rcu)
-{
-	struct kpmu_ctx *ctx = container_of(rcu, struct kpmu_ctx, rcu);
-
-	if (ctx->css)
-		css_put(ctx->css);
-	else
-		put_task_struct(ctx->task);
-	kmem_cache_free(ctx_cache, ctx);
-}
-
-/**
- * kpmu_ctx_put() - drop a reference
- * @ctx: the context; a CPU context is never freed
- *
- * Context: any but NMI.
- */
-void kpmu_ctx_put(struct kpmu_ctx *ctx)
-{
-	if (refcount_dec_and_test(&ctx->ref))
-		call_rcu(&ctx->rcu, ctx_free);
-}
-
-/**
- * kpmu_ctx_find() - look up the context of a task
- * @task: the task
- *
- * Context: RCU (or IRQs off), which also bounds the lifetime of the result.
- * Return: the context, or NULL.
- */
-struct kpmu_ctx *kpmu_ctx_find(struct task_struct *task)
-{
-	const struct owner_key key = { task, -1 };
-
-	return rhashtable_lookup(&contexts, &key, params);
-}
-
-/**
- * kpmu_ctx_find_cgroup() - look up the context of a cgroup on a CPU
- * @css: the cgroup
- * @cpu: the CPU
- *
- * Context: RCU (or IRQs off), which also bounds the lifetime of the result.
- * Return: the context, or NULL.
- */
-struct kpmu_ctx *kpmu_ctx_find_cgroup(struct cgroup_subsys_state *css, int cpu)
-{
-	const struct owner_key key = { css, cpu };
-
-	return rhashtable_lookup(&contexts, &key, params);
-}
+static const struct kpmu_sched_ops *events;
 
 /* The running task's context, referenced, if it is active; without a hash lookup */
 static struct kpmu_ctx *get_active(void)
@@ -155,77 +27,12 @@ static struct kpmu_ctx *get_active(void)
 	return ctx;
 }
 
-static struct kpmu_ctx *find_get(const struct owner_key *key)
-{
-	struct kpmu_ctx *ctx;
-
-	rcu_read_lock();
-	ctx = rhashtable_lookup(&contexts, key, params);
-	if (ctx && !refcount_inc_not_zero(&ctx->ref))
-		ctx = NULL;
-	rcu_read_unlock();
-	return ctx;
-}
-
-/**
- * kpmu_ctx_find_get() - look up the context of a task and take a reference
- * @task: the task
- *
- * Context: any but NMI.
- * Return: the context, or NULL if the task has none.
- */
-struct kpmu_ctx *kpmu_ctx_find_get(struct task_struct *task)
-{
-	const struct owner_key key = { task, -1 };
-
-	return find_get(&key);
-}
-
-/* Find or create; @fresh is set if the context is new */
-static struct kpmu_ctx *find_or_make(const struct owner_key *key, gfp_t gfp,
-				     bool *fresh)
-{
-	struct kpmu_ctx *ctx, *other;
-
-	*fresh = false;
-	ctx = find_get(key);
-	if (ctx)
-		return ctx;
-	ctx = kmem_cache_alloc(ctx_cache, gfp);
-	if (!ctx)
-		return ERR_PTR(-ENOMEM);
-	ctx_setup(ctx, key->cpu);
-	ctx->key = key->owner;
-	if (key->cpu < 0) {
-		ctx->task = get_task_struct(key->owner);
-		ctx->follow = kpmu_ctx_borrows_mm(ctx);
-	} else {
-		ctx->css = key->owner;
-		css_get(ctx->css);
-	}
-	refcount_inc(&ctx->ref);		/* the hash's */
-	do {
-		other = rhashtable_lookup_get_insert_key(&contexts, key,
-							 &ctx->hash, params);
-		if (!other) {
-			atomic_inc(&nr_contexts);
-			*fresh = true;
-			return ctx;
-		}
-		if (!IS_ERR(other))
-			other = find_get(key);
-	} while (!other);
-	ctx_free(&ctx->rcu);			/* never published */
-	return other;
-}
-
 static noinline struct kpmu_ctx *search_task(struct task_struct *task)
 {
-	const struct owner_key key = { task, -1 };
 	struct kpmu_ctx *ctx;
 	bool fresh;
 
-	ctx = find_or_make(&key, GFP_KERNEL, &fresh);
+	ctx = kpmu_ctx_find_or_make(task, -1, GFP_KERNEL, &fresh);
 	if (!fresh)
 		return ctx;
 	/* Either PF_EXITING is seen here, or kpmu_ctx_exit() finds the context */
@@ -257,21 +64,6 @@ struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task)
 }
 
 /**
- * kpmu_ctx_of_newborn() - find or create the context of a task that has not run yet
- * @task: the task
- *
- * Context: any but NMI; the hook of the task switch is in place.
- * Return: the context, referenced; -ENOMEM.
- */
-struct kpmu_ctx *kpmu_ctx_of_newborn(struct task_struct *task)
-{
-	const struct owner_key key = { task, -1 };
-	bool fresh;
-
-	return find_or_make(&key, GFP_ATOMIC | __GFP_NOWARN, &fresh);
-}
-
-/**
  * kpmu_ctx_of_cgroup() - find or create the context of a cgroup on a CPU
  * @css: the cgroup, referenced by the caller
  * @cpu: a possible CPU
@@ -283,9 +75,8 @@ struct kpmu_ctx *kpmu_ctx_of_newborn(struct task_struct *task)
  */
 struct kpmu_ctx *kpmu_ctx_of_cgroup(struct cgroup_subsys_state *css, int cpu)
 {
-	const struct owner_key key = { css, cpu };
 	bool fresh;
-	struct kpmu_ctx *ctx = find_or_make(&key, GFP_KERNEL, &fresh);
+	struct kpmu_ctx *ctx = kpmu_ctx_find_or_make(css, cpu, GFP_KERNEL, &fresh);
 
 	if (fresh)
 		kpmu_cgroup_watch(cpu, 1);
@@ -480,7 +271,7 @@ static int end_owned(struct kpmu_ctx *ctx, void *data)
 	if (!end->begun)
 		kpmu_scan_begin(ctx);
 	end->begun = true;
-	return kpmu_events_end_owned(ctx, &end->gone);
+	return events->end(ctx, &end->gone);
 }
 
 static int end_idle_owned(struct kpmu_ctx *ctx, void *age)
@@ -493,11 +284,9 @@ static int end_idle_owned(struct kpmu_ctx *ctx, void *age)
 
 static void unhash(struct kpmu_ctx *ctx)
 {
-	rhashtable_remove_fast(&contexts, &ctx->hash, params);
-	atomic_dec(&nr_contexts);
 	if (ctx->css)
 		kpmu_cgroup_watch(ctx->home, -1);
-	kpmu_ctx_put(ctx);
+	kpmu_ctx_unhash(ctx);
 }
 
 static int stop_owned(struct kpmu_ctx *ctx, void *unused)
@@ -524,39 +313,28 @@ static void ctx_end(struct kpmu_ctx *ctx, void (*tell)(struct kpmu_ctx *ctx))
 		tell(ctx);
 	do {
 		more = kpmu_ctx_call(ctx, end_owned, &end);
-		kpmu_events_put_list(&end.gone);
+		events->put(&end.gone);
 	} while (more);
 	unhash(ctx);
 }
 
-/* Returns the number of contexts retired; @left: some may be retired later */
-static int reap_pass(unsigned long age, bool *left)
-{
-	struct rhashtable_iter iter;
-	struct kpmu_ctx *ctx;
-	int n = 0;
+struct reap {
+	unsigned long age;
+	bool left;		/* some may be retired later */
+};
 
-	*left = false;
-	rhashtable_walk_enter(&contexts, &iter);
-	rhashtable_walk_start(&iter);
-	while ((ctx = rhashtable_walk_next(&iter))) {
-		if (IS_ERR(ctx) || READ_ONCE(ctx->nr_events) ||
-		    !refcount_inc_not_zero(&ctx->ref))
-			continue;
-		rhashtable_walk_stop(&iter);
-		if (kpmu_ctx_call(ctx, end_idle_owned, &age)) {
-			unhash(ctx);
-			n++;
-		} else {
-			*left = true;
-		}
-		kpmu_ctx_put(ctx);
-		cond_resched();
-		rhashtable_walk_start(&iter);
+static bool reap_one(struct kpmu_ctx *ctx, void *data)
+{
+	struct reap *r = data;
+
+	if (READ_ONCE(ctx->nr_events))
+		return false;
+	if (kpmu_ctx_call(ctx, end_idle_owned, &r->age)) {
+		unhash(ctx);
+		return true;
 	}
-	rhashtable_walk_stop(&iter);
-	rhashtable_walk_exit(&iter);
-	return n;
+	r->left = true;
+	return false;
 }
 
 /**
@@ -566,30 +344,20 @@ static int reap_pass(unsigned long age, bool *left)
  * Contexts outlive their last event for a while, because programs that open one
  * event often open the next.
  *
- * Removing an entry makes the walk skip the next one in its bucket, so passes are
- * repeated until one removes nothing.
+ * A pass may miss contexts behind those that it removes, so passes are repeated until
+ * one removes nothing.
  *
  * Context: task, may sleep.
  * Return: true if some may be reaped later.
  */
 bool kpmu_ctxs_reap(unsigned long age)
 {
-	bool left;
+	struct reap r = { .age = age };
 
-	while (reap_pass(age, &left))
-		;
-	return left;
-}
-
-/**
- * kpmu_ctxs_left() - is there any context of a task or cgroup?
- *
- * Context: any.  The answer no is final while no event of a task or cgroup exists or is being
- * opened.
- */
-bool kpmu_ctxs_left(void)
-{
-	return atomic_read(&nr_contexts);
+	do {
+		r.left = false;
+	} while (kpmu_ctxs_visit(reap_one, &r));
+	return r.left;
 }
 
 /**
@@ -613,25 +381,22 @@ void kpmu_ctx_exit(struct task_struct *task,
 }
 
 /**
- * kpmu_ctxs_init() - set up the CPU contexts and the hash of the others
+ * kpmu_ctxs_init() - set up contexts and the state of each CPU
+ * @ops: calls to the events above
  *
  * Context: module init.
  * Return: 0 or -ENOMEM.
  */
-int __init kpmu_ctxs_init(void)
+int __init kpmu_ctxs_init(const struct kpmu_sched_ops *ops)
 {
 	int cpu, err;
 
-	ctx_cache = KMEM_CACHE(kpmu_ctx, 0);
-	if (!ctx_cache)
-		return -ENOMEM;
-	err = rhashtable_init(&contexts, &params);
-	if (err) {
-		kmem_cache_destroy(ctx_cache);
+	err = kpmu_contexts_init();
+	if (err)
 		return err;
-	}
+	events = ops;
+	static_call_update(kpmu_follow, ops->follow);
 	for_each_possible_cpu(cpu) {
-		ctx_setup(&per_cpu(kpmu_cpu, cpu).ctx, cpu);
 		per_cpu(kpmu_cpu, cpu).offline = true;
 		kpmu_gens_init(cpu);
 		kpmu_rotate_init(per_cpu_ptr(&kpmu_cpu, cpu));
@@ -650,7 +415,5 @@ void kpmu_ctxs_exit(void)
 
 	for_each_possible_cpu(cpu)
 		hrtimer_cancel(&per_cpu(kpmu_cpu, cpu).rotate);
-	rcu_barrier();		/* contexts waiting to be freed */
-	rhashtable_destroy(&contexts);
-	kmem_cache_destroy(ctx_cache);
+	kpmu_contexts_exit();
 }

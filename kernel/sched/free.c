@@ -18,19 +18,19 @@
  * Context: the context's owner.
  * Return: true if neither the leader nor an enabled member needs one.
  */
-bool kpmu_group_is_free(const struct kpmu_event *leader)
+bool kpmu_group_is_free(const struct kpmu_entity *leader)
 {
-	const struct kpmu_event *e;
+	const struct kpmu_entity *e;
 
 	if (kpmu_has_counter(leader))
 		return false;
-	kpmu_for_each_member(e, leader)
+	kpmu_for_each_in_group(e, leader)
 		if (kpmu_has_counter(e) && e->state == KPMU_ON)
 			return false;
 	return true;
 }
 
-static bool is_bound(const struct kpmu_ctx *ctx, const struct kpmu_event *leader)
+static bool is_bound(const struct kpmu_ctx *ctx, const struct kpmu_entity *leader)
 {
 	return ctx->home < 0 && leader->cpu >= 0;
 }
@@ -42,7 +42,7 @@ static bool is_bound(const struct kpmu_ctx *ctx, const struct kpmu_event *leader
  *
  * Context: the context's owner, IRQs off; kpmu_group_clocks() must follow.
  */
-void kpmu_free_add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+void kpmu_free_add(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	struct kpmu_group *g = &leader->group;
 
@@ -64,7 +64,7 @@ void kpmu_free_add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
  *
  * Context: the context's owner, IRQs off; kpmu_group_clocks() must follow.
  */
-void kpmu_free_del(struct kpmu_event *leader)
+void kpmu_free_del(struct kpmu_entity *leader)
 {
 	struct kpmu_group *g = &leader->group;
 
@@ -82,7 +82,7 @@ void kpmu_free_del(struct kpmu_event *leader)
  */
 void kpmu_free_move(struct kpmu_ctx *ctx)
 {
-	struct kpmu_event *leader;
+	struct kpmu_entity *leader;
 
 	list_for_each_entry(leader, &ctx->bound, group.pinned_node) {
 		bool here = leader->cpu == ctx->last_cpu;

@@ -9,86 +9,50 @@
  * A plan is built with IRQs off, so the number of classes in a context is limited.  Further
  * groups share one class, the rest, whatever they need.
  */
-#include <linux/atomic.h>
-#include <linux/hash.h>
 #include <linux/math64.h>
 #include <linux/smp.h>
 
 #include "sched.h"
 
-/* Each CPU's generations advance by this step, so they are unique over all CPUs */
-#define GEN_STEP	NR_CPUS
-
 /* Limit of classes per context, not counting the rest class */
 #define MAX_CLASSES	128
 
-static DEFINE_PER_CPU(u64, next_gen);
-
-/**
- * kpmu_gens_init() - set the first generation of a CPU
- * @cpu: the CPU
- *
- * Context: module init.
- */
-void __init kpmu_gens_init(int cpu)
-{
-	per_cpu(next_gen, cpu) = cpu + 1;
-}
-
-static u64 new_gen(void)
-{
-	return this_cpu_add_return(next_gen, GEN_STEP);
-}
-
-/**
- * kpmu_ctx_changed() - invalidate the plans built from a context
- * @ctx: the context
- *
- * Context: its owner, IRQs off.
- */
-void kpmu_ctx_changed(struct kpmu_ctx *ctx)
-{
-	ctx->gen = ctx->nr_flexible | ctx->nr_pinned ? new_gen() : 0;
-	if (ctx->cpu >= 0)
-		this_cpu_write(kpmu_cpu.stale, true);
-}
-
 static bool less_served(struct rb_node *a, const struct rb_node *b)
 {
-	return rb_entry(a, struct kpmu_event, group.rb)->group.order <
-	       rb_entry(b, struct kpmu_event, group.rb)->group.order;
+	return rb_entry(a, struct kpmu_entity, group.rb)->group.order <
+	       rb_entry(b, struct kpmu_entity, group.rb)->group.order;
 }
 
 /* The keys of a group are added up, so the order of its members does not matter */
-static u64 event_key(const struct kpmu_event *e)
+static u64 event_key(const struct kpmu_entity *e)
 {
 	if (!kpmu_has_counter(e) || e->state != KPMU_ON)
 		return 0;
 	return kpmu_mix(kpmu_mix(e->hw.allowed, e->hw.extra_reg), e->hw.extra);
 }
 
-static bool is_plain(const struct kpmu_event *leader)
+static bool is_plain(const struct kpmu_entity *leader)
 {
 	return !leader->hw.extra_reg && !(leader->flags & KPMU_ATTR_EXCLUSIVE);
 }
 
-static u64 plain_key(const struct kpmu_event *leader)
+static u64 plain_key(const struct kpmu_entity *leader)
 {
 	return (u64)leader->cpu << 32 ^ leader->hw.allowed;
 }
 
-static u64 group_key(const struct kpmu_event *leader)
+static u64 group_key(const struct kpmu_entity *leader)
 {
-	const struct kpmu_event *e;
+	const struct kpmu_entity *e;
 	u64 key = event_key(leader);
 
-	kpmu_for_each_member(e, leader)
+	kpmu_for_each_in_group(e, leader)
 		key += event_key(e);
 	key = kpmu_mix(key, leader->cpu);
 	return kpmu_mix(key, leader->flags & KPMU_ATTR_EXCLUSIVE);
 }
 
-static u64 class_key(const struct kpmu_event *leader)
+static u64 class_key(const struct kpmu_entity *leader)
 {
 	/* Most groups are one plain event, whose key is cheap to compute */
 	if (list_empty(&leader->group.members) && is_plain(leader))
@@ -106,14 +70,14 @@ static u64 class_key(const struct kpmu_event *leader)
  * Context: the context's owner.
  * Return: true if it is.
  */
-bool kpmu_queue_knows(const struct kpmu_event *leader)
+bool kpmu_queue_knows(const struct kpmu_entity *leader)
 {
-	const struct kpmu_event *e;
+	const struct kpmu_entity *e;
 	u64 key = leader->group.class.key;
 
 	if (key == group_key(leader) || key == KPMU_KEY_REST)
 		return true;
-	kpmu_for_each_member(e, leader)
+	kpmu_for_each_in_group(e, leader)
 		if (event_key(e))
 			return false;
 	return is_plain(leader) && key == plain_key(leader);
@@ -129,7 +93,7 @@ static struct kpmu_class *find_class(struct kpmu_ctx *ctx, u64 key)
 	return NULL;
 }
 
-static void class_add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+static void class_add(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	u64 key = class_key(leader);
 	struct kpmu_class *c = find_class(ctx, key);
@@ -152,7 +116,7 @@ static void class_add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	c->nr++;
 }
 
-static void class_del(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+static void class_del(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	struct kpmu_class *c = find_class(ctx, leader->group.class.key);
 	struct kpmu_class *heir;
@@ -167,14 +131,14 @@ static void class_del(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	if (c != &leader->group.class)
 		return;
 	/* The class is stored in the group that leaves: move it to another one */
-	heir = &rb_entry(rb_first_cached(&c->groups), struct kpmu_event,
+	heir = &rb_entry(rb_first_cached(&c->groups), struct kpmu_entity,
 			 group.rb)->group.class;
 	*heir = *c;
 	list_replace(&c->node, &heir->node);
 }
 
 /* A group becomes (@by is 1) or ceases to be (@by is -1) a candidate */
-static void count(struct kpmu_ctx *ctx, struct kpmu_event *leader, int by)
+static void count(struct kpmu_ctx *ctx, struct kpmu_entity *leader, int by)
 {
 	if (leader->cpu >= 0)
 		ctx->nr_bound += by;
@@ -185,7 +149,7 @@ static void count(struct kpmu_ctx *ctx, struct kpmu_event *leader, int by)
 	kpmu_ctx_changed(ctx);
 }
 
-static void take_out(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+static void take_out(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	if (kpmu_is_pinned(leader))
 		list_del(&leader->group.pinned_node);
@@ -196,7 +160,7 @@ static void take_out(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 
 static void unpark(struct kpmu_ctx *ctx)
 {
-	struct kpmu_event *leader = ctx->parked;
+	struct kpmu_entity *leader = ctx->parked;
 
 	ctx->parked = NULL;
 	take_out(ctx, leader);
@@ -214,7 +178,7 @@ static void join(struct kpmu_ctx *ctx, struct kpmu_group *g)
 	g->charged = ctx->time;
 }
 
-static noinline void add_free(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+static noinline void add_free(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	if (ctx->parked == leader)
 		unpark(ctx);
@@ -225,7 +189,7 @@ static noinline void add_free(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 
 /* May a parked group return to its place? */
 static bool keeps_place(const struct kpmu_ctx *ctx,
-			const struct kpmu_event *leader)
+			const struct kpmu_entity *leader)
 {
 	const struct kpmu_group *g = &leader->group;
 
@@ -235,7 +199,7 @@ static bool keeps_place(const struct kpmu_ctx *ctx,
 	       (g->order >= ctx->min_served && g->class.key == class_key(leader));
 }
 
-static noinline void add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+static noinline void add(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	struct kpmu_group *g = &leader->group;
 
@@ -260,7 +224,7 @@ static noinline void add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
  *
  * Context: the context's owner, IRQs off, its clock up to date.
  */
-void kpmu_queue_add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+void kpmu_queue_add(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	kpmu_ctx_assert_owned(ctx);
 	if (unlikely(!kpmu_has_counter(leader) && kpmu_group_is_free(leader))) {
@@ -274,7 +238,7 @@ void kpmu_queue_add(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	}
 }
 
-static void leave(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+static void leave(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	struct kpmu_group *g = &leader->group;
 
@@ -292,7 +256,7 @@ static void leave(struct kpmu_ctx *ctx, struct kpmu_event *leader)
  *
  * Context: the context's owner, IRQs off.
  */
-void kpmu_queue_del(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+void kpmu_queue_del(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	kpmu_ctx_assert_owned(ctx);
 	if (ctx->parked == leader) {
@@ -319,7 +283,7 @@ void kpmu_queue_del(struct kpmu_ctx *ctx, struct kpmu_event *leader)
  *
  * Context: the context's owner, IRQs off.
  */
-void kpmu_queue_park(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+void kpmu_queue_park(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	kpmu_ctx_assert_owned(ctx);
 	if (!leader->group.queued || ctx->parked == leader)
@@ -342,13 +306,13 @@ void kpmu_queue_park(struct kpmu_ctx *ctx, struct kpmu_event *leader)
  * Context: the context's owner.
  * Return: its leader; NULL if the only group is parked.
  */
-struct kpmu_event *kpmu_queue_first(struct kpmu_ctx *ctx, struct kpmu_class *c)
+struct kpmu_entity *kpmu_queue_first(struct kpmu_ctx *ctx, struct kpmu_class *c)
 {
 	struct rb_node *n = rb_first_cached(&c->groups);
 
 	if (ctx->parked && n == &ctx->parked->group.rb)
 		n = rb_next(n);
-	return n ? rb_entry(n, struct kpmu_event, group.rb) : NULL;
+	return n ? rb_entry(n, struct kpmu_entity, group.rb) : NULL;
 }
 
 /**
@@ -359,14 +323,14 @@ struct kpmu_event *kpmu_queue_first(struct kpmu_ctx *ctx, struct kpmu_class *c)
  * Context: the context's owner.
  * Return: its leader; NULL after the last.
  */
-struct kpmu_event *kpmu_queue_next(struct kpmu_ctx *ctx,
-				   struct kpmu_event *leader)
+struct kpmu_entity *kpmu_queue_next(struct kpmu_ctx *ctx,
+				   struct kpmu_entity *leader)
 {
 	struct rb_node *n = rb_next(&leader->group.rb);
 
 	if (n && ctx->parked && n == &ctx->parked->group.rb)
 		n = rb_next(n);
-	return n ? rb_entry(n, struct kpmu_event, group.rb) : NULL;
+	return n ? rb_entry(n, struct kpmu_entity, group.rb) : NULL;
 }
 
 /*
@@ -387,7 +351,7 @@ static bool reorder(struct kpmu_group *g)
 }
 
 /* Charge a group; the tree changes only if the group's order does */
-static void charge(struct kpmu_ctx *ctx, struct kpmu_event *leader)
+static void charge(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	struct kpmu_group *g = &leader->group;
 	struct kpmu_class *c;
@@ -417,7 +381,7 @@ u64 kpmu_queue_charge(struct kpmu_ctx *ctx)
 	int i;
 
 	for (i = 0; i < ctx->nr_placed; i++) {
-		struct kpmu_event *leader = ctx->placed[i];
+		struct kpmu_entity *leader = ctx->placed[i];
 		struct kpmu_group *g = &leader->group;
 
 		if (!g->queued || ctx->parked == leader || kpmu_is_pinned(leader))

@@ -15,8 +15,6 @@
 #include "../trace/stats.h"
 #include "sched.h"
 
-unsigned int kpmu_mux_interval_ms = 4;
-
 /* Bound of kpmu_ctx.ahead in both directions, in turns */
 #define MAX_AHEAD	8
 
@@ -84,31 +82,6 @@ void kpmu_rotate_settle(struct kpmu_cpu *kc)
 }
 
 /**
- * kpmu_rotate_first() - find the context whose flexible groups go first
- * @kc: this CPU
- *
- * Context: IRQs off, on @kc's CPU.
- * Return: index of the active context: 0 is the CPU's, then those of cgroups,
- * then the task's.
- */
-int kpmu_rotate_first(struct kpmu_cpu *kc)
-{
-	/* Tolerance: the lengths of turns always differ slightly */
-	s64 least = -(s64)kpmu_turn() / 6;
-	struct kpmu_ctx *ctx;
-	int turn = 0, first = 0;
-
-	for (ctx = kc->ctx.up; ctx; ctx = ctx->up) {
-		turn++;
-		if (ctx->ahead < least) {
-			least = ctx->ahead;
-			first = turn;
-		}
-	}
-	return kc->task && kc->task->ahead < least ? turn + 1 : first;
-}
-
-/**
  * kpmu_rotate_ctx() - start a new turn, in which the least served groups go first
  * @ctx: the context, its clock up to date, its groups charged
  *
@@ -147,21 +120,6 @@ static enum hrtimer_restart rotate(struct hrtimer *timer)
 	kpmu_resched(kc, clock);
 	hrtimer_forward_now(timer, ns_to_ktime(kpmu_turn()));
 	return HRTIMER_RESTART;
-}
-
-/**
- * kpmu_rotate_arm() - start the rotation timer unless it runs
- * @kc: this CPU
- *
- * Context: IRQs off, possibly under the run-queue lock.
- */
-void kpmu_rotate_arm(struct kpmu_cpu *kc)
-{
-	if (kc->armed)
-		return;
-	kc->armed = true;
-	hrtimer_start(&kc->rotate, ns_to_ktime(kpmu_turn()),
-		      HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 static void restart_here(void *unused)

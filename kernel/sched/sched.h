@@ -19,9 +19,10 @@
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
 #include <linux/spinlock.h>
+#include <linux/static_call.h>
 
-#include "../event/event.h"
 #include "../trace/look.h"
+#include "entity.h"
 
 /**
  * struct kpmu_plan - the groups that run, and the event on each counter
@@ -47,7 +48,7 @@ struct kpmu_plan {
 	bool exclusive;
 	u8 nr_cpu;
 	u8 nr;
-	struct kpmu_event *groups[KPMU_NR_SLOTS];
+	struct kpmu_entity *groups[KPMU_NR_SLOTS];
 	struct kpmu_slots slots;
 };
 
@@ -122,12 +123,12 @@ struct kpmu_ctx {
 	u64 time;
 	u64 since;
 	struct list_head leaders;
-	struct kpmu_event *scan;
+	struct kpmu_entity *scan;
 	struct list_head pinned;
 	struct list_head classes;
 	struct list_head bound;
 	struct hlist_head hits;
-	struct kpmu_event *parked;
+	struct kpmu_entity *parked;
 	struct hlist_head side;
 	struct hlist_head mapped;
 	struct hlist_head timed;
@@ -150,7 +151,7 @@ struct kpmu_ctx {
 	struct rcu_head rcu;
 	u8 nr_placed;
 	/* From here on ctx_setup() zeroes only what is read before it is written */
-	struct kpmu_event *placed[KPMU_NR_SLOTS];
+	struct kpmu_entity *placed[KPMU_NR_SLOTS];
 	struct kpmu_plan plan;
 };
 
@@ -244,6 +245,30 @@ static inline bool kpmu_plan_is_good(const struct kpmu_plan *plan,
 	       (plan->cpu < 0 || plan->cpu == kc->ctx.home);
 }
 
+/* Take a leader out of an array that contains it */
+static inline void kpmu_groups_drop(struct kpmu_entity **array, u8 *nr,
+				    struct kpmu_entity *leader)
+{
+	int i = 0;
+
+	while (array[i] != leader)
+		i++;
+	for (--*nr; i < *nr; i++)
+		array[i] = array[i + 1];
+}
+
+/* Record that the plan matches the current state of the contexts */
+static __always_inline void kpmu_plan_stamp(struct kpmu_plan *plan,
+					    struct kpmu_cpu *kc)
+{
+	const struct kpmu_ctx *task = kc->task;
+
+	kc->stale = false;
+	plan->cpu_gen = kpmu_cpu_gen(kc);
+	plan->task_gen = task ? task->gen : 0;
+	plan->cpu = plan->cpu_gen || (task && task->nr_bound) ? kc->ctx.home : -1;
+}
+
 /**
  * kpmu_plan_live() - test whether the plan in force may be edited
  * @ctx: a context that is about to change, its clock up to date
@@ -282,11 +307,34 @@ static inline bool kpmu_ctx_borrows_mm(const struct kpmu_ctx *ctx)
 	return ctx->task && ctx->task->flags & PF_KTHREAD;
 }
 
-/* After a change: update user pages, timers and the reporting of hits */
+/**
+ * struct kpmu_sched_ops - calls from scheduling to the events above it
+ * @follow: a context with @follow set has changed, or becomes active or idle: update user
+ *	pages, timers and the reporting of hits.  Owner of the context, IRQs off, possibly
+ *	under the run-queue lock
+ * @end: end a batch of the events of a context that has retired, from its scan on, and move
+ *	what @put must release to @gone.  Owner of the context, IRQs off.  True if there are
+ *	more
+ * @put: release @gone.  Task, may be atomic
+ */
+struct kpmu_sched_ops {
+	void (*follow)(struct kpmu_ctx *ctx, bool active);
+	bool (*end)(struct kpmu_ctx *ctx, struct list_head *gone);
+	void (*put)(struct list_head *gone);
+};
+
+static inline void kpmu_follow_none(struct kpmu_ctx *ctx, bool active)
+{
+}
+
+/* Static call, avoids a retpoline at each task switch */
+DECLARE_STATIC_CALL(kpmu_follow, kpmu_follow_none);
+
+/* After a change: let the events of the context follow it */
 static __always_inline void kpmu_ctx_follow(struct kpmu_ctx *ctx, bool active)
 {
 	if (unlikely(ctx->follow))
-		kpmu_followers_update(ctx, active);
+		static_call(kpmu_follow)(ctx, active);
 }
 
 /* Advance the time of an active context to @clock, a reading of local_clock() */
@@ -296,28 +344,36 @@ static inline void kpmu_ctx_tick(struct kpmu_ctx *ctx, u64 clock)
 	ctx->since = clock;
 }
 
+/* state.c */
+extern unsigned int kpmu_mux_interval_ms;
+void kpmu_gens_init(int cpu);
+void kpmu_ctx_changed(struct kpmu_ctx *ctx);
+void kpmu_ctx_unplace(struct kpmu_ctx *ctx, struct kpmu_entity *leader);
+
 /* time.c: time_enabled and time_running */
 void kpmu_clock_set(struct kpmu_clock *c, u64 now, bool enabled, bool running);
-void kpmu_event_clock(struct kpmu_event *e, u64 now);
-void kpmu_group_clocks(struct kpmu_event *leader, u64 now);
+void kpmu_entity_clock(struct kpmu_entity *e, u64 now);
+void kpmu_group_clocks(struct kpmu_entity *leader, u64 now);
 
-u64 kpmu_event_time(struct kpmu_hw *hw);
+u64 kpmu_entity_time(struct kpmu_hw *hw);
 
-/* The count of an event; for the owner of its context */
-static __always_inline u64 kpmu_event_count(struct kpmu_event *e)
-{
-	return e->hw.source->read(&e->hw);
-}
-
-/* ctx.c */
-struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task);
+/* find.c: creation, lookup, references */
 struct kpmu_ctx *kpmu_ctx_of_newborn(struct task_struct *task);
 struct kpmu_ctx *kpmu_ctx_find(struct task_struct *task);
 struct kpmu_ctx *kpmu_ctx_find_get(struct task_struct *task);
 struct kpmu_ctx *kpmu_ctx_find_cgroup(struct cgroup_subsys_state *css, int cpu);
-struct kpmu_ctx *kpmu_ctx_of_cgroup(struct cgroup_subsys_state *css, int cpu);
+struct kpmu_ctx *kpmu_ctx_find_or_make(void *owner, int cpu, gfp_t gfp, bool *fresh);
 void kpmu_ctx_get(struct kpmu_ctx *ctx);
 void kpmu_ctx_put(struct kpmu_ctx *ctx);
+void kpmu_ctx_unhash(struct kpmu_ctx *ctx);
+int kpmu_ctxs_visit(bool (*fn)(struct kpmu_ctx *ctx, void *data), void *data);
+bool kpmu_ctxs_left(void);
+int kpmu_contexts_init(void);
+void kpmu_contexts_exit(void);
+
+/* ctx.c: ownership, start, end */
+struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task);
+struct kpmu_ctx *kpmu_ctx_of_cgroup(struct cgroup_subsys_state *css, int cpu);
 int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 		  void *data);
 bool kpmu_ctx_try(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
@@ -326,42 +382,57 @@ void kpmu_ctx_start(struct kpmu_ctx *ctx);
 void kpmu_ctx_exit(struct task_struct *task,
 		   void (*tell)(struct kpmu_ctx *ctx));
 bool kpmu_ctxs_reap(unsigned long age);
-bool kpmu_ctxs_left(void);
-int kpmu_ctxs_init(void);
+int kpmu_ctxs_init(const struct kpmu_sched_ops *events);
 void kpmu_ctxs_exit(void);
 
+/* scan.c: iterate over all entities of a context, in batches */
+#define KPMU_BATCH	128
+void kpmu_scan_begin(struct kpmu_ctx *ctx);
+struct kpmu_entity *kpmu_scan_group(struct kpmu_ctx *ctx);
+struct kpmu_entity *kpmu_scan_next(struct kpmu_ctx *ctx);
+
+/* group.c: contexts and groups of entities; for the owner of the context */
+bool kpmu_group_fits(struct kpmu_entity *leader, struct kpmu_entity *new);
+void kpmu_entity_join(struct kpmu_entity *e, struct kpmu_ctx *ctx,
+		      struct kpmu_entity *leader);
+void kpmu_entity_leave(struct kpmu_ctx *ctx, struct kpmu_entity *e);
+
 /* queue.c: candidates; for the owner of the context */
-bool kpmu_queue_knows(const struct kpmu_event *leader);
-void kpmu_queue_add(struct kpmu_ctx *ctx, struct kpmu_event *leader);
-void kpmu_queue_del(struct kpmu_ctx *ctx, struct kpmu_event *leader);
-void kpmu_queue_park(struct kpmu_ctx *ctx, struct kpmu_event *leader);
-struct kpmu_event *kpmu_queue_first(struct kpmu_ctx *ctx, struct kpmu_class *c);
-struct kpmu_event *kpmu_queue_next(struct kpmu_ctx *ctx,
-				   struct kpmu_event *leader);
+bool kpmu_queue_knows(const struct kpmu_entity *leader);
+void kpmu_queue_add(struct kpmu_ctx *ctx, struct kpmu_entity *leader);
+void kpmu_queue_del(struct kpmu_ctx *ctx, struct kpmu_entity *leader);
+void kpmu_queue_park(struct kpmu_ctx *ctx, struct kpmu_entity *leader);
+struct kpmu_entity *kpmu_queue_first(struct kpmu_ctx *ctx, struct kpmu_class *c);
+struct kpmu_entity *kpmu_queue_next(struct kpmu_ctx *ctx,
+				   struct kpmu_entity *leader);
 u64 kpmu_queue_charge(struct kpmu_ctx *ctx);
-void kpmu_ctx_changed(struct kpmu_ctx *ctx);
-void kpmu_gens_init(int cpu);
 
 /* free.c: groups that need no counter */
-bool kpmu_group_is_free(const struct kpmu_event *leader);
-void kpmu_free_add(struct kpmu_ctx *ctx, struct kpmu_event *leader);
-void kpmu_free_del(struct kpmu_event *leader);
+bool kpmu_group_is_free(const struct kpmu_entity *leader);
+void kpmu_free_add(struct kpmu_ctx *ctx, struct kpmu_entity *leader);
+void kpmu_free_del(struct kpmu_entity *leader);
 void kpmu_free_move(struct kpmu_ctx *ctx);
 
 /* plan.c */
 void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc);
-bool kpmu_plan_fits(struct kpmu_event *const *events, int n);
-const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_event *leader);
-void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_event *leader);
-void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_event *leader);
-void kpmu_ctx_unplace(struct kpmu_ctx *ctx, struct kpmu_event *leader);
+
+/* place.c */
+bool kpmu_plan_fits(struct kpmu_entity *const *events, int n);
+const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_entity *leader);
+
+/* edit.c */
+void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_entity *leader);
+void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_entity *leader);
+
+/* apply.c */
+void kpmu_resched(struct kpmu_cpu *kc, u64 clock);
+bool kpmu_ctx_activate(struct kpmu_cpu *kc, struct kpmu_ctx *ctx, u64 clock);
+void kpmu_place_none(struct kpmu_ctx *ctx);
 
 /* switch.c */
-void kpmu_resched(struct kpmu_cpu *kc, u64 clock);
 void kpmu_switch(struct task_struct *next);
 void kpmu_switch_in(struct kpmu_ctx *ctx);
 void kpmu_switch_out(struct kpmu_ctx *ctx, u64 clock);
-bool kpmu_ctx_activate(struct kpmu_cpu *kc, struct kpmu_ctx *ctx, u64 clock);
 void kpmu_cpu_online(void);
 void kpmu_cpu_offline(void);
 
@@ -375,13 +446,10 @@ void kpmu_cgroup_moved(void);
 
 /* rotate.c */
 void kpmu_rotate_init(struct kpmu_cpu *kc);
-void kpmu_rotate_arm(struct kpmu_cpu *kc);
 bool kpmu_rotate_due(const struct kpmu_ctx *ctx);
 void kpmu_rotate_ctx(struct kpmu_ctx *ctx);
 void kpmu_rotate_restart(void);
 void kpmu_rotate_settle(struct kpmu_cpu *kc);
-int kpmu_rotate_first(struct kpmu_cpu *kc);
-extern unsigned int kpmu_mux_interval_ms;
 
 /* Length of a turn, ns */
 static inline u64 kpmu_turn(void)

@@ -30,13 +30,13 @@ void kpmu_clock_set(struct kpmu_clock *c, u64 now, bool enabled, bool running)
 }
 
 /**
- * kpmu_event_clock() - update the times of an event for its new state
+ * kpmu_entity_clock() - update the times of an event for its new state
  * @e: the event
  * @now: the context's time in ns
  *
  * Context: the context's owner.
  */
-void kpmu_event_clock(struct kpmu_event *e, u64 now)
+void kpmu_entity_clock(struct kpmu_entity *e, u64 now)
 {
 	bool on = kpmu_is_enabled(e);
 
@@ -52,25 +52,25 @@ void kpmu_event_clock(struct kpmu_event *e, u64 now)
  *
  * Context: the context's owner.
  */
-void kpmu_group_clocks(struct kpmu_event *leader, u64 now)
+void kpmu_group_clocks(struct kpmu_entity *leader, u64 now)
 {
-	struct kpmu_event *e;
+	struct kpmu_entity *e;
 
-	kpmu_event_clock(leader, now);
-	kpmu_for_each_member(e, leader)
-		kpmu_event_clock(e, now);
+	kpmu_entity_clock(leader, now);
+	kpmu_for_each_in_group(e, leader)
+		kpmu_entity_clock(e, now);
 }
 
 /**
- * kpmu_event_time() - the count of a clock event: the time it has run
+ * kpmu_entity_time() - the count of a clock event: the time it has run
  * @hw: the hw part of the event
  *
  * Context: the context's owner.
  * Return: ns since the last reset.
  */
-u64 kpmu_event_time(struct kpmu_hw *hw)
+u64 kpmu_entity_time(struct kpmu_hw *hw)
 {
-	const struct kpmu_event *e = container_of(hw, struct kpmu_event, hw);
+	const struct kpmu_entity *e = container_of(hw, struct kpmu_entity, hw);
 	const struct kpmu_clock *c = &e->clock;
 	u64 count = c->running + local64_read(&hw->count);
 

@@ -10,7 +10,7 @@
 
 struct kpmu_cpu;
 struct kpmu_ctx;
-struct kpmu_event;
+struct kpmu_entity;
 struct kpmu_family;
 
 /**
@@ -25,7 +25,7 @@ struct kpmu_family;
 struct kpmu_looker {
 	void (*cpu)(struct kpmu_cpu *kc);
 	void (*ctx)(struct kpmu_ctx *ctx);
-	void (*gone)(struct kpmu_event *e);
+	void (*gone)(struct kpmu_entity *e);
 	void (*family)(struct kpmu_family *f);
 };
 
@@ -46,7 +46,7 @@ static __always_inline void kpmu_look_ctx(struct kpmu_ctx *ctx)
 		kpmu_looker->ctx(ctx);
 }
 
-static __always_inline void kpmu_look_gone(struct kpmu_event *e)
+static __always_inline void kpmu_look_gone(struct kpmu_entity *e)
 {
 	if (static_branch_unlikely(&kpmu_look_key))
 		kpmu_looker->gone(e);

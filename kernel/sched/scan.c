@@ -15,11 +15,10 @@
  */
 #include <linux/list.h>
 
-#include "../sched/sched.h"
-#include "event.h"
+#include "sched.h"
 
-static struct kpmu_event *next_leader(struct kpmu_ctx *ctx,
-				      struct kpmu_event *leader)
+static struct kpmu_entity *next_leader(struct kpmu_ctx *ctx,
+				      struct kpmu_entity *leader)
 {
 	return list_is_last(&leader->node, &ctx->leaders) ?
 		       NULL : list_next_entry(leader, node);
@@ -33,7 +32,7 @@ static struct kpmu_event *next_leader(struct kpmu_ctx *ctx,
  */
 void kpmu_scan_begin(struct kpmu_ctx *ctx)
 {
-	ctx->scan = list_first_entry_or_null(&ctx->leaders, struct kpmu_event,
+	ctx->scan = list_first_entry_or_null(&ctx->leaders, struct kpmu_entity,
 					     node);
 }
 
@@ -44,9 +43,9 @@ void kpmu_scan_begin(struct kpmu_ctx *ctx)
  * Context: the context's owner, IRQs off.
  * Return: its leader; NULL at the end.
  */
-struct kpmu_event *kpmu_scan_group(struct kpmu_ctx *ctx)
+struct kpmu_entity *kpmu_scan_group(struct kpmu_ctx *ctx)
 {
-	struct kpmu_event *e = ctx->scan;
+	struct kpmu_entity *e = ctx->scan;
 
 	if (e)
 		ctx->scan = next_leader(ctx, e->leader);
@@ -54,15 +53,15 @@ struct kpmu_event *kpmu_scan_group(struct kpmu_ctx *ctx)
 }
 
 /**
- * kpmu_scan_event() - get the next event; a leader comes before its members
+ * kpmu_scan_next() - get the next event; a leader comes before its members
  * @ctx: the context
  *
  * Context: the context's owner, IRQs off.
  * Return: the event; NULL at the end.
  */
-struct kpmu_event *kpmu_scan_event(struct kpmu_ctx *ctx)
+struct kpmu_entity *kpmu_scan_next(struct kpmu_ctx *ctx)
 {
-	struct kpmu_event *e = ctx->scan, *leader;
+	struct kpmu_entity *e = ctx->scan, *leader;
 	struct list_head *members;
 
 	if (!e)
@@ -70,7 +69,7 @@ struct kpmu_event *kpmu_scan_event(struct kpmu_ctx *ctx)
 	leader = e->leader;
 	members = &leader->group.members;
 	if (e == leader && !list_empty(members))
-		ctx->scan = list_first_entry(members, struct kpmu_event, node);
+		ctx->scan = list_first_entry(members, struct kpmu_entity, node);
 	else if (e != leader && !list_is_last(&e->node, members))
 		ctx->scan = list_next_entry(e, node);
 	else

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Edits of the plan in force.  While nothing waits, removing a group frees counters that
+ * no other group needs, and adding one only needs free counters; the other groups
+ * stay where they are.  Otherwise a new plan is built.
+ */
+#include "../trace/kpmu_trace.h"
+#include "sched.h"
+
+/*
+ * The counters that a plan holds for a group, according to its slots: an event that
+ * was inserted has no counter before the commit, and hw.idx may be the counter
+ * of an earlier plan.  A plan has each event once, so for a group of one event a match
+ * at hw.idx is the result.
+ */
+static u32 counters_of(const struct kpmu_slots *slots, struct kpmu_entity *leader)
+{
+	int i = leader->hw.idx;
+	u32 m, mask = 0;
+
+	if (list_empty(&leader->group.members) && i >= 0 &&
+	    slots->mask & 1u << i && slots->hw[i] == &leader->hw)
+		return 1u << i;
+	for (m = slots->mask; m; m &= m - 1) {
+		i = __ffs(m);
+		if (container_of(slots->hw[i], struct kpmu_entity, hw)->leader ==
+		    leader)
+			mask |= 1u << i;
+	}
+	return mask;
+}
+
+/**
+ * kpmu_plan_remove() - remove a group from the plan in force
+ * @kc: from kpmu_plan_live(); with NULL nothing is done
+ * @leader: the group's leader; e->leader of its events in the plan must still be set
+ *	to it
+ *
+ * Context: the context's owner, IRQs off; a kpmu_resched() must follow.
+ */
+void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_entity *leader)
+{
+	struct kpmu_ctx *ctx = leader->ctx;
+	struct kpmu_plan *plan;
+
+	if (!kc || !leader->group.placed || leader->group.free)
+		return;
+	plan = kc->applied;
+	plan->slots.mask &= ~counters_of(&plan->slots, leader);
+	plan->slots.alt &= plan->slots.mask;
+	kpmu_groups_drop(plan->groups, &plan->nr, leader);
+	kpmu_groups_drop(ctx->placed, &ctx->nr_placed, leader);
+	if (ctx->home >= 0)
+		plan->nr_cpu--;
+	leader->group.placed = false;
+	kpmu_plan_stamp(plan, kc);
+}
+
+/* A counter for the event outside @mask, or -1 */
+static int free_counter(const struct kpmu_entity *e, u32 mask)
+{
+	u32 free = e->hw.allowed & ~mask;
+
+	if (e->hw.hint >= 0 && free & 1u << e->hw.hint)
+		return e->hw.hint;
+	return free ? 31 - __builtin_clz(free) : -1;
+}
+
+static __always_inline bool add(struct kpmu_slots *slots, struct kpmu_entity *e)
+{
+	int counter;
+
+	if (!kpmu_has_counter(e) || e->state != KPMU_ON)
+		return true;
+	counter = free_counter(e, slots->mask);
+	if (counter < 0 || e->hw.extra_reg)
+		return false;
+	slots->mask |= 1u << counter;
+	slots->hw[counter] = &e->hw;
+	trace_kpmu_assign(e->id, counter, e->hw.allowed);
+	return true;
+}
+
+/* Add all events of the group, or none */
+static noinline bool add_all(struct kpmu_slots *slots, struct kpmu_entity *leader)
+{
+	u32 mask = slots->mask;
+	struct kpmu_entity *e;
+	bool ok = add(slots, leader);
+
+	kpmu_for_each_in_group(e, leader)
+		ok = ok && add(slots, e);
+	if (!ok)
+		slots->mask = mask;
+	return ok;
+}
+
+static bool add_group(struct kpmu_slots *slots, struct kpmu_entity *leader)
+{
+	return list_empty(&leader->group.members) ? add(slots, leader) :
+						    add_all(slots, leader);
+}
+
+/**
+ * kpmu_plan_insert() - add a group to the plan in force
+ * @kc: from kpmu_plan_live(); with NULL nothing is done
+ * @leader: the group's leader, queued
+ *
+ * If that is not possible, the plan stays stale: the next kpmu_resched() builds a new
+ * one, and kpmu_plan_live() returns NULL until then: call it for each change.
+ *
+ * Context: the context's owner, IRQs off; a kpmu_resched() must follow.
+ */
+void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_entity *leader)
+{
+	struct kpmu_ctx *ctx = leader->ctx;
+	struct kpmu_plan *plan;
+
+	if (!kc || leader->group.free || leader->cpu >= 0 ||
+	    leader->flags & KPMU_ATTR_EXCLUSIVE)
+		return;
+	plan = kc->applied;
+	if (plan->nr == KPMU_NR_SLOTS || !add_group(&plan->slots, leader))
+		return;
+	plan->groups[plan->nr++] = leader;
+	ctx->placed[ctx->nr_placed++] = leader;
+	if (ctx->home >= 0)
+		plan->nr_cpu++;
+	leader->group.placed = true;
+	leader->group.charged = ctx->time;
+	kpmu_plan_stamp(plan, kc);
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Contexts: creation, lookup by task or cgroup, references. */
+#include <linux/cgroup.h>
+#include <linux/hash.h>
+#include <linux/rhashtable.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "sched.h"
+
+/*
+ * A task_struct has no field for a context, so contexts are hashed by the address
+ * of their task, or of their cgroup and the CPU.
+ */
+struct owner_key {
+	void *owner;
+	int cpu;
+};
+
+static u32 key_hash(const void *data, u32 len, u32 seed)
+{
+	const struct owner_key *key = data;
+
+	return (hash_ptr(key->owner, 32) + key->cpu) ^ seed;
+}
+
+static u32 ctx_hash(const void *data, u32 len, u32 seed)
+{
+	const struct kpmu_ctx *ctx = data;
+
+	return (hash_ptr(ctx->key, 32) + ctx->home) ^ seed;
+}
+
+static int ctx_differs(struct rhashtable_compare_arg *arg, const void *obj)
+{
+	const struct kpmu_ctx *ctx = obj;
+	const struct owner_key *key = arg->key;
+
+	return ctx->key != key->owner || ctx->home != key->cpu;
+}
+
+static const struct rhashtable_params params = {
+	.head_offset = offsetof(struct kpmu_ctx, hash),
+	.hashfn = key_hash,
+	.obj_hashfn = ctx_hash,
+	.obj_cmpfn = ctx_differs,
+	.min_size = 64,
+};
+
+static struct rhashtable contexts;
+static atomic_t nr_contexts;		/* in the hash */
+static struct kmem_cache *ctx_cache;
+
+static void ctx_setup(struct kpmu_ctx *ctx, int home)
+{
+	memset(ctx, 0, offsetof(struct kpmu_ctx, placed));
+	memset(&ctx->plan, 0, offsetof(struct kpmu_plan, groups));
+	ctx->plan.slots.mask = 0;
+	ctx->plan.slots.alt = 0;
+	raw_spin_lock_init(&ctx->lock);
+	ctx->cpu = -1;
+	ctx->home = home;
+	ctx->last_cpu = home;
+	INIT_LIST_HEAD(&ctx->leaders);
+	INIT_LIST_HEAD(&ctx->pinned);
+	INIT_LIST_HEAD(&ctx->classes);
+	INIT_LIST_HEAD(&ctx->bound);
+	ctx->plan.cpu = -1;
+	ctx->emptied = jiffies;
+	refcount_set(&ctx->ref, 1);
+}
+
+/**
+ * kpmu_ctx_get() - take a reference
+ * @ctx: the context; its reference count is not 0
+ *
+ * Context: any.
+ */
+void kpmu_ctx_get(struct kpmu_ctx *ctx)
+{
+	refcount_inc(&ctx->ref);
+}
+
+static void ctx_free(struct rcu_head *rcu)
+{
+	struct kpmu_ctx *ctx = container_of(rcu, struct kpmu_ctx, rcu);
+
+	if (ctx->css)
+		css_put(ctx->css);
+	else
+		put_task_struct(ctx->task);
+	kmem_cache_free(ctx_cache, ctx);
+}
+
+/**
+ * kpmu_ctx_put() - drop a reference
+ * @ctx: the context; a CPU context is never freed
+ *
+ * Context: any but NMI.
+ */
+void kpmu_ctx_put(struct kpmu_ctx *ctx)
+{
+	if (refcount_dec_and_test(&ctx->ref))
+		call_rcu(&ctx->rcu, ctx_free);
+}
+
+/**
+ * kpmu_ctx_find() - look up the context of a task
+ * @task: the task
+ *
+ * Context: RCU (or IRQs off), which also bounds the lifetime of the result.
+ * Return: the context, or NULL.
+ */
+struct kpmu_ctx *kpmu_ctx_find(struct task_struct *task)
+{
+	const struct owner_key key = { task, -1 };
+
+	return rhashtable_lookup(&contexts, &key, params);
+}
+
+/**
+ * kpmu_ctx_find_cgroup() - look up the context of a cgroup on a CPU
+ * @css: the cgroup
+ * @cpu: the CPU
+ *
+ * Context: RCU (or IRQs off), which also bounds the lifetime of the result.
+ * Return: the context, or NULL.
+ */
+struct kpmu_ctx *kpmu_ctx_find_cgroup(struct cgroup_subsys_state *css, int cpu)
+{
+	const struct owner_key key = { css, cpu };
+
+	return rhashtable_lookup(&contexts, &key, params);
+}
+
+static struct kpmu_ctx *find_get(const struct owner_key *key)
+{
+	struct kpmu_ctx *ctx;
+
+	rcu_read_lock();
+	ctx = rhashtable_lookup(&contexts, key, params);
+	if (ctx && !refcount_inc_not_zero(&ctx->ref))
+		ctx = NULL;
+	rcu_read_unlock();
+	return ctx;
+}
+
+/**
+ * kpmu_ctx_find_get() - look up the context of a task and take a reference
+ * @task: the task
+ *
+ * Context: any but NMI.
+ * Return: the context, or NULL if the task has none.
+ */
+struct kpmu_ctx *kpmu_ctx_find_get(struct task_struct *task)
+{
+	const struct owner_key key = { task, -1 };
+
+	return find_get(&key);
+}
+
+static struct kpmu_ctx *make(const struct owner_key *key, gfp_t gfp)
+{
+	struct kpmu_ctx *ctx = kmem_cache_alloc(ctx_cache, gfp);
+
+	if (!ctx)
+		return NULL;
+	ctx_setup(ctx, key->cpu);
+	ctx->key = key->owner;
+	if (key->cpu < 0) {
+		ctx->task = get_task_struct(key->owner);
+		ctx->follow = kpmu_ctx_borrows_mm(ctx);
+	} else {
+		ctx->css = key->owner;
+		css_get(ctx->css);
+	}
+	refcount_inc(&ctx->ref);		/* the hash's */
+	return ctx;
+}
+
+/**
+ * kpmu_ctx_find_or_make() - look up a context, or create it
+ * @owner: the task or cgroup
+ * @cpu: the CPU of a cgroup context, -1 for a task context
+ * @gfp: how to get memory
+ * @fresh: set to whether the context is new
+ *
+ * Context: may sleep if @gfp says so; any but NMI otherwise.
+ * Return: the context, referenced; -ENOMEM.
+ */
+struct kpmu_ctx *kpmu_ctx_find_or_make(void *owner, int cpu, gfp_t gfp, bool *fresh)
+{
+	const struct owner_key key = { owner, cpu };
+	struct kpmu_ctx *ctx, *other;
+
+	*fresh = false;
+	ctx = find_get(&key);
+	if (ctx)
+		return ctx;
+	ctx = make(&key, gfp);
+	if (!ctx)
+		return ERR_PTR(-ENOMEM);
+	do {
+		other = rhashtable_lookup_get_insert_key(&contexts, &key,
+							 &ctx->hash, params);
+		if (!other) {
+			atomic_inc(&nr_contexts);
+			*fresh = true;
+			return ctx;
+		}
+		if (!IS_ERR(other))
+			other = find_get(&key);
+	} while (!other);
+	ctx_free(&ctx->rcu);			/* never published */
+	return other;
+}
+
+/**
+ * kpmu_ctx_of_newborn() - find or create the context of a task that has not run yet
+ * @task: the task
+ *
+ * Context: any but NMI; the hook of the task switch is in place.
+ * Return: the context, referenced; -ENOMEM.
+ */
+struct kpmu_ctx *kpmu_ctx_of_newborn(struct task_struct *task)
+{
+	bool fresh;
+
+	return kpmu_ctx_find_or_make(task, -1, GFP_ATOMIC | __GFP_NOWARN, &fresh);
+}
+
+/**
+ * kpmu_ctx_unhash() - take a retired context out of the hash
+ * @ctx: the context
+ *
+ * Context: task.
+ */
+void kpmu_ctx_unhash(struct kpmu_ctx *ctx)
+{
+	rhashtable_remove_fast(&contexts, &ctx->hash, params);
+	atomic_dec(&nr_contexts);
+	kpmu_ctx_put(ctx);
+}
+
+/**
+ * kpmu_ctxs_visit() - call a function for each context of a task or cgroup
+ * @fn: the function, which may sleep and take the context out of the hash
+ * @data: for @fn
+ *
+ * Removing an entry makes the walk skip the next one in its bucket.
+ *
+ * Context: task, may sleep.
+ * Return: for how many contexts @fn returned true.
+ */
+int kpmu_ctxs_visit(bool (*fn)(struct kpmu_ctx *ctx, void *data), void *data)
+{
+	struct rhashtable_iter iter;
+	struct kpmu_ctx *ctx;
+	int n = 0;
+
+	rhashtable_walk_enter(&contexts, &iter);
+	rhashtable_walk_start(&iter);
+	while ((ctx = rhashtable_walk_next(&iter))) {
+		if (IS_ERR(ctx) || !refcount_inc_not_zero(&ctx->ref))
+			continue;
+		rhashtable_walk_stop(&iter);
+		n += fn(ctx, data);
+		kpmu_ctx_put(ctx);
+		cond_resched();
+		rhashtable_walk_start(&iter);
+	}
+	rhashtable_walk_stop(&iter);
+	rhashtable_walk_exit(&iter);
+	return n;
+}
+
+/**
+ * kpmu_ctxs_left() - is there any context of a task or cgroup?
+ *
+ * Context: any.  The answer no is final while no event of a task or cgroup exists or is being
+ * opened.
+ */
+bool kpmu_ctxs_left(void)
+{
+	return atomic_read(&nr_contexts);
+}
+
+/**
+ * kpmu_contexts_init() - set up the CPU contexts and the hash of the others
+ *
+ * Context: module init.
+ * Return: 0 or -ENOMEM.
+ */
+int __init kpmu_contexts_init(void)
+{
+	int cpu, err;
+
+	ctx_cache = KMEM_CACHE(kpmu_ctx, 0);
+	if (!ctx_cache)
+		return -ENOMEM;
+	err = rhashtable_init(&contexts, &params);
+	if (err) {
+		kmem_cache_destroy(ctx_cache);
+		return err;
+	}
+	for_each_possible_cpu(cpu)
+		ctx_setup(&per_cpu(kpmu_cpu, cpu).ctx, cpu);
+	return 0;
+}
+
+/**
+ * kpmu_contexts_exit() - free what kpmu_contexts_init() allocated
+ *
+ * Context: module exit; no context is in use any more.
+ */
+void kpmu_contexts_exit(void)
+{
+	rcu_barrier();		/* contexts waiting to be freed */
+	rhashtable_destroy(&contexts);
+	kmem_cache_destroy(ctx_cache);
+}

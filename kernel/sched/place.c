@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Placement of a group: all its enabled events that need counters get one, beside those
+ * of the groups placed before, or none does.
+ */
+#include "place.h"
+
+static_assert(KPMU_MAX_COUNTERS == KPMU_NR_SLOTS);
+
+static const char why_exclusive[] = "an exclusive group runs";
+static const char why_not_alone[] = "exclusive, and others run";
+static const char why_counters[] = "no free counter that it may use";
+static const char why_extra[] = "an extra register is in use with another value";
+const char kpmu_place_elsewhere[] = "bound to another CPU";
+
+/*
+ * Claim an extra register.  Where registers 1 and 2 are equivalent, one that holds
+ * the value already is shared, else the event's own register is preferred.
+ */
+static bool claim_extra(struct kpmu_build *b, const struct kpmu_hw *hw, bool *alt)
+{
+	int reg = hw->extra_reg, other = hw->extra_alt ? 3 - reg : reg;
+	u32 own_bit = 1u << reg, other_bit = 1u << other;
+
+	*alt = false;
+	if (!reg || (b->extra_used & own_bit && b->extra[reg] == hw->extra))
+		return true;
+	if (b->extra_used & other_bit && b->extra[other] == hw->extra) {
+		*alt = true;
+		return true;
+	}
+	if (b->extra_used & own_bit) {
+		if (b->extra_used & other_bit)
+			return false;
+		*alt = true;
+		reg = other;
+	}
+	b->extra_used |= 1u << reg;
+	b->extra[reg] = hw->extra;
+	return true;
+}
+
+/* Enabled events of a group that need counters */
+struct needs {
+	int n;
+	struct kpmu_hw *hw[KPMU_MAX_COUNTERS];
+	u32 allowed[KPMU_MAX_COUNTERS];
+	s8 hint[KPMU_MAX_COUNTERS];
+};
+
+static bool need(struct needs *n, struct kpmu_entity *e)
+{
+	if (!kpmu_has_counter(e) || e->state != KPMU_ON)
+		return true;
+	if (n->n == KPMU_MAX_COUNTERS)
+		return false;
+	n->hw[n->n] = &e->hw;
+	n->allowed[n->n] = e->hw.allowed;
+	n->hint[n->n] = e->hw.hint;
+	n->n++;
+	return true;
+}
+
+/* Place all events or none.  Returns NULL, or the reason for failure. */
+static const char *place(struct kpmu_build *b, const struct needs *n)
+{
+	u8 used = b->extra_used;
+	u64 saved[4];
+	int i, first = b->m.nr;
+	u32 alts = 0;
+	bool alt;
+
+	memcpy(saved, b->extra, sizeof(saved));
+	for (i = 0; i < n->n; i++) {
+		if (!claim_extra(b, n->hw[i], &alt)) {
+			b->extra_used = used;
+			memcpy(b->extra, saved, sizeof(saved));
+			return why_extra;
+		}
+		if (alt)
+			alts |= 1u << i;
+	}
+	if (!kpmu_assign_group(&b->m, n->allowed, n->hint, n->n)) {
+		b->extra_used = used;
+		memcpy(b->extra, saved, sizeof(saved));
+		return why_counters;
+	}
+	for (i = 0; i < n->n; i++)
+		b->hw[first + i] = n->hw[i];
+	b->alt |= alts << first;
+	return NULL;
+}
+
+/**
+ * kpmu_place() - place a group beside the placed ones
+ * @b: the build
+ * @leader: the group's leader
+ *
+ * Context: as kpmu_plan_build().
+ * Return: NULL; or the reason why it cannot be placed, kpmu_place_elsewhere if it is bound to
+ * another CPU.
+ */
+const char *kpmu_place(struct kpmu_build *b, struct kpmu_entity *leader)
+{
+	bool alone = leader->flags & KPMU_ATTR_EXCLUSIVE;
+	struct kpmu_entity *e;
+	struct needs n;
+	const char *why;
+
+	if (leader->cpu >= 0 && leader->cpu != b->cpu)
+		return kpmu_place_elsewhere;
+	if (b->exclusive)
+		return why_exclusive;
+	if (alone && b->m.nr)
+		return why_not_alone;
+	n.n = 0;
+	if (!need(&n, leader))
+		return why_counters;
+	kpmu_for_each_in_group(e, leader)
+		if (!need(&n, e))
+			return why_counters;
+	why = place(b, &n);
+	if (why)
+		return why;
+	b->exclusive = alone;
+	return NULL;
+}
+
+/**
+ * kpmu_plan_fits() - test whether events can run together
+ * @events: the events of a group
+ * @n: number of @events
+ *
+ * Context: any.
+ * Return: true if they fit on counters that nothing else uses.
+ */
+bool kpmu_plan_fits(struct kpmu_entity *const *events, int n)
+{
+	struct needs needs;
+	struct kpmu_build b;
+	int i;
+
+	kpmu_build_init(&b, NULL, -1);
+	needs.n = 0;
+	for (i = 0; i < n; i++) {
+		struct kpmu_hw *hw = &events[i]->hw;
+
+		if (!hw->allowed)
+			continue;
+		if (needs.n == KPMU_MAX_COUNTERS)
+			return false;
+		needs.hw[needs.n] = hw;
+		needs.allowed[needs.n] = hw->allowed;
+		needs.hint[needs.n++] = -1;
+	}
+	return !place(&b, &needs);
+}
+
+/**
+ * kpmu_plan_why() - find out why a group does not run
+ * @kc: this CPU
+ * @leader: the group's leader, of a context that is active here
+ *
+ * The reason is not stored but computed by a trial placement.
+ *
+ * Context: IRQs off, on @kc's CPU.
+ * Return: the reason; NULL if the group runs.
+ */
+const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_entity *leader)
+{
+	const struct kpmu_plan *plan = kc->applied;
+	const char *why;
+	struct kpmu_build b;
+	int i;
+
+	if (leader->group.placed)
+		return NULL;
+	if (leader->state == KPMU_ERROR)
+		return "in error: pinned, and there was no room";
+	if (!kpmu_is_enabled(leader))
+		return "off";
+	if (!plan)
+		return "the CPU is offline";
+	kpmu_build_init(&b, NULL, kc->ctx.home);
+	for (i = 0; i < plan->nr; i++)
+		kpmu_place(&b, plan->groups[i]);
+	why = kpmu_place(&b, leader);
+	return why ?: "it has its turn with the next rotation";
+}

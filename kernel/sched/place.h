@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Placement of groups while a plan is built, in sched/ only. */
+#ifndef KPMU_PLACE_H
+#define KPMU_PLACE_H
+
+#include "../assign/assign.h"
+#include "sched.h"
+
+/**
+ * struct kpmu_build - the state of one build of a plan
+ * @plan: the plan
+ * @m: which event is on which counter
+ * @hw: the placed events, in order of placement
+ * @alt: placed events that use the alternative register
+ * @extra_used: extra registers claimed
+ * @extra: their values
+ * @exclusive: the placed group is exclusive
+ * @cpu: the CPU
+ */
+struct kpmu_build {
+	struct kpmu_plan *plan;
+	struct kpmu_matching m;
+	struct kpmu_hw *hw[KPMU_MAX_COUNTERS];
+	u32 alt;
+	u8 extra_used;
+	u64 extra[4];
+	bool exclusive;
+	int cpu;
+};
+
+/* Set single fields: the arrays are large, and written before they are read */
+static inline void kpmu_build_init(struct kpmu_build *b, struct kpmu_plan *plan, int cpu)
+{
+	b->plan = plan;
+	kpmu_matching_init(&b->m);
+	b->alt = 0;
+	b->extra_used = 0;
+	b->exclusive = false;
+	b->cpu = cpu;
+}
+
+extern const char kpmu_place_elsewhere[];
+
+const char *kpmu_place(struct kpmu_build *b, struct kpmu_entity *leader);
+
+#endif
