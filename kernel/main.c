@@ -7,13 +7,14 @@
 #include "check/check.h"
 #include "compat/ksym.h"
 #include "dev/dev.h"
-#include "event/event.h"
-#include "event/rate.h"
 #include "event/sampling.h"
 #include "hooks/hooks.h"
+#include "life/life.h"
 #include "pmu/source.h"
 #include "record/sample.h"
 #include "ring/ring.h"
+#include "sampling/follow.h"
+#include "sampling/rate.h"
 #include "sched/sched.h"
 
 static int __init kpmu_init(void)
@@ -44,8 +45,8 @@ static int __init kpmu_init(void)
 		goto err_sysctl;
 	kpmu_debugfs_init();
 	kpmu_outputs_init();
+	kpmu_owners_init();
 	kpmu_rates_init();
-	kpmu_records_init();
 	kpmu_on_overflow(kpmu_overflow);
 	err = kpmu_chardev_init();
 	if (err)
@@ -85,7 +86,7 @@ static void __exit kpmu_exit(void)
 	kpmu_busy_exit();
 	kpmu_rates_exit();
 	kpmu_traps_exit();
-	kpmu_sampling_drain();
+	kpmu_events_drain();
 	kpmu_checks_exit();
 	kpmu_sources_exit();
 	kpmu_ctxs_exit();

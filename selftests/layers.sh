@@ -8,7 +8,8 @@ cd "$(dirname "$0")/../kernel" || exit 1
 
 declare -A level=(
 	[compat]=0 [abi]=0 [trace]=0 [ring]=1 [assign]=1 [pmu]=2
-	[sched]=3 [event]=4 [record]=5 [check]=5 [hooks]=6 [dev]=7 [.]=8
+	[sched]=3 [event]=4 [record]=5 [sampling]=6 [life]=7 [check]=7 [hooks]=8 [dev]=9
+	[.]=10
 )
 
 folder() { local p=${1#./}; case $p in */*) echo "${p%%/*}" ;; *) echo . ;; esac; }

@@ -8,10 +8,9 @@
 
 #include <linux/types.h>
 
-#include "../event/event.h"
 #include "../event/family.h"
 #include "../event/sampling.h"
-#include "../event/timer.h"
+#include "../sampling/follow.h"
 #include "../sched/sched.h"
 
 /* Limit of events per check of a context; the next check continues after them */

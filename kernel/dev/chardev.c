@@ -10,7 +10,7 @@
 #include <uapi/linux/kpmu.h>
 
 #include "../compat/compat.h"
-#include "../event/event.h"
+#include "../life/life.h"
 #include "dev.h"
 
 static ushort mode = 0600;

@@ -5,9 +5,9 @@
 #include <linux/poll.h>
 
 #include "../compat/ksym.h"
-#include "../event/event.h"
 #include "../event/family.h"
 #include "../hooks/hooks.h"
+#include "../life/life.h"
 #include "../sched/sched.h"
 #include "dev.h"
 

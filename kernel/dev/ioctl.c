@@ -14,9 +14,8 @@
 #include <linux/uaccess.h>
 
 #include "../compat/ksym.h"
-#include "../event/event.h"
-#include "../event/rate.h"
-#include "../event/sampling.h"
+#include "../life/life.h"
+#include "../sampling/follow.h"
 #include "dev.h"
 
 static long do_enable(struct kpmu_event *e, unsigned long arg)

@@ -13,6 +13,7 @@
 #include "../compat/ksym.h"
 #include "../event/event.h"
 #include "../ring/ring.h"
+#include "../sampling/follow.h"
 #include "../sched/sched.h"
 #include "dev.h"
 

@@ -8,6 +8,7 @@
 #include "../event/event.h"
 #include "../event/sampling.h"
 #include "../ring/aux.h"
+#include "../sampling/follow.h"
 #include "dev.h"
 
 static void aux_open(struct vm_area_struct *vma)

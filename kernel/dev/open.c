@@ -10,10 +10,9 @@
 
 #include <uapi/linux/kpmu.h>
 
-#include "../event/event.h"
-#include "../event/rate.h"
-#include "../event/sampling.h"
+#include "../life/life.h"
 #include "../record/side.h"
+#include "../sampling/rate.h"
 #include "../trace/kpmu_trace.h"
 #include "dev.h"
 #include "request.h"

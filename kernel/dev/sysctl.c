@@ -3,11 +3,10 @@
 #include <linux/sysctl.h>
 
 #include "../compat/compat.h"
-#include "../event/event.h"
-#include "../event/rate.h"
 #include "../event/sampling.h"
 #include "../record/sample.h"
 #include "../ring/ring.h"
+#include "../sampling/rate.h"
 #include "../sched/sched.h"
 #include "dev.h"
 

@@ -13,9 +13,9 @@
 #include <uapi/linux/kpmu.h>
 
 #include "../compat/ksym.h"
-#include "../event/event.h"
 #include "../event/family.h"
 #include "../hooks/hooks.h"
+#include "../life/life.h"
 #include "../record/sample.h"
 #include "../record/side.h"
 #include "../sched/sched.h"

@@ -2,8 +2,9 @@
 /*
  * The event: the object behind an event fd.
  *
- * event/ implements events and the operations on them.  sched/ decides when they count: it
- * works on the entity that each event embeds.
+ * event/ has the object and what belongs to it: permissions, references, the family, the ring.
+ * life/ has the operations on it.  sched/ decides when it counts: it works on the entity that
+ * each event embeds.
  */
 #ifndef KPMU_EVENT_H
 #define KPMU_EVENT_H
@@ -122,62 +123,20 @@ static inline size_t kpmu_read_size(const struct kpmu_event *e, u32 nr)
 	return e->read_size + (nr - 1) * e->read_more;
 }
 
-/* create.c: allocation and free */
-struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
-				    const char **why);
-int kpmu_event_take(struct kpmu_event *e, const struct kpmu_target *target,
-		    const char **why);
+/* ref.c: memory and references */
+struct kpmu_event *kpmu_event_new(void);
 struct kpmu_event *kpmu_event_blank(bool sampling);
-void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from);
-void kpmu_event_unclone(struct kpmu_event *e);
+void kpmu_event_free(struct kpmu_event *e);
 void kpmu_event_get(struct kpmu_event *e);
 void kpmu_event_put(struct kpmu_event *e);
 struct kpmu_event *kpmu_leader_get(struct kpmu_event *e);
 int kpmu_events_init(void);
+void kpmu_events_drain(void);
 void kpmu_events_exit(void);
 
-/* attach.c: attach to a context and group, detach */
-int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
-		      struct kpmu_event *leader, const char **why);
-void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
-		     struct kpmu_event *leader);
-void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e);
-void kpmu_event_detach(struct kpmu_event *e);
-bool kpmu_event_detach_child(struct kpmu_event *e);
-
-/* inherit.c: fork */
-void kpmu_inherit(struct task_struct *task, unsigned long clone_flags);
-
-/* exec.c */
-void kpmu_events_exec(void);
-
-/* exit.c: end of events at task exit and exec */
-void kpmu_event_end_owned(struct kpmu_ctx *ctx, struct kpmu_event *e,
-			  struct list_head *gone);
-void kpmu_events_put_list(struct list_head *gone);
-extern const struct kpmu_sched_ops kpmu_event_ops;
-
-/* control.c */
-enum kpmu_op { KPMU_OP_ENABLE, KPMU_OP_DISABLE, KPMU_OP_RESET };
-void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group);
-void kpmu_event_disable_owned(struct kpmu_ctx *ctx, struct kpmu_event *e);
-
-/* change.c: filters, BPF programs, breakpoints */
-int kpmu_event_filter(struct kpmu_event *e, char *filter);
-int kpmu_event_set_bpf(struct kpmu_event *e, int fd);
-int kpmu_event_query_bpf(struct kpmu_event *e, void __user *query);
-int kpmu_event_modify(struct kpmu_event *e, const struct kpmu_attr *attr);
-
-/* owner.c: all events that a thread has opened */
-void kpmu_owner_set(struct kpmu_event *e, const struct task_struct *who);
-void kpmu_owner_clear(struct kpmu_event *e);
-void kpmu_owner_control(enum kpmu_op op);
-void kpmu_owners_init(void);
-
-/* read.c */
+/* layout.c: the size of what is read */
 void kpmu_read_layout(struct kpmu_event *e);
 u16 kpmu_read_max(const struct kpmu_event *e);
-ssize_t kpmu_event_read(struct kpmu_event *e, char __user *buf, size_t len);
 
 /* output.c: the ring for the records */
 void kpmu_output_lock(struct kpmu_event *e);
@@ -191,25 +150,6 @@ __poll_t kpmu_output_poll(struct kpmu_event *e, struct file *file,
 			  struct poll_table_struct *wait);
 void kpmu_output_end(struct kpmu_event *e);
 void kpmu_outputs_init(void);
-
-/* rate.c */
-void kpmu_rate_arm(void);
-
-/* page.c: the user page of a mapped event */
-void kpmu_page_set(struct kpmu_event *e, struct perf_event_mmap_page *page,
-		   int reads);
-void kpmu_pages_update(struct kpmu_ctx *ctx, bool active);
-
-/* hit.c, timer.c: events without counters */
-void kpmu_hit_link(struct kpmu_ctx *ctx, struct kpmu_event *e);
-void kpmu_hit_unlink(struct kpmu_event *e);
-void kpmu_hits_follow(struct kpmu_ctx *ctx, bool active);
-bool kpmu_hit_excluded(const struct kpmu_event *e, struct pt_regs *regs);
-void kpmu_hit(const void *tap, u64 nr, struct kpmu_hit *hit);
-void kpmu_followers_update(struct kpmu_ctx *ctx, bool active);
-
-/* read_family.c */
-ssize_t kpmu_read_family(struct kpmu_event *e, char __user *buf, size_t len);
 
 /* perm.c */
 enum kpmu_permit {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* An event and the events that child tasks inherit from it: see family.c. */
+/* An event and the events that child tasks inherit from it: family.c, walk.c. */
 #ifndef KPMU_FAMILY_H
 #define KPMU_FAMILY_H
 
@@ -52,6 +52,8 @@ bool kpmu_family_fold(struct kpmu_event *e);
 void kpmu_family_begin(struct kpmu_event *e, struct kpmu_total *t);
 void kpmu_family_end(struct kpmu_event *e, struct kpmu_total *t);
 void kpmu_family_done(struct kpmu_family *top);
+
+/* walk.c */
 int kpmu_family_visit(struct kpmu_family *f,
 		      int (*fn)(struct kpmu_event *child, void *data),
 		      void *data);
@@ -59,6 +61,5 @@ void kpmu_family_walk(struct kpmu_event *root,
 		      void (*begin)(struct kpmu_event *root, void *data),
 		      int (*fn)(struct kpmu_event *child, void *data),
 		      void *data);
-void kpmu_family_close(struct kpmu_event *root);
 
 #endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The part of an event that exists only if it writes records. */
 #include <linux/bitops.h>
+#include <linux/kprobes.h>
 #include <linux/perf_event.h>
 #include <linux/pid_namespace.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/workqueue.h>
 
 #include "../sched/sched.h"
 #include "sampling.h"
@@ -14,7 +14,6 @@ int kpmu_sysctl_max_stack = 127;
 int kpmu_sysctl_max_contexts = 8;
 
 static struct kmem_cache *cache;
-static struct workqueue_struct *ends;
 
 /* The sizes of samples and trailers, as far as they are fixed by the attr */
 static void set_layout(struct kpmu_sampling *s, u64 flags)
@@ -71,7 +70,6 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 	set_layout(s, attr->flags);
 	s->ns = get_pid_ns(task_active_pid_ns(current));
 	e->sampling = s;
-	kpmu_overflow_setup(e);
 	if (e->se.hw.source->trace) {
 		/* A trace event has no samples: each hit goes to the AUX area */
 		e->se.flags &= ~KPMU_ATTR_FREQ;
@@ -180,35 +178,8 @@ void kpmu_sampling_free(struct kpmu_sampling *s)
 	kmem_cache_free(cache, s);
 }
 
-static void end(struct work_struct *work)
-{
-	struct kpmu_sampling *s = container_of(to_rcu_work(work),
-					       struct kpmu_sampling, end);
-	struct kpmu_event *e = s->event;
-
-	irq_work_sync(&s->notify);
-	cancel_work_sync(&s->stop);
-	if (e->se.ctx)
-		kpmu_ctx_put(e->se.ctx);
-	kpmu_event_unclone(e);
-}
-
 /**
- * kpmu_sampling_retire() - free a root event with .sampling once that is safe
- * @e: the event, detached, its last reference dropped
- *
- * Its irq_work may still be pending, and uses the event and its context.
- *
- * Context: task.
- */
-void kpmu_sampling_retire(struct kpmu_event *e)
-{
-	INIT_RCU_WORK(&e->sampling->end, end);
-	queue_rcu_work(ends, &e->sampling->end);
-}
-
-/**
- * kpmu_sampling_setup() - allocate the cache and the workqueue of this file
+ * kpmu_sampling_setup() - create the cache of sampling parts
  *
  * Context: module init, may sleep.
  * Return: 0 or -ENOMEM.
@@ -216,27 +187,7 @@ void kpmu_sampling_retire(struct kpmu_event *e)
 int __init kpmu_sampling_setup(void)
 {
 	cache = KMEM_CACHE(kpmu_sampling, 0);
-	if (!cache)
-		return -ENOMEM;
-	ends = alloc_workqueue("kpmu", WQ_UNBOUND, 0);
-	if (!ends) {
-		kmem_cache_destroy(cache);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-/**
- * kpmu_sampling_drain() - wait until all retired events are freed
- *
- * They hold references to contexts, which are freed after this.
- *
- * Context: module exit, no event left; may sleep.
- */
-void kpmu_sampling_drain(void)
-{
-	rcu_barrier();		/* its callbacks queue the work */
-	flush_workqueue(ends);
+	return cache ? 0 : -ENOMEM;
 }
 
 /**
@@ -246,6 +197,24 @@ void kpmu_sampling_drain(void)
  */
 void kpmu_sampling_end(void)
 {
-	destroy_workqueue(ends);
 	kmem_cache_destroy(cache);
 }
+
+/**
+ * kpmu_notify() - wake an event's waiters and send its SIGIO
+ * @e: a root event, kept alive by RCU or by being in an NMI
+ *
+ * Done by irq_work.  The signal is sent only if the event's file has O_ASYNC set.
+ *
+ * Context: any, NMI too.
+ */
+void kpmu_notify(struct kpmu_event *e)
+{
+	struct kpmu_sampling *s = e->sampling;
+
+	atomic_or(KPMU_TELL_WAKE, &s->what);
+	if (e->fasync)
+		atomic_inc(&s->signals);
+	irq_work_queue(&s->notify);
+}
+NOKPROBE_SYMBOL(kpmu_notify);

@@ -62,7 +62,7 @@ struct kpmu_timer {
  * @looked: the context's time when the rate timer last examined the event, in ns
  * @counted: the event's count at @looked
  * @limit: overflows until it is disabled (REFRESH); 0 for no limit
- * @what: pending work of @notify, see overflow.c
+ * @what: pending work of @notify, KPMU_TELL_*
  * @signals: number of signals that @notify has to send
  * @notify: does what is not possible in an NMI; root only
  * @stop: disables the event where @notify cannot; root only
@@ -106,6 +106,11 @@ struct kpmu_sampling {
 	struct kpmu_timer timer;
 	struct rcu_work end;
 };
+
+/* Pending work of kpmu_sampling.notify */
+#define KPMU_TELL_HUP	BIT(0)	/* send SIGIO with POLL_HUP: REFRESH has run out */
+#define KPMU_TELL_STOP	BIT(1)	/* disable the event */
+#define KPMU_TELL_WAKE	BIT(2)	/* wake the waiters in poll(2) */
 
 /* Fields that always take one word, in the order of a sample */
 #define KPMU_SAMPLE_FIXED	(KPMU_SAMPLE_IDENTIFIER | KPMU_SAMPLE_IP |    \
@@ -151,30 +156,6 @@ static inline u64 kpmu_event_lost(const struct kpmu_event *e)
 	return s ? atomic64_read(&s->lost) : 0;
 }
 
-/**
- * struct kpmu_recorder - functions that write records for events
- * @sample: write a sample; returns false without a ring or room
- * @throttle: write that the event is throttled (@on) or no longer so
- * @trace: append the data of a hit to the AUX area
- * @follow: a mapped trace event counts from now on (@running), or does not
- *
- * Context: as the overflow, NMI too; @follow: the context's owner, IRQs off.
- */
-struct kpmu_recorder {
-	bool (*sample)(struct kpmu_event *e, const struct kpmu_hit *hit);
-	void (*throttle)(struct kpmu_event *e, bool on);
-	void (*trace)(struct kpmu_event *e, struct kpmu_hit *hit);
-	void (*follow)(struct kpmu_event *e, bool running);
-};
-
-/* overflow.c */
-void kpmu_recorder_set(const struct kpmu_recorder *r);
-const struct kpmu_recorder *kpmu_recorder(void);
-void kpmu_notify(struct kpmu_event *e);
-void kpmu_overflow_setup(struct kpmu_event *e);
-bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit);
-int kpmu_event_refresh(struct kpmu_event *e, int n);
-
 /* trap.c */
 struct kpmu_trap *kpmu_trap_new(u32 type, u64 data);
 bool kpmu_trap_blank(struct kpmu_trap **t);
@@ -201,9 +182,8 @@ struct kpmu_sampling *kpmu_sampling_blank(void);
 void kpmu_sampling_clone(struct kpmu_sampling *s,
 			 const struct kpmu_sampling *from);
 void kpmu_sampling_free(struct kpmu_sampling *s);
-void kpmu_sampling_retire(struct kpmu_event *e);
 int kpmu_sampling_setup(void);
-void kpmu_sampling_drain(void);
 void kpmu_sampling_end(void);
+void kpmu_notify(struct kpmu_event *e);
 
 #endif

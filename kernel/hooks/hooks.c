@@ -23,6 +23,7 @@
 #include "../compat/compat.h"
 #include "../compat/hook.h"
 #include "../compat/ksym.h"
+#include "../life/life.h"
 #include "../record/side.h"
 #include "../sched/sched.h"
 #include "hooks.h"

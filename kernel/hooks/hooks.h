@@ -6,7 +6,7 @@
 #include <linux/atomic.h>
 
 #include "../compat/hook.h"
-#include "../event/sampling.h"
+#include "../life/life.h"
 
 struct seq_file;
 

@@ -11,7 +11,7 @@
 #include <linux/task_work.h>
 #include <linux/wait_bit.h>
 
-#include "../event/event.h"
+#include "../life/life.h"
 #include "../trace/stats.h"
 #include "hooks.h"
 

@@ -391,20 +391,3 @@ bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s)
 		return write_late(e, s);
 	return write(e, s);
 }
-
-static const struct kpmu_recorder recorder = {
-	.sample = kpmu_sample_write,
-	.throttle = kpmu_record_throttle,
-	.trace = kpmu_aux_trace,
-	.follow = kpmu_aux_follow,
-};
-
-/**
- * kpmu_records_init() - register the functions that write records for events
- *
- * Context: module init, before the first event.
- */
-void __init kpmu_records_init(void)
-{
-	kpmu_recorder_set(&recorder);
-}

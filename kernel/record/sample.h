@@ -7,7 +7,6 @@
 
 #include "record.h"
 
-void kpmu_records_init(void);
 bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s);
 
 /**

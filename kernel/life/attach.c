@@ -7,9 +7,9 @@
 #include <linux/list.h>
 #include <linux/slab.h>
 
+#include "../sampling/follow.h"
 #include "../sched/sched.h"
-#include "event.h"
-#include "sampling.h"
+#include "life.h"
 
 struct attach {
 	struct kpmu_event *event;

@@ -5,9 +5,9 @@
 #include <linux/wait_bit.h>
 
 #include "../compat/ksym.h"
+#include "../event/family.h"
 #include "../sched/sched.h"
-#include "event.h"
-#include "family.h"
+#include "life.h"
 
 /*
  * Serializes changes of one event.  Not a lock for all events: a change may wait for

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Enable, disable and reset one event or its whole group. */
+#include "../event/family.h"
 #include "../sched/sched.h"
-#include "event.h"
-#include "family.h"
+#include "life.h"
 
 struct control {
 	struct kpmu_event *event;	/* in a family walk: the current child */

@@ -5,12 +5,15 @@
 
 #include <linux/jiffies.h>
 
-#include "event.h"
-#include "sampling.h"
+#include "../event/sampling.h"
 
 extern int kpmu_sysctl_max_rate;
 extern int kpmu_sysctl_cpu_time;
 extern u32 kpmu_rate_per_tick;
+extern u64 kpmu_rate_share;
+
+/* Maximum period that is set for a frequency, in events */
+#define KPMU_LONGEST_PERIOD	(S64_MAX / 16)
 
 void kpmu_rate_window(struct kpmu_event *e, unsigned long now);
 void kpmu_rate_exceeded(struct kpmu_event *e);
@@ -67,18 +70,32 @@ static __always_inline bool kpmu_rate_account_hit(struct kpmu_event *e, bool mor
 	return true;
 }
 
-u64 kpmu_tick_cycles(void);
-u64 kpmu_rate_burst(struct kpmu_event *e);
-void kpmu_rate_burst_took(struct kpmu_event *e, u64 cycles);
+/* throttle.c */
+void kpmu_rate_resume(struct kpmu_event *e);
+void kpmu_rate_pause(struct kpmu_event *e, unsigned long window);
 bool kpmu_rate_waits(struct kpmu_event *e);
+
+/* budget.c */
 bool kpmu_rate_took(struct kpmu_event *e, const struct kpmu_hit *hit);
-u64 kpmu_rate_of_filter(u64 cycles);
-void kpmu_rate_sample_took(struct kpmu_event *e, u64 cycles);
+u64 kpmu_rate_handler_ns(void);
 u32 kpmu_rate_spent(struct kpmu_event *e);
 bool kpmu_rate_took_timer(struct kpmu_event *e, u64 began);
 void kpmu_rate_limits(void);
+
+/* burst.c */
+u64 kpmu_rate_burst(struct kpmu_event *e);
+void kpmu_rate_burst_took(struct kpmu_event *e, u64 cycles);
+u64 kpmu_rate_of_filter(u64 cycles);
+void kpmu_rate_sample_took(struct kpmu_event *e, u64 cycles);
+
+/* freq.c */
 void kpmu_rate_adjust(struct kpmu_event *e, u64 events);
-int kpmu_event_period(struct kpmu_event *e, u64 period);
+void kpmu_rate_look(struct kpmu_event *e);
+
+/* ticker.c, resume.c */
+void kpmu_ticker_arm(void);
+void kpmu_tickers_init(bool (*fn)(void));
+void kpmu_tickers_exit(void);
 void kpmu_rates_init(void);
 void kpmu_rates_exit(void);
 

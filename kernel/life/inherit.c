@@ -10,11 +10,10 @@
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 
+#include "../event/family.h"
 #include "../sched/sched.h"
 #include "../trace/stats.h"
-#include "event.h"
-#include "family.h"
-#include "sampling.h"
+#include "life.h"
 
 struct fork {
 	struct kpmu_ctx *ctx;		/* of the child task */
@@ -54,7 +53,7 @@ static void free_blanks(struct fork *f)
 	struct kpmu_event *e;
 
 	while ((e = take_blank(f)))
-		kpmu_event_unclone(e);
+		kpmu_event_free(e);
 	hlist_for_each_entry_safe(s, tmp, &f->spares, side)
 		kpmu_sampling_free(s);
 	INIT_HLIST_HEAD(&f->spares);

@@ -6,7 +6,7 @@
 #include <linux/sched.h>
 
 #include "../sched/sched.h"
-#include "event.h"
+#include "life.h"
 
 static bool turns_on(const struct kpmu_event *e)
 {

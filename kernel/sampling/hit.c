@@ -12,90 +12,12 @@
 #include <asm/tsc.h>
 
 #include "../compat/compat.h"
+#include "../record/sample.h"
 #include "../sched/sched.h"
 #include "../trace/stats.h"
+#include "fair.h"
+#include "follow.h"
 #include "rate.h"
-#include "sampling.h"
-#include "timer.h"
-
-/**
- * kpmu_hit_link() - list an event in its context if it counts hits or samples by a timer
- * @ctx: the context
- * @e: the event
- *
- * Context: the context's owner, IRQs off; kpmu_ctx_follow() must come after.
- */
-void kpmu_hit_link(struct kpmu_ctx *ctx, struct kpmu_event *e)
-{
-	if (kpmu_counts_hits(&e->se)) {
-		hlist_add_head_rcu(&e->hit_node, &ctx->hits);
-		if (e->se.hw.gated) {
-			ctx->nr_gated++;
-			ctx->follow = true;
-		}
-	} else if (kpmu_has_timer(e)) {
-		kpmu_timer_link(ctx, e);
-	}
-}
-
-/**
- * kpmu_hit_unlink() - undo kpmu_hit_link()
- * @e: the event
- *
- * Context: the context's owner, IRQs off.  A hit in an NMI may walk the list meanwhile.
- */
-void kpmu_hit_unlink(struct kpmu_event *e)
-{
-	if (hlist_unhashed(&e->hit_node))
-		return;
-	hlist_del_init_rcu(&e->hit_node);
-	if (kpmu_has_timer(e))
-		kpmu_timer_unlink(e);
-	if (!e->se.hw.gated)
-		return;
-	e->se.ctx->nr_gated--;
-	if (e->se.hw.listens)
-		kpmu_hits_leave(&e->se.hw);
-}
-
-/**
- * kpmu_hits_follow() - have gated hits reported for the running events only
- * @ctx: the context, after a change
- * @active: the context is active on this CPU from now on
- *
- * Context: the context's owner, IRQs off.
- */
-void kpmu_hits_follow(struct kpmu_ctx *ctx, bool active)
-{
-	struct kpmu_event *e;
-
-	hlist_for_each_entry(e, &ctx->hits, hit_node) {
-		bool run = active && e->se.clock.is_running;
-
-		if (!e->se.hw.gated || run == e->se.hw.listens)
-			continue;
-		if (run)
-			kpmu_hits_want(&e->se.hw);
-		else
-			kpmu_hits_leave(&e->se.hw);
-	}
-}
-
-/**
- * kpmu_hit_excluded() - does an event exclude hits in this mode?
- * @e: the event
- * @regs: registers at the hit; NULL for a hit in the kernel
- *
- * Context: any.
- * Return: true if the hit does not count.
- */
-bool kpmu_hit_excluded(const struct kpmu_event *e, struct pt_regs *regs)
-{
-	if (regs && user_mode(regs))
-		return e->se.flags & KPMU_ATTR_EXCLUDE_USER && !e->se.hw.source->both;
-	return e->se.flags & KPMU_ATTR_EXCLUDE_KERNEL;
-}
-NOKPROBE_SYMBOL(kpmu_hit_excluded);
 
 /*
  * The period of an event with a frequency is stale after a rate drop: shrink it to
@@ -174,7 +96,7 @@ static void sample(struct kpmu_event *e, u64 nr, u64 count, struct kpmu_hit *hit
 	if (!hit->regs)
 		return;
 	if (e->se.hw.source->trace) {
-		kpmu_recorder()->trace(e, hit);
+		kpmu_aux_trace(e, hit);
 		return;
 	}
 	if (!s->freq && s->sample_type & KPMU_SAMPLE_PERIOD) {

@@ -5,11 +5,11 @@
  */
 #include <linux/rcupdate.h>
 
+#include "../event/family.h"
 #include "../ring/ring.h"
+#include "../sampling/follow.h"
 #include "../sched/sched.h"
-#include "event.h"
-#include "family.h"
-#include "sampling.h"
+#include "life.h"
 
 /*
  * The event is not counting any more.  It leaves the error state too, as it cannot

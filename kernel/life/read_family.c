@@ -12,9 +12,9 @@
 
 #include "../sched/sched.h"
 #include "../trace/kpmu_trace.h"
-#include "event.h"
-#include "family.h"
-#include "values.h"
+#include "../event/family.h"
+#include "../event/values.h"
+#include "life.h"
 
 /**
  * struct family_read - a read in progress

@@ -10,9 +10,9 @@
 #include <linux/perf_event.h>
 
 #include "../compat/tsc.h"
+#include "../record/sample.h"
 #include "../sched/sched.h"
-#include "event.h"
-#include "sampling.h"
+#include "follow.h"
 
 /* Bits of the page's capabilities field */
 #define CAP_SEPARATE	BIT_ULL(1)	/* bit 0 is deprecated */
@@ -106,7 +106,7 @@ void kpmu_pages_update(struct kpmu_ctx *ctx, bool active)
 		smp_wmb();	/* and the even number after them */
 		WRITE_ONCE(p->lock, p->lock + 1);
 		if (unlikely(e->se.hw.source->trace))
-			kpmu_recorder()->follow(e, active && e->se.clock.is_running);
+			kpmu_aux_follow(e, active && e->se.clock.is_running);
 	}
 }
 

@@ -14,9 +14,8 @@
 
 #include "../compat/compat.h"
 #include "../sched/sched.h"
+#include "follow.h"
 #include "rate.h"
-#include "sampling.h"
-#include "timer.h"
 
 /* Shortest period in ns: a shorter one might leave no CPU time for anything else */
 #define SHORTEST	10000
@@ -77,6 +76,21 @@ static enum hrtimer_restart expired(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
+/**
+ * kpmu_timer_init() - initialize the timer of a clock event that samples
+ * @e: the event
+ *
+ * Context: the context's owner, IRQs off.
+ */
+void kpmu_timer_init(struct kpmu_event *e)
+{
+	struct kpmu_timer *t = &e->sampling->timer;
+
+	t->event = e;
+	kpmu_hrtimer_setup(&t->timer, expired, CLOCK_MONOTONIC,
+			   HRTIMER_MODE_REL_PINNED_HARD);
+}
+
 static void start(struct kpmu_event *e)
 {
 	struct kpmu_timer *t = &e->sampling->timer;
@@ -97,41 +111,21 @@ static void stop(struct kpmu_event *e)
 	t->on = false;
 }
 
-static void set_follow(struct kpmu_ctx *ctx)
-{
-	ctx->follow = ctx->mapped.first || ctx->timed.first || ctx->nr_freq ||
-		      ctx->nr_gated || kpmu_ctx_borrows_mm(ctx);
-}
-
 /**
- * kpmu_timer_link() - add a clock event that samples to a context
- * @ctx: the context
+ * kpmu_timer_run() - start or stop the timer of an event
  * @e: the event
+ * @run: the event counts from now on, and has not used up its REFRESH
  *
- * Context: the context's owner, IRQs off; kpmu_ctx_follow() must come after.
+ * Context: the context's owner, on the CPU where it is active, IRQs off.
  */
-void kpmu_timer_link(struct kpmu_ctx *ctx, struct kpmu_event *e)
+void kpmu_timer_run(struct kpmu_event *e, bool run)
 {
-	struct kpmu_timer *t = &e->sampling->timer;
-
-	t->event = e;
-	kpmu_hrtimer_setup(&t->timer, expired, CLOCK_MONOTONIC,
-			   HRTIMER_MODE_REL_PINNED_HARD);
-	hlist_add_head(&e->hit_node, &ctx->timed);
-	set_follow(ctx);
-}
-
-/**
- * kpmu_timer_unlink() - stop the timer of an event that leaves its context
- * @e: the event, already removed from ctx->timed
- *
- * Context: the context's owner, IRQs off.
- */
-void kpmu_timer_unlink(struct kpmu_event *e)
-{
-	if (e->sampling->timer.on)
+	if (run == e->sampling->timer.on)
+		return;
+	if (run)
+		start(e);
+	else
 		stop(e);
-	set_follow(e->se.ctx);
 }
 
 /**
@@ -145,39 +139,4 @@ void kpmu_timer_reset(struct kpmu_event *e)
 	if (e->sampling->timer.on)
 		stop(e);
 	e->sampling->timer.left = 0;
-}
-
-/**
- * kpmu_followers_update() - update what depends on a context's state after a change
- * @ctx: the context
- * @active: the context is active on this CPU from now on
- *
- * That is user pages, timers, values visible to RDPMC, and gated events.
- *
- * Context: the context's owner, IRQs off.
- */
-void kpmu_followers_update(struct kpmu_ctx *ctx, bool active)
-{
-	struct kpmu_event *e;
-
-	if (ctx->mapped.first)
-		kpmu_pages_update(ctx, active);
-	/* The next task may own the borrowed mm; then no switch of mm hides the counters from it */
-	if (!active && kpmu_ctx_borrows_mm(ctx))
-		kpmu_counters_hide();
-	if (active && ctx->nr_freq)
-		kpmu_rate_arm();
-	if (ctx->nr_gated)
-		kpmu_hits_follow(ctx, active);
-	hlist_for_each_entry(e, &ctx->timed, hit_node) {
-		bool run = active && e->se.clock.is_running && !e->sampling->stopped;
-
-		if (run == e->sampling->timer.on)
-			continue;
-		if (run)
-			start(e);
-		else
-			stop(e);
-	}
-	set_follow(ctx);
 }

@@ -12,7 +12,7 @@
 #include <linux/spinlock.h>
 
 #include "../sched/sched.h"
-#include "event.h"
+#include "life.h"
 
 #define BUCKET_BITS	6
 

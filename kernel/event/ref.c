@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The memory of events, and references to them.
+ */
+#include <linux/percpu.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "../compat/ksym.h"
+#include "../sched/sched.h"
+#include "../trace/stats.h"
+#include "event.h"
+#include "family.h"
+#include "sampling.h"
+
+/* Limits the memory cost of an event; tools open thousands */
+static_assert(sizeof(struct kpmu_event) <= 512);
+
+static struct kmem_cache *cache;
+static struct workqueue_struct *ends;
+
+/*
+ * Many programs open and close one event after the other, and the slab allocator would
+ * double the time of both: each CPU caches one free event.  Not with KASAN, which could
+ * not detect a use after free then.
+ */
+static DEFINE_PER_CPU(struct kpmu_event *, spare);
+
+static void put_memory(struct kpmu_event *e)
+{
+	if (IS_ENABLED(CONFIG_KASAN) || this_cpu_cmpxchg(spare, NULL, e))
+		kmem_cache_free(cache, e);
+}
+
+/**
+ * kpmu_event_new() - allocate an event, zeroed and with one reference
+ *
+ * Context: task, may sleep.
+ * Return: the event, or NULL.
+ */
+struct kpmu_event *kpmu_event_new(void)
+{
+	struct kpmu_event *e = this_cpu_xchg(spare, NULL) ?:
+			       kmem_cache_alloc(cache, GFP_KERNEL);
+
+	if (!e)
+		return NULL;
+	memset(e, 0, offsetof(struct kpmu_event, se.group.class));
+	refcount_set(&e->ref, 1);
+	return e;
+}
+
+/**
+ * kpmu_event_blank() - allocate memory for kpmu_event_clone()
+ * @sampling: with the part for events that write records
+ *
+ * Context: any but NMI, with no raw spinlock held.
+ * Return: the memory, or NULL.
+ */
+struct kpmu_event *kpmu_event_blank(bool sampling)
+{
+	struct kpmu_event *e = kmem_cache_alloc(cache,
+						GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!e)
+		return NULL;
+	e->sampling = NULL;
+	if (sampling) {
+		e->sampling = kpmu_sampling_blank();
+		if (!e->sampling) {
+			kmem_cache_free(cache, e);
+			return NULL;
+		}
+	}
+	return e;
+}
+
+/**
+ * kpmu_event_free() - free the memory of an event
+ * @e: from kpmu_event_blank() and not published, or without users
+ *
+ * Context: any but NMI.
+ */
+void kpmu_event_free(struct kpmu_event *e)
+{
+	kpmu_sampling_free(e->sampling);
+	kmem_cache_free(cache, e);
+}
+
+/**
+ * kpmu_event_get() - take a reference
+ * @e: the event, which has one already
+ *
+ * Context: any.
+ */
+void kpmu_event_get(struct kpmu_event *e)
+{
+	refcount_inc(&e->ref);
+}
+
+/**
+ * kpmu_leader_get() - get the leader of an event's group, with a reference
+ * @e: the event; its group may change concurrently
+ *
+ * Context: any but NMI.
+ * Return: the leader.
+ */
+struct kpmu_event *kpmu_leader_get(struct kpmu_event *e)
+{
+	struct kpmu_event *leader;
+
+	rcu_read_lock();
+	do {
+		leader = kpmu_leader(e);
+	} while (!refcount_inc_not_zero(&leader->ref));
+	rcu_read_unlock();
+	return leader;
+}
+
+static void put_hardware(struct kpmu_event *e)
+{
+	if (e->taken && e->se.hw.source->put)
+		e->se.hw.source->put(&e->se.hw);
+}
+
+static void free_event(struct rcu_head *rcu)
+{
+	kpmu_event_free(container_of(rcu, struct kpmu_event, rcu));
+}
+
+static void end_retired(struct work_struct *work)
+{
+	struct kpmu_sampling *s = container_of(to_rcu_work(work),
+					       struct kpmu_sampling, end);
+	struct kpmu_event *e = s->event;
+
+	irq_work_sync(&s->notify);
+	cancel_work_sync(&s->stop);
+	if (e->se.ctx)
+		kpmu_ctx_put(e->se.ctx);
+	kpmu_event_free(e);
+}
+
+/* Free a root event that writes records: its irq_work may be pending, and uses its context */
+static void retire(struct kpmu_event *e)
+{
+	INIT_RCU_WORK(&e->sampling->end, end_retired);
+	queue_rcu_work(ends, &e->sampling->end);
+}
+
+/**
+ * kpmu_event_put() - drop a reference
+ * @e: the event, detached if this is the last reference
+ *
+ * Context: task; may sleep for a root, may be atomic for a child.
+ */
+void kpmu_event_put(struct kpmu_event *e)
+{
+	if (!refcount_dec_and_test(&e->ref))
+		return;
+	if (!e->root) {
+		put_hardware(e);
+		if (e->label)
+			kpmu_lsm_free(e->label);
+		kpmu_stat_inc(closes);
+	}
+	if (e->family)
+		kpmu_family_put(e);
+	if (e->sampling && !e->root) {
+		retire(e);
+		return;
+	}
+	if (e->se.ctx)
+		kpmu_ctx_put(e->se.ctx);
+	/* Accessed under RCU: a leader by kpmu_leader_get(), others by overflows and hits */
+	if (e->se.group.shared || e->sampling || kpmu_counts_hits(&e->se))
+		call_rcu(&e->rcu, free_event);
+	else
+		put_memory(e);
+}
+
+/**
+ * kpmu_events_drain() - wait until all retired events are freed
+ *
+ * They hold references to contexts, which are freed after this.
+ *
+ * Context: module exit, no event left; may sleep.
+ */
+void kpmu_events_drain(void)
+{
+	rcu_barrier();		/* its callbacks queue the work */
+	flush_workqueue(ends);
+}
+
+/**
+ * kpmu_events_init() - set up the allocation of events
+ *
+ * Context: module init.
+ * Return: 0 or -ENOMEM.
+ */
+int __init kpmu_events_init(void)
+{
+	int err;
+
+	cache = KMEM_CACHE(kpmu_event, 0);
+	if (!cache)
+		return -ENOMEM;
+	err = kpmu_sampling_setup();
+	if (err)
+		goto err_cache;
+	ends = alloc_workqueue("kpmu", WQ_UNBOUND, 0);
+	if (ends)
+		return 0;
+	err = -ENOMEM;
+	kpmu_sampling_end();
+err_cache:
+	kmem_cache_destroy(cache);
+	return err;
+}
+
+/**
+ * kpmu_events_exit() - free what kpmu_events_init() has set up
+ *
+ * Context: module exit or failed init, no event left; may sleep.
+ */
+void kpmu_events_exit(void)
+{
+	int cpu;
+
+	rcu_barrier();		/* pending free_event() calls */
+	destroy_workqueue(ends);
+	kpmu_sampling_end();
+	for_each_possible_cpu(cpu)
+		if (per_cpu(spare, cpu))
+			kmem_cache_free(cache, per_cpu(spare, cpu));
+	kmem_cache_destroy(cache);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What happens to events, from open to close. */
+#ifndef KPMU_LIFE_H
+#define KPMU_LIFE_H
+
+#include "../event/event.h"
+#include "../event/sampling.h"
+
+/* create.c: new events, and copies for child tasks */
+struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
+				    const char **why);
+int kpmu_event_take(struct kpmu_event *e, const struct kpmu_target *target,
+		    const char **why);
+void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from);
+
+/* attach.c: attach to a context and group, detach */
+int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
+		      struct kpmu_event *leader, const char **why);
+void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
+		     struct kpmu_event *leader);
+void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e);
+void kpmu_event_detach(struct kpmu_event *e);
+bool kpmu_event_detach_child(struct kpmu_event *e);
+
+/* control.c */
+enum kpmu_op { KPMU_OP_ENABLE, KPMU_OP_DISABLE, KPMU_OP_RESET };
+void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group);
+void kpmu_event_disable_owned(struct kpmu_ctx *ctx, struct kpmu_event *e);
+
+/* notify.c: what an overflow leaves to an irq_work */
+void kpmu_notify_init(struct kpmu_event *e);
+int kpmu_event_refresh(struct kpmu_event *e, int n);
+
+/* change.c: filters, BPF programs, breakpoints */
+int kpmu_event_filter(struct kpmu_event *e, char *filter);
+int kpmu_event_set_bpf(struct kpmu_event *e, int fd);
+int kpmu_event_query_bpf(struct kpmu_event *e, void __user *query);
+int kpmu_event_modify(struct kpmu_event *e, const struct kpmu_attr *attr);
+
+/* owner.c: all events that a thread has opened */
+void kpmu_owner_set(struct kpmu_event *e, const struct task_struct *who);
+void kpmu_owner_clear(struct kpmu_event *e);
+void kpmu_owner_control(enum kpmu_op op);
+void kpmu_owners_init(void);
+
+/* read.c, read_family.c */
+ssize_t kpmu_event_read(struct kpmu_event *e, char __user *buf, size_t len);
+ssize_t kpmu_read_family(struct kpmu_event *e, char __user *buf, size_t len);
+
+/* inherit.c: fork */
+void kpmu_inherit(struct task_struct *task, unsigned long clone_flags);
+
+/* exec.c */
+void kpmu_events_exec(void);
+
+/* exit.c: end of events at task exit and exec */
+void kpmu_event_end_owned(struct kpmu_ctx *ctx, struct kpmu_event *e,
+			  struct list_head *gone);
+void kpmu_events_put_list(struct list_head *gone);
+extern const struct kpmu_sched_ops kpmu_event_ops;
+
+/* close.c */
+void kpmu_family_close(struct kpmu_event *root);
+
+#endif

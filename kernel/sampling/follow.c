@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What follows the state of a context: user pages, timers, gated hits, and the timer that
+ * adjusts periods.  A context has lists of the events concerned.
+ */
+#include <linux/rculist.h>
+
+#include "../sched/sched.h"
+#include "follow.h"
+#include "rate.h"
+
+static void set_follow(struct kpmu_ctx *ctx)
+{
+	ctx->follow = ctx->mapped.first || ctx->timed.first || ctx->nr_freq ||
+		      ctx->nr_gated || kpmu_ctx_borrows_mm(ctx);
+}
+
+/**
+ * kpmu_hit_link() - list an event in its context if it counts hits or samples by a timer
+ * @ctx: the context
+ * @e: the event
+ *
+ * Context: the context's owner, IRQs off; kpmu_ctx_follow() must come after.
+ */
+void kpmu_hit_link(struct kpmu_ctx *ctx, struct kpmu_event *e)
+{
+	if (kpmu_counts_hits(&e->se)) {
+		hlist_add_head_rcu(&e->hit_node, &ctx->hits);
+		if (e->se.hw.gated) {
+			ctx->nr_gated++;
+			ctx->follow = true;
+		}
+	} else if (kpmu_has_timer(e)) {
+		kpmu_timer_init(e);
+		hlist_add_head(&e->hit_node, &ctx->timed);
+		ctx->follow = true;
+	}
+}
+
+/**
+ * kpmu_hit_unlink() - undo kpmu_hit_link()
+ * @e: the event
+ *
+ * Context: the context's owner, IRQs off.  A hit in an NMI may walk the list meanwhile.
+ */
+void kpmu_hit_unlink(struct kpmu_event *e)
+{
+	if (hlist_unhashed(&e->hit_node))
+		return;
+	hlist_del_init_rcu(&e->hit_node);
+	if (kpmu_has_timer(e)) {
+		kpmu_timer_run(e, false);
+		set_follow(e->se.ctx);
+	}
+	if (!e->se.hw.gated)
+		return;
+	e->se.ctx->nr_gated--;
+	if (e->se.hw.listens)
+		kpmu_hits_leave(&e->se.hw);
+}
+
+/* Have gated hits reported for the running events only */
+static void gate_hits(struct kpmu_ctx *ctx, bool active)
+{
+	struct kpmu_event *e;
+
+	hlist_for_each_entry(e, &ctx->hits, hit_node) {
+		bool run = active && e->se.clock.is_running;
+
+		if (!e->se.hw.gated || run == e->se.hw.listens)
+			continue;
+		if (run)
+			kpmu_hits_want(&e->se.hw);
+		else
+			kpmu_hits_leave(&e->se.hw);
+	}
+}
+
+/**
+ * kpmu_followers_update() - update what depends on a context's state after a change
+ * @ctx: the context
+ * @active: the context is active on this CPU from now on
+ *
+ * That is user pages, timers, values visible to RDPMC, and gated events.
+ *
+ * Context: the context's owner, IRQs off.
+ */
+void kpmu_followers_update(struct kpmu_ctx *ctx, bool active)
+{
+	struct kpmu_event *e;
+
+	if (ctx->mapped.first)
+		kpmu_pages_update(ctx, active);
+	/* The next task may own the borrowed mm; then no switch of mm hides the counters from it */
+	if (!active && kpmu_ctx_borrows_mm(ctx))
+		kpmu_counters_hide();
+	if (active && ctx->nr_freq)
+		kpmu_ticker_arm();
+	if (ctx->nr_gated)
+		gate_hits(ctx, active);
+	hlist_for_each_entry(e, &ctx->timed, hit_node)
+		kpmu_timer_run(e, active && e->se.clock.is_running && !e->sampling->stopped);
+	set_follow(ctx);
+}
