@@ -22,7 +22,7 @@
 ## make shell        a shell in a guest with kpmu loaded (K=6.12)
 ## make conformance  which rows of the specification the last tests proved (V=1: by what)
 ## make check        sparse, checkpatch, shellcheck
-## make layers       folders include only downward
+## make layers       each file calls and includes only what Kbuild lists before it
 ## make modules      build kpmu.ko for all stock kernels (build/NAME/kpmu.ko)
 ## make module K=6.1 build it for one; KDIR=tree KERNEL=vmlinuz K=given for yours
 ## make selftests    build the test programs
@@ -56,8 +56,8 @@ bench: modules selftests
 	@selftests/bench/run.sh
 check:
 	@selftests/check.sh
-layers:
-	@selftests/layers.sh
+layers: module
+	@selftests/layers.sh $(K)
 deps:
 	@qemu/deps.sh
 shell: module

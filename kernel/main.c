@@ -10,7 +10,7 @@
 #include "event/sampling.h"
 #include "hooks/hooks.h"
 #include "life/life.h"
-#include "pmu/source.h"
+#include "source/source.h"
 #include "record/sample.h"
 #include "ring/ring.h"
 #include "sampling/follow.h"

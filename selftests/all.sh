@@ -47,7 +47,7 @@ stage()
 rm -f "$KPMU_TOP"/build/log/*.tap
 
 if [ $host = 1 ]; then
-	stage layers selftests/layers.sh
+	stage layers selftests/layers.sh "$1"
 	kernels=()
 	[ $quick = 0 ] || kernels=("$@")
 	stage check selftests/check.sh "${kernels[@]}"

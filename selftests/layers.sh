@@ -1,41 +1,77 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# layers.sh - check that folders of kernel/ include only downward: a folder uses
-# folders of a lower number.  Documentation/design.rst, "Layout".
+# layers.sh [KERNEL] - check the direction of kernel/: each file calls and uses only what
+# stands before it in Kbuild, and the files of a folder stand together.  So there is no cycle,
+# neither between folders nor between files.  The calls are taken from the module built for
+# KERNEL, the headers from the source.  Documentation/design.rst, "Layout".
 
-cd "$(dirname "$0")/../kernel" || exit 1
-
-declare -A level=(
-	[compat]=0 [abi]=0 [trace]=0 [ring]=1 [assign]=1 [pmu]=2
-	[sched]=3 [event]=4 [record]=5 [sampling]=6 [life]=7 [check]=7 [hooks]=8 [dev]=9
-	[.]=10
-)
-
-folder() { local p=${1#./}; case $p in */*) echo "${p%%/*}" ;; *) echo . ;; esac; }
-
+cd "$(dirname "$0")/.." || exit 1
+K=${1:-6.12}
 bad=0
-complain() { echo "$1: includes $2: $3"; bad=1; }
+complain() { echo "$*"; bad=1; }
 
+mapfile -t objects < <(sed -n '/^kpmu-y/,/[^\\]$/p' Kbuild |
+	grep -oE 'kernel/[a-z0-9_/]+\.o')
+[ -e "build/$K/kernel/main.o" ] || { echo "layers: no module for $K: make module K=$K"; exit 1; }
+
+# Folders in the order of Kbuild; each once
+declare -A level
+last=
+for o in "${objects[@]}"; do
+	folder=$(dirname "$o")
+	[ "$folder" != "$last" ] || continue
+	[ -z "${level[$folder]}" ] || complain "Kbuild: $o is not with the other files of $folder"
+	level[$folder]=${#level[@]}
+	last=$folder
+done
+while read -r c; do
+	case " ${objects[*]} " in
+	*" ${c%.c}.o "*) ;;
+	*) complain "$c: not in Kbuild" ;;
+	esac
+done < <(find kernel -name "*.c")
+
+# Calls and data: symbols of other files, which must be earlier ones
+order=$(printf '%s\n' "${objects[@]}")
+upward=$( (cd "build/$K" && nm -A "${objects[@]}") | awk -v order="$order" '
+	BEGIN { n = split(order, o, "\n"); for (i = 1; i <= n; i++) at[o[i]] = i }
+	{ split($1, a, ":"); file = a[1]; type = $(NF - 1); sym = $NF }
+	type == "U" { used[++m] = file " " sym; next }
+	type ~ /[A-VX-Z]/ { where[sym] = file }
+	END {
+		for (i = 1; i <= m; i++) {
+			split(used[i], u, " ")
+			to = where[u[2]]
+			if (to != "" && at[to] > at[u[1]])
+				print u[1] " uses " u[2] "() of " to ", which is above it"
+		}
+	}')
+[ -z "$upward" ] || complain "$upward"
+
+# Headers: of the same folder, or of one before it; and without a cycle
+includes=$(grep -rnE '^#include "' --include='*.[chS]' kernel | sed 's/:[0-9]*:/:/')
+edges=
 while IFS=: read -r file line; do
 	inc=${line#*\"} inc=${inc%%\"*}
 	target=$(realpath -m --relative-to=. "$(dirname "$file")/$inc")
 	[ -e "$target" ] || continue		# not ours
-	from=$(folder "$file") to=$(folder "$target")
-	[ "$from" != "$to" ] || continue
-	[ -n "${level[$to]}" ] || { complain "$file" "$inc" "unknown folder"; continue; }
-	if [ "${level[$from]}" -eq "${level[$to]}" ]; then
-		complain "$file" "$inc" "$from and $to are on one level"
-	elif [ "${level[$from]}" -lt "${level[$to]}" ]; then
-		complain "$file" "$inc" "$from is below $to"
+	edges+="$file $target"$'\n'
+	from=$(dirname "$file") to=$(dirname "$target")
+	if [ -z "${level[$to]}" ]; then
+		complain "$file includes $inc: unknown folder"
+	elif [ "${level[$to]}" -gt "${level[$from]}" ]; then
+		complain "$file includes $inc: $to is above $from"
 	fi
-done < <(grep -rnE '^#include "' --include='*.[chS]' . | sed 's/:[0-9]*:/:/')
+done <<<"$includes"
+loops=$(tsort <<<"$edges" 2>&1 >/dev/null)
+[ -z "$loops" ] || complain "$loops"
 
 # Kernel versions are known in compat/ only
-while IFS=: read -r file _; do
-	complain "$file" "LINUX_VERSION_CODE" "only compat/ may ask for versions"
-done < <(grep -rlE 'LINUX_VERSION_CODE|KERNEL_VERSION' --include='*.[ch]' . |
-	grep -v '^\./compat/')
+while read -r file; do
+	complain "$file asks for kernel versions, which only compat/ may"
+done < <(grep -rlE 'LINUX_VERSION_CODE|KERNEL_VERSION' --include='*.[ch]' kernel |
+	grep -v '^kernel/compat/')
 
-[ $bad -eq 0 ] && echo "layers: clean"
+[ $bad -eq 0 ] && echo "layers: ${#level[@]} folders, $(find kernel -name '*.[chS]' | wc -l) files, 0 cycles"
 exit $bad

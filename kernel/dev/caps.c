@@ -12,7 +12,7 @@
 
 #include "../compat/ksym.h"
 #include "../hooks/hooks.h"
-#include "../pmu/source.h"
+#include "../source/counters.h"
 #include "dev.h"
 
 /* Each returns the reason why a feature is off; NULL if it is on */

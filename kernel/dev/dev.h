@@ -22,14 +22,12 @@ extern const struct file_operations kpmu_dev_fops;
 long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *who,
 			 const char **why);
 long kpmu_dev_open_for(const struct kpmu_open_for *args, const char **why);
+int kpmu_dev_may_serve(struct task_struct *who);
 int kpmu_dev_permit_task(const struct kpmu_attr *attr, struct task_struct *task,
 			 struct task_struct *who, const char **why);
 struct kpmu_event *kpmu_event_of_file(struct file *file);
 void kpmu_event_close(struct kpmu_event *e);
 void kpmu_event_unhook(struct kpmu_event *e);
-long kpmu_event_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
-long kpmu_event_compat_ioctl(struct file *file, unsigned int cmd,
-			     unsigned long arg);
 
 int kpmu_event_mmap(struct file *file, struct vm_area_struct *vma);
 void kpmu_event_unmapped(struct kpmu_event *e, struct kpmu_grant *grant);

@@ -4,7 +4,7 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
-#include "../pmu/source.h"
+#include "../source/source.h"
 #include "dev.h"
 
 struct folder {

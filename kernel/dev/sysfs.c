@@ -8,7 +8,7 @@
 #include <linux/kstrtox.h>
 #include <linux/slab.h>
 
-#include "../pmu/source.h"
+#include "../source/counters.h"
 #include "../sched/sched.h"
 #include "dev.h"
 

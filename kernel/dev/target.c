@@ -102,20 +102,6 @@ static u32 needs(const struct kpmu_event *e, bool of_task, bool of_cgroup)
 
 static_assert(KPMU_NR_LAZY <= 16);	/* bits of kpmu_event.hooks */
 
-/**
- * kpmu_event_unhook() - release an event's hooks and call-chain buffers
- * @e: the event, after get_hooks()
- *
- * Context: task, may sleep; kpmu_hooks_linger() must follow.
- */
-void kpmu_event_unhook(struct kpmu_event *e)
-{
-	if (kpmu_has_chains(e))
-		kpmu_chains_put();
-	kpmu_hooks_put(e->hooks);
-	kpmu_side_count(e->se.flags, -1);
-}
-
 /* A CPU event that joins a group of a cgroup counts for the cgroup */
 static bool of_cgroup(const struct kpmu_request *r)
 {

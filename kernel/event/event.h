@@ -15,7 +15,7 @@
 #include <linux/types.h>
 
 #include "../abi/attr.h"
-#include "../pmu/source.h"
+#include "../source/source.h"
 #include "../sched/sched.h"
 
 struct fasync_struct;

@@ -11,7 +11,7 @@
 #include <linux/types.h>
 
 #include "../abi/attr.h"
-#include "../pmu/source.h"
+#include "../source/source.h"
 
 struct kpmu_ctx;
 struct kpmu_entity;

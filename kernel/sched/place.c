@@ -11,7 +11,7 @@ static const char why_exclusive[] = "an exclusive group runs";
 static const char why_not_alone[] = "exclusive, and others run";
 static const char why_counters[] = "no free counter that it may use";
 static const char why_extra[] = "an extra register is in use with another value";
-const char kpmu_place_elsewhere[] = "bound to another CPU";
+const char *const kpmu_place_elsewhere = "bound to another CPU";
 
 /*
  * Claim an extra register.  Where registers 1 and 2 are equivalent, one that holds

@@ -39,7 +39,7 @@ static inline void kpmu_build_init(struct kpmu_build *b, struct kpmu_plan *plan,
 	b->cpu = cpu;
 }
 
-extern const char kpmu_place_elsewhere[];
+extern const char *const kpmu_place_elsewhere;
 
 const char *kpmu_place(struct kpmu_build *b, struct kpmu_entity *leader);
 

@@ -21,6 +21,7 @@
 #include <linux/spinlock.h>
 #include <linux/static_call.h>
 
+#include "../source/counters.h"
 #include "../trace/look.h"
 #include "entity.h"
 
@@ -78,7 +79,7 @@ struct kpmu_plan {
  * @pinned: enabled pinned groups
  * @classes: enabled flexible groups, by the counters they need
  * @bound: enabled groups of a task that need no counter but are bound to a CPU
- * @hits: events that count hits, see event/hit.c
+ * @hits: events that count hits, see sampling/hit.c
  * @parked: disabled group that keeps its place in the queue for a moment
  * @side: events with side-band records
  * @mapped: events with a user page to keep up to date

@@ -138,7 +138,7 @@ static const char *look(const struct x86_cpu *c, const struct kpmu_slots *want)
 /* A PMI during the check may change what was just read; then retry, but not forever */
 #define MAX_TRIES	4
 
-/* See source.h */
+/* See counters.h */
 const char *kpmu_counters_check(const struct kpmu_slots *want)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);

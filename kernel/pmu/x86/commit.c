@@ -28,8 +28,6 @@
 #include "../../trace/stats.h"
 #include "counter.h"
 
-DEFINE_PER_CPU(struct x86_cpu, x86_cpu);
-
 /*
  * Add the counter's delta since the last fold to the event's count.  An NMI may fold
  * meanwhile and set the counter to the same value as before.  To detect that, hw->prev has
@@ -220,7 +218,7 @@ static void hide(struct x86_cpu *c, int idx)
 	}
 }
 
-/* See source.h */
+/* See counters.h */
 void kpmu_counters_hide(void)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
@@ -234,7 +232,7 @@ void kpmu_counters_hide(void)
 	enable(c, c->slots.mask);
 }
 
-/* See source.h */
+/* See counters.h */
 void kpmu_counters_halt(const struct kpmu_hw *hw)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
@@ -244,7 +242,7 @@ void kpmu_counters_halt(const struct kpmu_hw *hw)
 		this_cpu_or(x86_cpu.halted, 1u << idx);
 }
 
-/* See source.h */
+/* See counters.h */
 void kpmu_counters_resume(const struct kpmu_hw *hw)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
@@ -255,7 +253,7 @@ void kpmu_counters_resume(const struct kpmu_hw *hw)
 	enable(c, c->slots.mask);
 }
 
-/* See source.h */
+/* See counters.h */
 void kpmu_counters_settle(void)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
@@ -265,7 +263,7 @@ void kpmu_counters_settle(void)
 		enable(c, c->on);
 }
 
-/* See source.h */
+/* See counters.h */
 struct kpmu_hw *kpmu_counters_halted(int from, int *at)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
@@ -433,7 +431,7 @@ static u32 find_changed(const struct x86_cpu *c, const struct kpmu_slots *want)
 	return changed;
 }
 
-/* See source.h */
+/* See counters.h */
 void kpmu_commit(const struct kpmu_slots *want)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);

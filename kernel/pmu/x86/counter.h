@@ -6,6 +6,14 @@
 #include "../../trace/stats.h"
 #include "msr.h"
 
+/* A value of a counter as RDPMC's users extend it */
+static inline s64 x86_sign_extend(u64 raw)
+{
+	int shift = 64 - x86_pmu.width;
+
+	return (s64)(raw << shift) >> shift;
+}
+
 static __always_inline void x86_counter_write(int idx, u64 val)
 {
 	if (idx >= X86_FIXED)

@@ -17,18 +17,11 @@
 #include <uapi/linux/perf_event.h>
 
 #include "../../compat/ksym.h"
-#include "msr.h"
-
-static s64 sign_extend(u64 raw)
-{
-	int shift = 64 - x86_pmu.width;
-
-	return (s64)(raw << shift) >> shift;
-}
+#include "counter.h"
 
 static s64 offset_of(const struct kpmu_hw *hw)
 {
-	return local64_read(&hw->count) - sign_extend(local64_read(&hw->prev));
+	return local64_read(&hw->count) - x86_sign_extend(local64_read(&hw->prev));
 }
 
 /**
@@ -50,41 +43,12 @@ u32 x86_user_view(struct kpmu_hw *hw, u16 *width, s64 *offset)
 {
 	*width = x86_pmu.width;
 	*offset = offset_of(hw);
-	if (unlikely(*offset != sign_extend(*offset)) && !hw->period &&
+	if (unlikely(*offset != x86_sign_extend(*offset)) && !hw->period &&
 	    local64_read(&hw->count) < x86_pmu.sign - 2) {
 		x86_counter_move(hw);
 		*offset = offset_of(hw);
 	}
 	return x86_rdpmc_index(hw->idx) + 1;
-}
-
-/**
- * x86_user_jump() - adjust the user page after a counter was set to another value
- * @hw: the event, mapped
- * @from: last value of the counter before
- * @to: value that it was set to
- *
- * The offset is adjusted by the difference instead of being computed anew, because the
- * code interrupted may be in the middle of a fold.  If it is writing the page, it notices
- * the change in hw->jumps and writes again.
- *
- * Context: PMI; or IRQs off while PMIs ignore the event.
- */
-void x86_user_jump(struct kpmu_hw *hw, u64 from, u64 to)
-{
-	struct perf_event_mmap_page *page = hw->page;
-	u32 lock = READ_ONCE(page->lock);
-
-	WRITE_ONCE(hw->jumps, hw->jumps + 1);
-	if (!page->index)
-		return;
-	/* An odd lock belongs to the interrupted writer, and stays odd until it is done */
-	WRITE_ONCE(page->lock, lock | 1);
-	smp_wmb();	/* the lock changes before the offset */
-	page->offset += sign_extend(from) - sign_extend(to);
-	smp_wmb();	/* and after it */
-	if (!(lock & 1))
-		WRITE_ONCE(page->lock, lock + 2);
 }
 
 /**
@@ -121,13 +85,13 @@ static void forbid(struct mm_struct *mm)
 		on_each_cpu_mask(mm_cpumask(mm), update_pce, NULL, 1);
 }
 
-/* See source.h */
+/* See counters.h */
 void kpmu_rdpmc_guarded(bool yes)
 {
 	guarded = yes;
 }
 
-/* See source.h */
+/* See counters.h */
 struct kpmu_grant *kpmu_rdpmc_grant(struct mm_struct *mm)
 {
 	struct kpmu_grant *g;
@@ -187,7 +151,7 @@ int kpmu_rdpmc_get(void)
 	return READ_ONCE(knob);
 }
 
-/* See source.h */
+/* See counters.h */
 int kpmu_rdpmc_set(unsigned long new)
 {
 	struct static_key *everybody =

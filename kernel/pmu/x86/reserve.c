@@ -14,7 +14,6 @@
 #include <linux/cpu.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
-#include <asm/apic.h>
 #include <asm/nmi.h>
 
 #include "../../compat/ksym.h"
@@ -25,7 +24,7 @@ static DEFINE_SPINLOCK(reserve_lock);
 
 /* Number of events that need the counters; -1 while they are not reserved */
 static atomic_t users = ATOMIC_INIT(-1);
-static bool keep;
+static bool keep, guarded;
 /* Number of requests by others in progress: x86_ask() to x86_asked() */
 static int asking;
 
@@ -82,7 +81,7 @@ int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 	if (atomic_inc_unless_negative(&users))
 		return 0;
 	*why = "the counters are taken; see the kernel log";
-	if (!x86_guarded())
+	if (!guarded)
 		return -EOPNOTSUPP;
 	spin_lock(&reserve_lock);
 	if (!atomic_inc_unless_negative(&users)) {
@@ -99,7 +98,7 @@ int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 	return -EBUSY;
 }
 
-/* See source.h */
+/* See counters.h */
 void kpmu_counters_offline(void)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
@@ -132,7 +131,7 @@ static bool yield_locked(void)
 	return atomic_read(&users) < 0;
 }
 
-/* See source.h */
+/* See counters.h */
 void kpmu_counters_yield(void)
 {
 	if (atomic_read(&users))
@@ -187,82 +186,13 @@ void x86_put(struct kpmu_hw *hw)
 /**
  * x86_keep() - set whether the counters stay reserved after the last event
  * @on: true if all other users of the counters go through x86_ask()
+ * @safe: those that the bitmaps do not know do; if not, no event gets the counters
  *
  * Context: task, IRQs on.
  */
-void x86_keep(bool on)
+void x86_keep(bool on, bool safe)
 {
 	keep = on;
+	guarded = safe;
 	kpmu_counters_yield();
-}
-
-/* Without GLOBAL_CTRL (version 1), a selector left over would count at once */
-static void clear_selectors_v1(void)
-{
-	int i;
-
-	for (i = 0; i < x86_pmu.gp; i++)
-		if (kpmu_rdmsr(MSR_GP_SEL(i)))
-			x86_wrmsr(MSR_GP_SEL(i), 0);
-}
-
-/**
- * x86_cpu_setup() - bring this CPU's registers into a known state
- * @c: this CPU's shadow
- *
- * Selectors are not written before their first use; until then GLOBAL_CTRL disables their
- * counters.
- *
- * Context: IRQs off, at the first commit after the counters were reserved.
- */
-void x86_cpu_setup(struct x86_cpu *c)
-{
-	if (x86_pmu.version >= 2) {
-		c->boot_ctrl = kpmu_rdmsr(MSR_CORE_PERF_GLOBAL_CTRL);
-		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, 0);
-		/* A stale overflow would be taken for one of kpmu's */
-		x86_wrmsr(MSR_CORE_PERF_GLOBAL_OVF_CTRL,
-			  x86_global_bits(x86_pmu.counters));
-	} else {
-		clear_selectors_v1();
-	}
-	kpmu_native_forget();
-	c->extra_known = 0;
-	c->on = 0;
-	c->known = 0;
-	c->kernel = 0;
-	c->halted = 0;
-	c->fixed_ctrl = 0;
-	if (!c->lvtpc) {
-		apic->write(APIC_LVTPC, APIC_DM_NMI);
-		c->lvtpc = true;
-	}
-	WRITE_ONCE(c->ready, true);
-}
-
-/**
- * x86_cpu_clear() - release this CPU's registers
- * @c: this CPU's shadow
- *
- * The counters are zeroed: programs that execute RDPMC must not see kpmu's counts when the
- * counters belong to another user.
- *
- * Context: IRQs off, no event on any counter.
- */
-void x86_cpu_clear(struct x86_cpu *c)
-{
-	u32 m = c->known & X86_GP_MASK, used = c->known;
-
-	if (!c->ready)
-		return;
-	WARN_ON_ONCE(c->slots.mask);
-	WRITE_ONCE(c->ready, false);
-	for (; m; m &= m - 1)
-		x86_wrmsr(MSR_GP_SEL(__ffs(m)), 0);
-	if (c->fixed_ctrl)
-		x86_wrmsr(MSR_CORE_PERF_FIXED_CTR_CTRL, 0);
-	for (; used; used &= used - 1)
-		x86_counter_write(__ffs(used), 0);
-	if (x86_pmu.version >= 2)
-		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, c->boot_ctrl);
 }

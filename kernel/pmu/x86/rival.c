@@ -60,52 +60,8 @@ static int create_vpmu(void)
 	return err;
 }
 
-static bool counts(enum kpmu_ksym sym)
-{
-	atomic_t *n = kpmu_ksym_data(sym);
-
-	return n && atomic_read(n);
-}
-
-/**
- * x86_rival() - find a holder of the counters that the bitmaps may not show
- *
- * Context: any; x86_ask() must be locked out.
- * Return: message for the kernel log, NULL if there is no such holder.
- */
-const char *x86_rival(void)
-{
-	if (counts(KSYM_nr_mediated_pmu_vms))
-		return "a virtual machine holds the counters";
-	if (counts(KSYM_pmc_refcount))
-		return x86_rival_guess();
-	return NULL;
-}
-
-/**
- * x86_rival_guess() - the most likely holder of the counters, when they are reserved
- *
- * Context: any.
- * Return: message for the kernel log.
- */
-const char *x86_rival_guess(void)
-{
-	unsigned long *watchdog = kpmu_ksym_data(KSYM_watchdog_enabled);
-
-	if (watchdog && *watchdog & 1)
-		return "the NMI watchdog holds the counters: sysctl kernel.nmi_watchdog=0 frees them";
-	if (counts(KSYM_pmc_refcount))
-		return "the kernel's perf holds the counters";
-	return "another driver holds the counters";
-}
-
-/**
- * x86_guarded() - can all other users be kept from using the counters?
- *
- * Context: any.
- * Return: true if they can.
- */
-bool x86_guarded(void)
+/* Can all other users be kept from using the counters? */
+static bool is_guarded(void)
 {
 	if (x86_pmu.version >= 6 &&
 	    !(rivals[0].ok && kpmu_ksym_has(KSYM_pmc_refcount)))
@@ -127,8 +83,8 @@ void __init x86_rivals_init(void)
 		err = kpmu_diverts_register(&rival_set);
 	if (err)
 		pr_notice("the kernel's perf cannot be made to ask (%d)%s\n", err,
-			  x86_guarded() ? "" : ": no hardware events");
-	x86_keep(rivals[0].ok);
+			  is_guarded() ? "" : ": no hardware events");
+	x86_keep(rivals[0].ok, is_guarded());
 }
 
 /**
@@ -138,6 +94,6 @@ void __init x86_rivals_init(void)
  */
 void x86_rivals_exit(void)
 {
-	x86_keep(false);
+	x86_keep(false, false);
 	kpmu_diverts_unregister(&rival_set);
 }

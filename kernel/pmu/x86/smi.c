@@ -44,13 +44,13 @@ static void set_here(void *unused)
 	kpmu_wrmsr_safe(MSR_IA32_DEBUGCTLMSR, val);
 }
 
-/* See source.h */
+/* See counters.h */
 int kpmu_freeze_on_smi_get(void)
 {
 	return x86_pmu.freeze_smi ? is_frozen() : -ENODEV;
 }
 
-/* See source.h */
+/* See counters.h */
 int kpmu_freeze_on_smi_set(unsigned long val)
 {
 	if (!x86_pmu.freeze_smi)
@@ -69,7 +69,7 @@ int kpmu_freeze_on_smi_set(unsigned long val)
 	return 0;
 }
 
-/* See source.h */
+/* See counters.h */
 void kpmu_counters_online(void)
 {
 	if (READ_ONCE(ours))

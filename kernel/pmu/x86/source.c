@@ -7,7 +7,7 @@
 #include "../../abi/attr.h"
 #include "msr.h"
 
-/* See source.h */
+/* See counters.h */
 void kpmu_counters_show(struct seq_file *m, int cpu)
 {
 	struct x86_cpu *c = per_cpu_ptr(&x86_cpu, cpu);
@@ -38,7 +38,7 @@ const struct kpmu_source x86_source = {
 	.user_view = x86_user_view,
 };
 
-/* See source.h */
+/* See counters.h */
 int kpmu_counters_type(void)
 {
 	return x86_pmu.version ? KPMU_TYPE_RAW : -ENODEV;

@@ -11,7 +11,7 @@
 #include <linux/percpu.h>
 #include <linux/types.h>
 
-#include "../source.h"
+#include "../../source/counters.h"
 
 #define X86_FIXED		16	/* first slot of the fixed counters */
 #define X86_MAX_GP		16
@@ -209,10 +209,9 @@ void x86_set_period(struct kpmu_hw *hw, u64 period);
 void x86_reset(struct kpmu_hw *hw);
 bool x86_ask(void);
 void x86_asked(void);
-void x86_keep(bool on);
+void x86_keep(bool on, bool safe);
 void x86_rivals_init(void);
 void x86_rivals_exit(void);
-bool x86_guarded(void);
 const char *x86_rival(void);
 const char *x86_rival_guess(void);
 int x86_pmi_init(void);

@@ -9,8 +9,8 @@
 #include <linux/errno.h>
 #include <linux/ptrace.h>
 
-#include "../abi/attr.h"
-#include "sources.h"
+#include "../../abi/attr.h"
+#include "soft.h"
 
 static int fault_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		      const char **why)

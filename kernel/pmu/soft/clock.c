@@ -7,8 +7,8 @@
  * so a task switch costs nothing extra.  .read is set at init to a function of sched/,
  * which knows the contexts.
  */
-#include "../abi/attr.h"
-#include "sources.h"
+#include "../../abi/attr.h"
+#include "soft.h"
 
 static int clock_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		      const char **why)

@@ -9,9 +9,9 @@
 #include <linux/err.h>
 #include <linux/perf_event.h>
 
-#include "../abi/attr.h"
-#include "../compat/ksym.h"
-#include "sources.h"
+#include "../../abi/attr.h"
+#include "../../compat/ksym.h"
+#include "host.h"
 #include "tap.h"
 
 static int probe_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,

@@ -14,9 +14,9 @@
 #include <linux/slab.h>
 #include <linux/trace_events.h>
 
-#include "../abi/attr.h"
-#include "../compat/ksym.h"
-#include "sources.h"
+#include "../../abi/attr.h"
+#include "../../compat/ksym.h"
+#include "host.h"
 #include "tap.h"
 
 /* The id of ftrace:function, which exposes every function call of the kernel */

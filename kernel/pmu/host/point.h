@@ -5,7 +5,7 @@
 
 #include <linux/types.h>
 
-#include "../compat/ksym.h"
+#include "../../compat/ksym.h"
 
 /**
  * struct kpmu_point - a probe that counts the hits of a tracepoint

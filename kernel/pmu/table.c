@@ -7,12 +7,11 @@
 
 #include "../abi/attr.h"
 #include "../compat/ksym.h"
-#include "point.h"
-#include "sources.h"
-#include "tap.h"
+#include "host/host.h"
+#include "host/point.h"
+#include "host/tap.h"
+#include "soft/soft.h"
 #include "x86/x86.h"
-
-kpmu_hit_fn kpmu_source_hit;
 
 static const struct kpmu_source *software(u64 config)
 {
@@ -136,35 +135,6 @@ void kpmu_sources_show(struct seq_file *m)
 			seq_printf(m, "%-26s %-8s %s\n", pmu.name, "missing",
 				   i ? "its number cannot be looked up" :
 				   "this machine has no PMU that we know");
-}
-
-/* See source.h */
-u64 kpmu_source_read(struct kpmu_hw *hw)
-{
-	return local64_read(&hw->count);
-}
-
-/* See source.h */
-void kpmu_source_set_period(struct kpmu_hw *hw, u64 period)
-{
-	hw->period = period;
-	hw->next = local64_read(&hw->count) + period;
-}
-
-/**
- * kpmu_source_refuse() - reject what no source without counters supports
- * @attr: the attr
- * @why: set to a description of the error
- *
- * Context: any.
- * Return: 0 or -EOPNOTSUPP.
- */
-int kpmu_source_refuse(const struct kpmu_attr *attr, const char **why)
-{
-	if (!(attr->sample_type & KPMU_SAMPLE_BRANCH_STACK))
-		return 0;
-	*why = "no branches are recorded for this type of event";
-	return -EOPNOTSUPP;
 }
 
 /* See source.h */

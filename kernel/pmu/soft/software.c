@@ -13,10 +13,10 @@
 #include <linux/perf_event.h>
 #include <linux/rcupdate.h>
 
-#include "../abi/attr.h"
-#include "../compat/compat.h"
-#include "sources.h"
-#include "tap.h"
+#include "../../abi/attr.h"
+#include "../../compat/compat.h"
+#include "../host/tap.h"
+#include "soft.h"
 
 enum { NOTHING, SWITCH, FAULT, NATIVE };
 

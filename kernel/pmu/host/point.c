@@ -14,10 +14,10 @@
 #include <asm/syscall.h>
 #include <asm/unistd.h>
 
-#include "../compat/hook.h"
+#include "../../compat/hook.h"
 #include "point.h"
-#include "source.h"
-#include "sources.h"
+#include "../../source/source.h"
+#include "host.h"
 
 static void tell(const struct kpmu_point *p, struct pt_regs *regs)
 {

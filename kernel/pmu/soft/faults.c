@@ -17,9 +17,9 @@
 #include <asm/trap_pf.h>
 #include <asm/vsyscall.h>
 
-#include "../compat/hook.h"
-#include "sources.h"
-#include "tap.h"
+#include "../../compat/hook.h"
+#include "../host/tap.h"
+#include "soft.h"
 
 /* Its address identifies the hits (hw->tap) */
 static const char faults;

@@ -13,8 +13,8 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "../abi/attr.h"
-#include "sources.h"
+#include "../../abi/attr.h"
+#include "host.h"
 #include "tap.h"
 
 static int breakpoint_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The end of an event. */
+#include "../event/family.h"
+#include "../hooks/hooks.h"
+#include "../life/life.h"
+#include "../record/sample.h"
+#include "../record/side.h"
+#include "dev.h"
+
+/**
+ * kpmu_event_unhook() - release an event's hooks and call-chain buffers
+ * @e: the event, after get_hooks()
+ *
+ * Context: task, may sleep; kpmu_hooks_linger() must follow.
+ */
+void kpmu_event_unhook(struct kpmu_event *e)
+{
+	if (kpmu_has_chains(e))
+		kpmu_chains_put();
+	kpmu_hooks_put(e->hooks);
+	kpmu_side_count(e->se.flags, -1);
+}
+
+/**
+ * kpmu_event_close() - end an event that has no fd (any more)
+ * @e: the event, attached
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_event_close(struct kpmu_event *e)
+{
+	kpmu_event_detach(e);
+	if (e->family)
+		kpmu_family_close(e);
+	kpmu_output_end(e);
+	kpmu_event_unhook(e);
+	kpmu_event_put(e);
+	kpmu_hooks_linger();
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Permission for an event on a task, also if it is opened on behalf of another task. */
+#include <linux/cred.h>
+#include <linux/errno.h>
+#include <linux/sched/signal.h>
+
+#include "../compat/ksym.h"
+#include "../event/event.h"
+#include "dev.h"
+
+/**
+ * kpmu_dev_may_serve() - check whether current, with its present credentials, may act for a task
+ * @who: the task; its signal->exec_update_lock is held
+ *
+ * Context: task, may sleep.
+ * Return: 0 or -EPERM.
+ */
+int kpmu_dev_may_serve(struct task_struct *who)
+{
+	bool known, ok;
+
+	ok = kpmu_ptrace_may_attach(who, &known);
+	if (!known)
+		ok = same_thread_group(who, current);
+	return ok ? 0 : -EPERM;
+}
+
+/* The same while acting for the task: checks the supervisor's own credentials */
+static int may_still_serve(struct task_struct *who)
+{
+	const struct cred *cred = override_creds(current_real_cred());
+	int err = kpmu_dev_may_serve(who);
+
+	revert_creds(cred);
+	return err;
+}
+
+/**
+ * kpmu_dev_permit_task() - check the permission for an event on a task
+ * @attr: attr of the event
+ * @task: the target; its signal->exec_update_lock is held
+ * @who: the task that opens the event; current runs with its credentials
+ * @why: set to the reason for an error
+ *
+ * Context: task, may sleep.
+ * Return: 0, or an errno of perf_event_open(2).
+ */
+int kpmu_dev_permit_task(const struct kpmu_attr *attr, struct task_struct *task,
+			 struct task_struct *who, const char **why)
+{
+	if (who == current)
+		return kpmu_permit(KPMU_PERMIT_TASK, attr, task, why);
+	/* A task may always monitor its own threads, but an exec may have changed it */
+	if (same_thread_group(task, who)) {
+		*why = "the task that asks is not the supervisor's any more";
+		return may_still_serve(who);
+	}
+	/*
+	 * The kernel's check would treat current, the supervisor, as the observer: it
+	 * lets a process observe itself, and attaching (for sigtrap) may depend on which
+	 * process is an ancestor of which.
+	 */
+	if (same_thread_group(task, current) ||
+	    attr->flags & KPMU_ATTR_SIGTRAP) {
+		*why = "not on behalf of another task";
+		return -EACCES;
+	}
+	return kpmu_permit(KPMU_PERMIT_TASK, attr, task, why);
+}
