@@ -17,7 +17,7 @@ mkdir -p "$out"
 
 # Copy what changed: kbuild then rebuilds just that
 cd "${SOURCES:-$KPMU_TOP}"
-find kernel include Kbuild -type f \( -name '*.[chS]' -o -name Kbuild \) |
+find kernel include Kbuild selftests/driver -type f \( -name '*.[chS]' -o -name Kbuild \) |
 while read -r f; do
 	cmp -s "$f" "$out/$f" && continue
 	mkdir -p "$out/$(dirname "$f")"
@@ -38,4 +38,15 @@ if grep -E 'warning|WARNING' "$out/build.log" >&2; then
 	die "kpmu builds with warnings for $name"
 fi
 strip --strip-debug "$out/kpmu.ko" -o "$out/kpmu.stripped.ko"
+
+# The template of a PMU driver, a module of its own
+if [ -e selftests/driver ]; then
+	if ! make -C "$kdir/build" M="$out/selftests/driver" "${cc[@]}" \
+		KBUILD_EXTRA_SYMBOLS="$out/Module.symvers" CONFIG_DEBUG_INFO_BTF_MODULES= \
+		modules >"$out/driver.log" 2>&1 || grep -E 'warning|WARNING' "$out/driver.log"; then
+		cat "$out/driver.log" >&2
+		die "the template of a driver does not build for $name"
+	fi
+	strip --strip-debug "$out/selftests/driver/kpmu-toy.ko"
+fi
 say "built $out/kpmu.ko for $(cat "$kdir/release")"

@@ -66,6 +66,7 @@ elif ! selftests/clients/programs.sh >/dev/null; then
 	skipped=$((skipped + 1))
 else
 	stage clients selftests/clients/run.sh -e '^(all|xr|p|x|r) *\| *(csv|json|same) ' 7.2
+	stage driver selftests/clients/run.sh -g driver.sh 7.2
 fi
 [ $quick = 1 ] || stage conformance selftests/conformance.sh
 [ -z "${RETRY:-}" ] || echo "$flaky programs flaky: they failed, and passed when run again"

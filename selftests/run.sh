@@ -62,12 +62,14 @@ programs()
 }
 
 # files_of PROGRAM - what else it needs in the guest, from topic/name.files: a file
-# of ours in each line; with "libs" before it, the libraries it is linked to as well
+# of ours in each line, where %K stands for the kernel; with "libs" before it, the libraries
+# it is linked to as well
 files_of()
 {
 	local list=$here/${1/_//}.files what file
 	[ -e "$list" ] || return 0
-	grep -v '^#' "$list" | while read -r what file; do
+	# shellcheck disable=SC2154	# of boot()
+	grep -v '^#' "$list" | sed "s/%K/$kernel/" | while read -r what file; do
 		if [ -z "$file" ]; then
 			echo "$KPMU_TOP/$what"
 			continue

@@ -171,6 +171,9 @@ static_assert(sizeof(struct kpmu_attr) == KPMU_ATTR_SIZE_VER9);
 
 /* A kpmu type, out of reach of the kernel's types, which are numbered from 0 */
 #define KPMU_TYPE_FAULT_TRACE	0x6b700000
+/* Types of the PMUs of drivers */
+#define KPMU_TYPE_DRIVERS	0x6b700100
+#define KPMU_MAX_DRIVERS	256
 
 static inline unsigned int kpmu_attr_precise(const struct kpmu_attr *attr)
 {

@@ -126,7 +126,7 @@ static void tally_event(struct check_look *l)
 	if (kpmu_counts_hits(&e->se))
 		t->hits++;
 	else
-		t->timed += kpmu_has_timer(e);
+		t->timed += kpmu_is_told(e);
 }
 
 static void look_event(struct check_look *l, struct kpmu_event *e)

@@ -110,10 +110,20 @@ static bool gate_follows(struct check_look *l)
 				 e->clock.is_running);
 }
 
+/* A source is told to start and to stop exactly when the event does */
+static bool source_follows(struct check_look *l)
+{
+	const struct kpmu_entity *e = &l->e->se;
+
+	return e->hw.runs == (e->hw.source->start && l->kc && e->attached &&
+			      e->clock.is_running);
+}
+
 struct check_rule check_event_rules[] = {
 	{ "event-ctx", is_of_ctx },
 	{ "event-idx", idx_is_of_plan },
 	{ "event-timer", timer_follows },
 	{ "event-gate", gate_follows },
+	{ "event-source", source_follows },
 	{ }
 };

@@ -11,6 +11,7 @@ struct kpmu_event;
 struct seq_file;
 struct kpmu_file;
 struct kpmu_grant;
+struct kpmu_pmu;
 struct vm_area_struct;
 struct kpmu_open;
 struct kpmu_open_for;
@@ -36,6 +37,8 @@ int kpmu_aux_mmap(struct kpmu_event *e, struct vm_area_struct *vma);
 struct attribute_group *kpmu_folder(const char *name,
 				    const struct kpmu_file *files);
 void kpmu_folder_free(const struct attribute_group *group);
+int kpmu_sysfs_add(struct kpmu_pmu *pmu);
+void kpmu_sysfs_remove(struct kpmu_pmu *pmu);
 int kpmu_sysfs_init(void);
 void kpmu_sysfs_exit(void);
 int kpmu_chardev_init(void);

@@ -4,7 +4,7 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
-#include "../source/source.h"
+#include "../source/pmu.h"
 #include "dev.h"
 
 struct folder {

@@ -20,9 +20,13 @@
 #define FLAGS_ALL	(PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT | \
 			 PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC)
 
-static bool fills_aux(const struct kpmu_source *source)
+static bool fills_aux(const struct kpmu_attr *attr)
 {
-	return source && source->trace;
+	const struct kpmu_source *source = kpmu_source_get(attr);
+	bool fills = source && source->trace;
+
+	kpmu_source_put(source);
+	return fills;
 }
 
 static noinline int check_attr_rules(struct kpmu_request *r,
@@ -31,8 +35,8 @@ static noinline int check_attr_rules(struct kpmu_request *r,
 	const struct kpmu_attr_limits limits = {
 		.max_stack = READ_ONCE(kpmu_sysctl_max_stack),
 		.max_rate = READ_ONCE(kpmu_sysctl_max_rate),
-		.aux = fills_aux(kpmu_source_find(&r->attr)),
-		.aux_leader = r->leader && fills_aux(r->leader->se.hw.source),
+		.aux = fills_aux(&r->attr),
+		.aux_leader = r->leader && r->leader->se.hw.source->trace,
 	};
 
 	return kpmu_attr_check(&r->attr, &limits, phase, &r->why);

@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 
 #include "../source/counters.h"
+#include "../source/pmu.h"
 #include "../sched/sched.h"
 #include "dev.h"
 
@@ -71,12 +72,33 @@ static ssize_t perf_event_mux_interval_ms_store(struct device *dev,
 }
 static DEVICE_ATTR_RW(perf_event_mux_interval_ms);
 
+static ssize_t cpumask_show(struct device *dev, struct device_attribute *attr,
+			    char *buf)
+{
+	return cpumap_print_to_pagebuf(true, buf, pmu_of(dev)->pmu.source->cpus);
+}
+static DEVICE_ATTR_RO(cpumask);
+
+/* Only PMUs of drivers have a cpumask: those that do not count for tasks */
+static umode_t common_visible(struct kobject *kobj, struct attribute *attr, int n)
+{
+	const struct kpmu_source *source = pmu_of(kobj_to_dev(kobj))->pmu.source;
+
+	if (attr == &dev_attr_cpumask.attr && !(source && source->cpus))
+		return 0;
+	return attr->mode;
+}
+
 static struct attribute *common_attrs[] = {
 	&dev_attr_type.attr,
+	&dev_attr_cpumask.attr,
 	&dev_attr_perf_event_mux_interval_ms.attr,
 	NULL
 };
-static const struct attribute_group common = { .attrs = common_attrs };
+static const struct attribute_group common = {
+	.attrs = common_attrs,
+	.is_visible = common_visible,
+};
 
 static ssize_t rdpmc_show(struct device *dev, struct device_attribute *attr,
 			  char *buf)
@@ -175,17 +197,14 @@ static int make_groups(struct pmu_dev *p)
 	return 0;
 }
 
-static int add_pmu(int n)
+static struct pmu_dev *add_pmu(const struct kpmu_pmu *pmu)
 {
 	struct pmu_dev *p = kzalloc(sizeof(*p), GFP_KERNEL);
 	int err;
 
 	if (!p)
-		return -ENOMEM;
-	if (!kpmu_pmu_get(n, &p->pmu)) {
-		kfree(p);
-		return 0;
-	}
+		return ERR_PTR(-ENOMEM);
+	p->pmu = *pmu;
 	device_initialize(&p->dev);
 	p->dev.bus = &bus;
 	p->dev.parent = parent;
@@ -195,10 +214,53 @@ static int add_pmu(int n)
 	      device_add(&p->dev);
 	if (err) {
 		put_device(&p->dev);
-		return err;
+		return ERR_PTR(err);
 	}
+	return p;
+}
+
+static int add_own(int n)
+{
+	struct kpmu_pmu pmu;
+	struct pmu_dev *p;
+
+	if (!kpmu_pmu_get(n, &pmu))
+		return 0;
+	p = add_pmu(&pmu);
+	if (IS_ERR(p))
+		return PTR_ERR(p);
 	pmus[n] = p;
 	return 0;
+}
+
+/**
+ * kpmu_sysfs_add() - make the directory of a driver's PMU
+ * @pmu: the PMU; sets .dev
+ *
+ * Context: task, may sleep.
+ * Return: 0 or an error.
+ */
+int kpmu_sysfs_add(struct kpmu_pmu *pmu)
+{
+	struct pmu_dev *p = add_pmu(pmu);
+
+	if (IS_ERR(p))
+		return PTR_ERR(p);
+	pmu->dev = p;
+	return 0;
+}
+
+/**
+ * kpmu_sysfs_remove() - remove the directory of a driver's PMU
+ * @pmu: the PMU
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_sysfs_remove(struct kpmu_pmu *pmu)
+{
+	struct pmu_dev *p = pmu->dev;
+
+	device_unregister(&p->dev);
 }
 
 static void remove_all(void)
@@ -231,7 +293,7 @@ int __init kpmu_sysfs_init(void)
 		return PTR_ERR(parent);
 	}
 	for (i = 0; !err && i < KPMU_NR_PMUS; i++)
-		err = add_pmu(i);
+		err = add_own(i);
 	if (err)
 		remove_all();
 	return err;

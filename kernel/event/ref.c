@@ -123,9 +123,19 @@ static void put_hardware(struct kpmu_event *e)
 		e->se.hw.source->put(&e->se.hw);
 }
 
+/* A child's root outlives the child's time on the source */
+static void put_source(const struct kpmu_event *e)
+{
+	if (!e->root && unlikely(e->se.hw.source->owner))
+		kpmu_source_put(e->se.hw.source);
+}
+
 static void free_event(struct rcu_head *rcu)
 {
-	kpmu_event_free(container_of(rcu, struct kpmu_event, rcu));
+	struct kpmu_event *e = container_of(rcu, struct kpmu_event, rcu);
+
+	put_source(e);
+	kpmu_event_free(e);
 }
 
 static void end_retired(struct work_struct *work)
@@ -138,6 +148,7 @@ static void end_retired(struct work_struct *work)
 	cancel_work_sync(&s->stop);
 	if (e->se.ctx)
 		kpmu_ctx_put(e->se.ctx);
+	put_source(e);
 	kpmu_event_free(e);
 }
 
@@ -173,10 +184,12 @@ void kpmu_event_put(struct kpmu_event *e)
 	if (e->se.ctx)
 		kpmu_ctx_put(e->se.ctx);
 	/* Accessed under RCU: a leader by kpmu_leader_get(), others by overflows and hits */
-	if (e->se.group.shared || e->sampling || kpmu_counts_hits(&e->se))
+	if (e->se.group.shared || e->sampling || kpmu_counts_hits(&e->se)) {
 		call_rcu(&e->rcu, free_event);
-	else
-		put_memory(e);
+		return;
+	}
+	put_source(e);
+	put_memory(e);
 }
 
 /**

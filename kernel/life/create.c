@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Creating and copying events. */
+#include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/time.h>
 
@@ -37,6 +38,20 @@ static int set_clock(struct kpmu_event *e, const struct kpmu_attr *attr,
 	return 0;
 }
 
+/* What no driver has to check: it records no branches, and may count for some CPUs only */
+static int check_driver(const struct kpmu_source *source, const struct kpmu_target *target,
+			const char **why)
+{
+	int err = source->owner ? kpmu_source_refuse(target->attr, why) : 0;
+
+	if (err || !source->cpus)
+		return err;
+	if (!target->task && cpumask_test_cpu(target->cpu, source->cpus))
+		return 0;
+	*why = "this PMU counts for CPUs only, those in its cpumask";
+	return -EINVAL;
+}
+
 static int permit(const struct kpmu_event *e, const struct kpmu_target *target,
 		  const char **why)
 {
@@ -65,7 +80,7 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 				    const char **why)
 {
 	const struct kpmu_attr *attr = target->attr;
-	const struct kpmu_source *source = kpmu_source_find(attr);
+	const struct kpmu_source *source = kpmu_source_get(attr);
 	struct kpmu_event *e;
 	int err;
 
@@ -74,8 +89,10 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 		return ERR_PTR(-ENOENT);
 	}
 	e = kpmu_event_new();
-	if (!e)
+	if (!e) {
+		kpmu_source_put(source);
 		return ERR_PTR(-ENOMEM);
+	}
 	e->se.hw.source = source;
 	e->se.hw.hint = -1;
 	e->se.hw.idx = -1;
@@ -90,7 +107,8 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 	e->config = attr->config;
 	kpmu_entity_init(&e->se, kpmu_read_max(e));
 
-	err = source->init(&e->se.hw, attr, why) ?: kpmu_sampling_init(e, attr);
+	err = source->init(&e->se.hw, attr, why) ?: check_driver(source, target, why) ?:
+	      kpmu_sampling_init(e, attr);
 	if (!err)
 		err = permit(e, target, why);
 	if (!err)
@@ -98,6 +116,7 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 		      kpmu_lsm_alloc(&e->label, attr->type, attr->config);
 	if (err) {
 		kpmu_event_free(e);
+		kpmu_source_put(source);
 		return ERR_PTR(err);
 	}
 	e->se.id = atomic64_inc_return(&last_id);

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The table of event sources by attr.type. */
 #include <linux/errno.h>
+#include <linux/idr.h>
 #include <linux/init.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/perf_event.h>
+#include <linux/rculist.h>
 #include <linux/seq_file.h>
+#include <linux/string.h>
 
 #include "../abi/attr.h"
 #include "../compat/ksym.h"
+#include "../source/pmu.h"
 #include "host/host.h"
 #include "host/point.h"
 #include "host/tap.h"
@@ -55,8 +61,7 @@ static const struct kpmu_source *find_dynamic(const struct kpmu_attr *attr)
 	return NULL;
 }
 
-/* See source.h */
-const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr)
+static const struct kpmu_source *find_own(const struct kpmu_attr *attr)
 {
 	switch (attr->type) {
 	case KPMU_TYPE_HARDWARE:
@@ -73,6 +78,117 @@ const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr)
 		return &kpmu_fault_trace;
 	}
 	return find_dynamic(attr);
+}
+
+/* PMUs of drivers, which look-ups find under RCU */
+static LIST_HEAD(drivers);
+static DEFINE_MUTEX(drivers_lock);
+static DEFINE_IDA(driver_types);
+
+/* The source of a driver, with a reference to its module */
+static const struct kpmu_source *get_driver(u32 type)
+{
+	const struct kpmu_source *found = NULL;
+	struct kpmu_pmu *pmu;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(pmu, &drivers, node) {
+		if (pmu->type != type || !READ_ONCE(pmu->live))
+			continue;
+		if (try_module_get(pmu->source->owner))
+			found = pmu->source;
+		break;
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+/* See source.h */
+const struct kpmu_source *kpmu_source_get(const struct kpmu_attr *attr)
+{
+	if (attr->type >= KPMU_TYPE_DRIVERS && attr->type != U32_MAX)
+		return get_driver(attr->type);
+	return find_own(attr);
+}
+
+/**
+ * kpmu_source_put() - drop the reference of kpmu_source_get()
+ * @source: the source, or NULL
+ *
+ * Context: any.
+ */
+void kpmu_source_put(const struct kpmu_source *source)
+{
+	if (source)
+		module_put(source->owner);
+}
+
+static bool name_is_taken(const char *name)
+{
+	struct kpmu_pmu own, *pmu;
+	int i;
+
+	for (i = 0; i < KPMU_NR_PMUS; i++) {
+		kpmu_pmu_get(i, &own);
+		if (!strcmp(own.name, name))
+			return true;
+	}
+	list_for_each_entry(pmu, &drivers, node)
+		if (!strcmp(pmu->name, name))
+			return true;
+	return false;
+}
+
+/**
+ * kpmu_pmu_add() - add the PMU of a driver to the table
+ * @pmu: the PMU; sets .type
+ *
+ * No event is opened before kpmu_pmu_publish(): if a step in between fails, the driver's
+ * module is freed, even if an event uses it.
+ *
+ * Context: task, may sleep.
+ * Return: 0; -EEXIST if the name is in use; -ENOSPC without a free type; -ENOMEM.
+ */
+int kpmu_pmu_add(struct kpmu_pmu *pmu)
+{
+	int id;
+
+	mutex_lock(&drivers_lock);
+	id = name_is_taken(pmu->name) ? -EEXIST :
+	     ida_alloc_max(&driver_types, KPMU_MAX_DRIVERS - 1, GFP_KERNEL);
+	if (id >= 0) {
+		pmu->type = KPMU_TYPE_DRIVERS + id;
+		list_add_tail_rcu(&pmu->node, &drivers);
+	}
+	mutex_unlock(&drivers_lock);
+	return min(id, 0);
+}
+
+/**
+ * kpmu_pmu_publish() - let events of a driver's PMU be opened
+ * @pmu: the PMU, after kpmu_pmu_add()
+ *
+ * Context: task.
+ */
+void kpmu_pmu_publish(struct kpmu_pmu *pmu)
+{
+	WRITE_ONCE(pmu->live, true);
+}
+
+/**
+ * kpmu_pmu_remove() - remove the PMU of a driver from the table
+ * @pmu: the PMU; no event of it is left
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_pmu_remove(struct kpmu_pmu *pmu)
+{
+	mutex_lock(&drivers_lock);
+	WRITE_ONCE(pmu->live, false);
+	list_del_rcu(&pmu->node);
+	ida_free(&driver_types, pmu->type - KPMU_TYPE_DRIVERS);
+	mutex_unlock(&drivers_lock);
+	synchronize_rcu();
 }
 
 static const struct kpmu_file kprobe_format[] = {
@@ -124,7 +240,7 @@ bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu)
  */
 void kpmu_sources_show(struct seq_file *m)
 {
-	struct kpmu_pmu pmu = { };
+	struct kpmu_pmu pmu = { }, *driver;
 	int i;
 
 	for (i = 0; i < KPMU_NR_PMUS; i++)
@@ -135,6 +251,11 @@ void kpmu_sources_show(struct seq_file *m)
 			seq_printf(m, "%-26s %-8s %s\n", pmu.name, "missing",
 				   i ? "its number cannot be looked up" :
 				   "this machine has no PMU that we know");
+	mutex_lock(&drivers_lock);
+	list_for_each_entry(driver, &drivers, node)
+		seq_printf(m, "%-26s %-8s events of type %d, by %s\n", driver->name,
+			   "ok", driver->type, module_name(driver->source->owner));
+	mutex_unlock(&drivers_lock);
 }
 
 /* See source.h */

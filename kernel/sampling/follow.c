@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What follows the state of a context: user pages, timers, gated hits, and the timer that
- * adjusts periods.  A context has lists of the events concerned.
+ * adjusts periods; sources that are told when their events run.  A context has lists of the
+ * events concerned.
  */
 #include <linux/rculist.h>
 
@@ -15,8 +16,26 @@ static void set_follow(struct kpmu_ctx *ctx)
 		      ctx->nr_gated || kpmu_ctx_borrows_mm(ctx);
 }
 
+/* Start or stop the event's source, and its timer if it samples by one */
+static void tell(struct kpmu_event *e, bool run)
+{
+	const struct kpmu_source *source = e->se.hw.source;
+
+	if (source->start && run && !e->se.hw.runs) {
+		e->se.hw.runs = true;
+		source->start(&e->se.hw);
+	}
+	if (kpmu_has_timer(e))
+		kpmu_timer_run(e, run && !e->sampling->stopped);
+	if (source->start && !run && e->se.hw.runs) {
+		source->stop(&e->se.hw);
+		e->se.hw.runs = false;
+	}
+}
+
 /**
- * kpmu_hit_link() - list an event in its context if it counts hits or samples by a timer
+ * kpmu_hit_link() - list an event in its context if it counts hits, samples by a timer, or is
+ *	told when it runs
  * @ctx: the context
  * @e: the event
  *
@@ -30,8 +49,9 @@ void kpmu_hit_link(struct kpmu_ctx *ctx, struct kpmu_event *e)
 			ctx->nr_gated++;
 			ctx->follow = true;
 		}
-	} else if (kpmu_has_timer(e)) {
-		kpmu_timer_init(e);
+	} else if (kpmu_is_told(e)) {
+		if (kpmu_has_timer(e))
+			kpmu_timer_init(e);
 		hlist_add_head(&e->hit_node, &ctx->timed);
 		ctx->follow = true;
 	}
@@ -48,8 +68,8 @@ void kpmu_hit_unlink(struct kpmu_event *e)
 	if (hlist_unhashed(&e->hit_node))
 		return;
 	hlist_del_init_rcu(&e->hit_node);
-	if (kpmu_has_timer(e)) {
-		kpmu_timer_run(e, false);
+	if (kpmu_is_told(e)) {
+		tell(e, false);
 		set_follow(e->se.ctx);
 	}
 	if (!e->se.hw.gated)
@@ -99,6 +119,6 @@ void kpmu_followers_update(struct kpmu_ctx *ctx, bool active)
 	if (ctx->nr_gated)
 		gate_hits(ctx, active);
 	hlist_for_each_entry(e, &ctx->timed, hit_node)
-		kpmu_timer_run(e, active && e->se.clock.is_running && !e->sampling->stopped);
+		tell(e, active && e->se.clock.is_running);
 	set_follow(ctx);
 }

@@ -13,7 +13,15 @@ struct perf_event_mmap_page;
 /* Does the event sample by a timer? */
 static inline bool kpmu_has_timer(const struct kpmu_event *e)
 {
-	return e->se.hw.source->clock && e->se.hw.period;
+	const struct kpmu_source *source = e->se.hw.source;
+
+	return (source->clock || source->ahead) && e->se.hw.period;
+}
+
+/* Is the event in its context's list of events that are told when they run? */
+static inline bool kpmu_is_told(const struct kpmu_event *e)
+{
+	return e->se.hw.source->start || kpmu_has_timer(e);
 }
 
 /* Does the event exclude hits in this mode?  @regs: NULL for a hit in the kernel */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timers of cpu-clock and task-clock events that sample.  Each has a timer that runs while
+ * Timers of cpu-clock and task-clock events that sample, and of events that are polled.  Each has a timer that runs while
  * the event does, and continues an unfinished period when the event is scheduled in again.
  *
  * The timer belongs to the CPU on which the event's context is active.  It is started and
@@ -20,9 +20,40 @@
 /* Shortest period in ns: a shorter one might leave no CPU time for anything else */
 #define SHORTEST	10000
 
-static u64 period(const struct kpmu_event *e)
+/* Time until the next expiry, in ns */
+static u64 period(struct kpmu_event *e)
 {
+	const struct kpmu_source *source = e->se.hw.source;
+
+	if (source->ahead)
+		return clamp_t(u64, source->ahead(&e->se.hw), SHORTEST, NSEC_PER_SEC);
 	return max_t(u64, e->se.hw.period, SHORTEST);
+}
+
+static bool report(struct kpmu_event *e, struct kpmu_hit *hit)
+{
+	if (!hit->regs || kpmu_hit_excluded(e, hit->regs))
+		return false;
+	if (e->se.flags & KPMU_ATTR_EXCLUDE_IDLE && is_idle_task(current))
+		return false;
+	return kpmu_overflow(&e->se.hw, hit);
+}
+
+/* An event that is polled.  If several periods have passed, they are one overflow */
+static noinline bool poll(struct kpmu_event *e, struct kpmu_hit *hit)
+{
+	struct kpmu_hw *hw = &e->se.hw;
+	s64 late = hw->source->read(hw) - hw->next;
+	bool halt;
+
+	if (late < 0)
+		return false;
+	late -= late % hw->period;
+	hw->next += late;
+	hit->period = hw->period + late;
+	halt = report(e, hit);
+	hw->next += hw->period;
+	return halt;
 }
 
 /* Return: true if the event has to be halted */
@@ -30,11 +61,7 @@ static bool overflow(struct kpmu_event *e)
 {
 	struct kpmu_hit hit = { .regs = get_irq_regs(), .period = e->se.hw.period };
 
-	if (!hit.regs || kpmu_hit_excluded(e, hit.regs))
-		return false;
-	if (e->se.flags & KPMU_ATTR_EXCLUDE_IDLE && is_idle_task(current))
-		return false;
-	return kpmu_overflow(&e->se.hw, &hit);
+	return unlikely(e->se.hw.source->ahead) ? poll(e, &hit) : report(e, &hit);
 }
 
 /* Maximum number of late expiries in a row */
@@ -107,7 +134,9 @@ static void stop(struct kpmu_event *e)
 	s64 left = ktime_to_ns(hrtimer_get_remaining(&t->timer));
 
 	hrtimer_try_to_cancel(&t->timer);
-	t->left = left > 0 ? left : SHORTEST;
+	t->left = 0;
+	if (!e->se.hw.source->ahead)
+		t->left = left > 0 ? left : SHORTEST;
 	t->on = false;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What sources without counters have in common. */
 #include <linux/errno.h>
+#include <linux/export.h>
 
 #include "../abi/attr.h"
-#include "source.h"
+#include "pmu.h"
 
 kpmu_hit_fn kpmu_source_hit;
 
@@ -35,3 +36,17 @@ int kpmu_source_refuse(const struct kpmu_attr *attr, const char **why)
 	*why = "no branches are recorded for this type of event";
 	return -EOPNOTSUPP;
 }
+
+/**
+ * kpmu_pmu_set_period() - for drivers: .set_period of a source with .start
+ * @hw: the event
+ * @period: events from one overflow to the next, counted from now
+ *
+ * Context: owner of the event's context, IRQs off.
+ */
+void kpmu_pmu_set_period(struct kpmu_hw *hw, u64 period)
+{
+	hw->period = period;
+	hw->next = hw->source->read(hw) + period;
+}
+EXPORT_SYMBOL_GPL(kpmu_pmu_set_period);

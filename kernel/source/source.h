@@ -13,11 +13,13 @@
 #include <linux/types.h>
 #include <asm/local64.h>
 
+struct cpumask;
 struct kpmu_attr;
 struct kpmu_hw;
 struct kpmu_match;
 struct perf_event_mmap_page;
 struct kpmu_tap;
+struct module;
 struct pt_regs;
 struct seq_file;
 struct task_struct;
@@ -82,6 +84,7 @@ struct kpmu_hit {
  * @extra_alt: extra registers 1 and 2 are equivalent; either will do
  * @rdpmc: user space may use RDPMC; the rdpmc file's setting when the event was opened
  * @switches: needs the task switch hook, even if the target is a CPU
+ * @runs: between @start and @stop of its source; written by the owner of the context
  * @gated: hits are only guaranteed between kpmu_hits_want() and kpmu_hits_leave()
  * @listens: between the two; written by the owner of the context
  * @jumps: incremented when the counter of a mapped event is set to another value
@@ -119,6 +122,7 @@ struct kpmu_hw {
 	bool extra_alt;
 	bool rdpmc;
 	bool switches;
+	bool runs;
 	bool gated;
 	bool listens;
 	u32 jumps;
@@ -140,6 +144,8 @@ struct kpmu_target {
 /**
  * struct kpmu_source - a source of events
  * @name: name, as in sysfs
+ * @owner: the module that has it if it is a driver's (pmu.h), else NULL
+ * @cpus: it counts for CPUs only, and for these; NULL: for tasks, and on all CPUs
  * @nmi: overflows may occur in NMI context
  * @both: ignore exclude_user: hits occur in the kernel, even if their registers are the user's
  * @clock: counts the event's running time in ns; hw->count is a constant added to it
@@ -152,7 +158,12 @@ struct kpmu_target {
  * @get: reserve the hardware, or attach to the origin of hits, for one event.  Task
  *	context, may sleep.  -EBUSY if it is reserved elsewhere; explained in *@why
  * @put: undo @get.  Task context, may sleep
- * @read: fold, and return the count.  IRQs off, on the CPU of hw->idx
+ * @read: fold, and return the count.  IRQs off, on the CPU of hw->idx, or where hw->runs
+ * @start: the event counts on this CPU from now on.  IRQs off.  NULL: for sources with counters
+ *	of struct kpmu_slots, with hits, and for clocks
+ * @stop: it does not any more; the last fold.  IRQs off, on the CPU of @start
+ * @ahead: of a source with @start, whose overflows are found by polling: the least time in
+ *	ns until hw->count may have reached hw->next; @read is called then.  IRQs off
  * @filter: SET_FILTER: count only the hits that an ftrace filter accepts.  Either the
  *	source applies it itself; or it sets *@match and *@tap, the caller stores them in
  *	hw->match and hw->tap and passes the former tap to @unfilter.  Task context,
@@ -177,6 +188,8 @@ struct kpmu_target {
  */
 struct kpmu_source {
 	const char *name;
+	struct module *owner;
+	const struct cpumask *cpus;
 	bool nmi;
 	bool both;
 	bool clock;
@@ -189,6 +202,9 @@ struct kpmu_source {
 		   const char **why);
 	void (*put)(struct kpmu_hw *hw);
 	u64 (*read)(struct kpmu_hw *hw);
+	void (*start)(struct kpmu_hw *hw);
+	void (*stop)(struct kpmu_hw *hw);
+	u64 (*ahead)(struct kpmu_hw *hw);
 	void (*set_period)(struct kpmu_hw *hw, u64 period);
 	void (*reset)(struct kpmu_hw *hw);
 	bool (*check_period)(const struct kpmu_hw *hw, u64 flags, u64 period);
@@ -205,13 +221,14 @@ struct kpmu_source {
 #define KPMU_TRACE_MAX	64
 
 /**
- * kpmu_source_find() - find the source for an attr
+ * kpmu_source_get() - find the source for an attr
  * @attr: a checked attr
  *
  * Context: any.
- * Return: the source, NULL if the type is unknown.
+ * Return: the source, held until kpmu_source_put(); NULL if the type is unknown.
  */
-const struct kpmu_source *kpmu_source_find(const struct kpmu_attr *attr);
+const struct kpmu_source *kpmu_source_get(const struct kpmu_attr *attr);
+void kpmu_source_put(const struct kpmu_source *source);
 
 /**
  * typedef kpmu_overflow_fn - overflow callback
@@ -288,41 +305,6 @@ static inline void kpmu_source_reset(struct kpmu_hw *hw, u64 count)
  */
 void kpmu_sources_cpu_up(int cpu);
 
-/* A file of one line */
-struct kpmu_file {
-	const char *name;
-	const char *text;
-};
-
-/**
- * struct kpmu_pmu - contents of a PMU's sysfs directory
- * @name: name of the PMU
- * @type: attr.type of its events
- * @counters: it has counters that user space may read
- * @format: names of attr bits; ended by an entry without a name
- * @events: named events; likewise
- * @caps: capabilities; likewise
- */
-struct kpmu_pmu {
-	const char *name;
-	int type;
-	bool counters;
-	const struct kpmu_file *format;
-	const struct kpmu_file *events;
-	const struct kpmu_file *caps;
-};
-
-#define KPMU_NR_PMUS	7
-
-/**
- * kpmu_pmu_get() - describe a PMU of this machine
- * @n: number of the PMU, below KPMU_NR_PMUS
- * @pmu: filled in; what it points to is valid until the module is unloaded
- *
- * Context: task.
- * Return: false if this machine does not have the PMU; then only the name is valid.
- */
-bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu);
 void kpmu_sources_show(struct seq_file *m);
 
 bool kpmu_taps_idle(void);

@@ -3,7 +3,7 @@
 #
 # run.sh [-e REGEX] [KERNEL...] - real clients, unmodified: the lines of the file list in a
 # guest (those that match), natively and by each route, compared (make clients).
-# run.sh -g SCRIPT [KERNEL...] - another script there: perftest.sh, busy.sh
+# run.sh -g SCRIPT [KERNEL...] - another script there: perftest.sh, busy.sh, driver.sh
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../../qemu/lib.sh"
@@ -27,6 +27,7 @@ equal=0 all=0 bad=0 only_arg=""
 for kernel in "${@:-6.1}"; do
 	echo "== ${script%.sh} on $kernel"
 	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -s $cpus -t "${CLIENTS_LIMIT:-900}" "${files[@]}" \
+		-f "$build/$kernel/selftests/driver/kpmu-toy.ko" \
 		"sh $script $only_arg" | tee "$log/${script%.sh}-$kernel"
 	[ "${PIPESTATUS[0]}" = 0 ] || bad=1
 	read -r e a < <(sed -n 's/^[a-z ]*: \([0-9]*\) of \([0-9]*\) .*/\1 \2/p' \

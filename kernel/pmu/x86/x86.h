@@ -12,6 +12,7 @@
 #include <linux/types.h>
 
 #include "../../source/counters.h"
+#include "../../source/pmu.h"
 
 #define X86_FIXED		16	/* first slot of the fixed counters */
 #define X86_MAX_GP		16

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* PMUs of drivers.  Documentation/writing-a-pmu-driver.rst. */
+#define pr_fmt(fmt) "kpmu: " fmt
+
+#include <linux/cpumask.h>
+#include <linux/errno.h>
+#include <linux/export.h>
+#include <linux/module.h>
+#include <linux/printk.h>
+#include <linux/string.h>
+
+#include "../source/pmu.h"
+#include "dev.h"
+
+/* What is wrong with a driver's PMU; NULL if nothing is */
+static const char *find_fault(const struct kpmu_pmu *pmu)
+{
+	const struct kpmu_source *source = pmu->source;
+
+	if (!pmu->name || !*pmu->name || strchr(pmu->name, '/'))
+		return "its name is no name of a directory";
+	if (!source || !source->owner)
+		return "no source, or one without an owner";
+	if (!source->init || !source->read || !source->start || !source->stop ||
+	    !source->ahead || !source->set_period)
+		return "init, read, start, stop, ahead and set_period are required";
+	if (pmu->counters || source->nmi || source->clock || source->trace)
+		return "counters, nmi, clock and trace are not for drivers";
+	return NULL;
+}
+
+/**
+ * kpmu_register_pmu() - register the PMU of a driver
+ * @pmu: the PMU, constant until kpmu_unregister_pmu() except for .type, which is set
+ *
+ * Its events can be opened, and its directory is below /sys/bus/kpmu/devices, when this
+ * returns.  The driver's module cannot be unloaded while it has events.  Call it last in the
+ * module's init function, which must not fail any more.
+ *
+ * Context: task, may sleep.
+ * Return: 0; -EINVAL if something is missing, as the kernel log says; -EEXIST if the name is
+ * in use; -ENOSPC if there are too many; -ENOMEM.
+ */
+int kpmu_register_pmu(struct kpmu_pmu *pmu)
+{
+	const char *fault = find_fault(pmu);
+	int err;
+
+	if (fault) {
+		pr_err("PMU %s is not registered: %s\n", pmu->name ?: "without a name", fault);
+		return -EINVAL;
+	}
+	err = kpmu_pmu_add(pmu);
+	if (err)
+		return err;
+	err = kpmu_sysfs_add(pmu);
+	if (err) {
+		kpmu_pmu_remove(pmu);
+		return err;
+	}
+	kpmu_pmu_publish(pmu);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kpmu_register_pmu);
+
+/**
+ * kpmu_unregister_pmu() - unregister the PMU of a driver
+ * @pmu: the PMU
+ *
+ * For the exit function of the driver's module, which is only called when no event is left.
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_unregister_pmu(struct kpmu_pmu *pmu)
+{
+	kpmu_sysfs_remove(pmu);
+	kpmu_pmu_remove(pmu);
+}
+EXPORT_SYMBOL_GPL(kpmu_unregister_pmu);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * PMUs: what has a directory in sysfs and an attr.type.  A driver in a module of its own
+ * registers one with kpmu_register_pmu(); Documentation/writing-a-pmu-driver.rst.
+ */
+#ifndef KPMU_PMU_H
+#define KPMU_PMU_H
+
+#include <linux/list.h>
+
+#include "source.h"
+
+/* A file of one line */
+struct kpmu_file {
+	const char *name;
+	const char *text;
+};
+
+/**
+ * struct kpmu_pmu - a PMU, and the contents of its sysfs directory
+ * @name: name of the PMU
+ * @type: attr.type of its events; of a driver's PMU, set by kpmu_register_pmu()
+ * @counters: it has counters that user space may read
+ * @format: names of attr bits; ended by an entry without a name
+ * @events: named events; likewise
+ * @caps: capabilities; likewise
+ * @source: of a driver: the operations on its events
+ * @node: of a driver: entry in the list of such PMUs
+ * @live: of a driver: events can be opened
+ * @dev: of a driver: its sysfs directory
+ */
+struct kpmu_pmu {
+	const char *name;
+	int type;
+	bool counters;
+	const struct kpmu_file *format;
+	const struct kpmu_file *events;
+	const struct kpmu_file *caps;
+	const struct kpmu_source *source;
+	struct list_head node;
+	bool live;
+	void *dev;
+};
+
+#define KPMU_NR_PMUS	7
+
+/**
+ * kpmu_pmu_get() - describe a PMU of this machine
+ * @n: number of the PMU, below KPMU_NR_PMUS
+ * @pmu: filled in; what it points to is valid until the module is unloaded
+ *
+ * Context: task.
+ * Return: false if this machine does not have the PMU; then only the name is valid.
+ */
+bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu);
+
+int kpmu_pmu_add(struct kpmu_pmu *pmu);
+void kpmu_pmu_publish(struct kpmu_pmu *pmu);
+void kpmu_pmu_remove(struct kpmu_pmu *pmu);
+
+/* For drivers */
+int kpmu_register_pmu(struct kpmu_pmu *pmu);
+void kpmu_unregister_pmu(struct kpmu_pmu *pmu);
+void kpmu_pmu_set_period(struct kpmu_hw *hw, u64 period);
+
+#endif

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A PMU in a module of its own: selftests/driver/kpmu-toy.c, which counts cycles of the TSC.
+ * What it counts lies between what the TSC says inside and outside of the time in which the
+ * event was enabled.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <x86intrin.h>
+
+#include "event.h"
+#include "harness.h"
+#include "ring.h"
+#include "task.h"
+
+#define TOY	"/sys/bus/kpmu/devices/toy"
+#define CYCLES	1
+#define SHIFT(n)	((n) << 8)
+#define WORK	2000000
+
+static int load(void)
+{
+	int fd = open("/tests/kpmu-toy.ko", O_RDONLY | O_CLOEXEC), err;
+
+	if (fd < 0)
+		return errno;
+	err = syscall(SYS_finit_module, fd, "", 0) ? errno : 0;
+	close(fd);
+	return err;
+}
+
+static int unload(void)
+{
+	return syscall(SYS_delete_module, "kpmu_toy", O_NONBLOCK) ? errno : 0;
+}
+
+/* Events are freed some time after they are closed */
+static int unload_at_last(void)
+{
+	uint64_t end = patience();
+	int err;
+
+	while ((err = unload()) == EAGAIN && now_ns() < end)
+		usleep(10000);
+	return err;
+}
+
+static struct perf_event_attr toy(uint64_t config)
+{
+	struct perf_event_attr a;
+	int err = load();
+
+	if (err && err != EEXIST) {
+		printf("# cannot load kpmu-toy.ko: %s\n", strerror(err));
+		exit(1);
+	}
+	a = ev_attr(pmu_type("toy"), config);
+	a.exclude_kernel = 0;
+	a.exclude_hv = 0;
+	return a;
+}
+
+static int self(uint64_t config, int group)
+{
+	struct perf_event_attr a = toy(config);
+
+	return ev_must(&a, 0, -1, group, 0);
+}
+
+TEST(counts)
+{
+	const struct sched_param first = { .sched_priority = 1 };
+	uint64_t before, from, to, after;
+	int fd = self(CYCLES, -1);
+
+	/* While another task runs the TSC goes on, and the event does not */
+	ASSERT_EQ(sched_setscheduler(0, SCHED_FIFO, &first), 0);
+	before = __rdtsc();
+	ev_enable(fd);
+	from = __rdtsc();
+	work(WORK);
+	to = __rdtsc();
+	ev_disable(fd);
+	after = __rdtsc();
+	EXPECT_GE(ev_count(fd), to - from);
+	EXPECT_LE(ev_count(fd), after - before);
+	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_RESET, 0), 0);
+	EXPECT_EQ(ev_count(fd), 0);
+}
+
+/* In one group: both count the same time, to one step of the longer */
+TEST(shifts)
+{
+	struct perf_event_attr a = toy(CYCLES);
+	uint64_t v[3];
+	int fd, shifted;
+
+	a.read_format = PERF_FORMAT_GROUP;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	shifted = self(CYCLES | SHIFT(10), fd);
+	ioctl(shifted, PERF_EVENT_IOC_ENABLE, 0);
+	ev_enable(fd);
+	work(WORK);
+	ev_disable(fd);
+	ASSERT_EQ(read(fd, v, sizeof(v)), sizeof(v));
+	ASSERT_EQ(v[0], 2);
+	/* They are started one after the other */
+	EXPECT_LE(v[2], (v[1] >> 10) + 1 + 1000);
+	EXPECT_GE(v[2] + 1 + 1000, v[1] >> 10);
+	EXPECT_GT(v[2], 0);
+}
+
+/* Of a task: only while it runs */
+TEST(of_a_task)
+{
+	struct perf_event_attr a = toy(CYCLES);
+	uint64_t before, after, n;
+	struct worker w;
+	int fd;
+
+	worker_start(&w);
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	ev_enable(fd);
+	worker_run(&w, WORK);
+	n = ev_count(fd);
+	EXPECT_GT(n, 0);
+	before = __rdtsc();
+	usleep(200000);
+	after = __rdtsc();
+	EXPECT_LT(ev_count(fd) - n, (after - before) / 4);
+	worker_run(&w, WORK);
+	EXPECT_GT(ev_count(fd), n);
+	worker_stop(&w);
+	n = ev_count(fd);
+	usleep(10000);
+	EXPECT_EQ(ev_count(fd), n);
+}
+
+TEST(of_children)
+{
+	struct perf_event_attr a = toy(CYCLES);
+	uint64_t own;
+	int fd;
+
+	a.inherit = 1;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ev_enable(fd);
+	work(WORK);
+	own = ev_count(fd);
+	if (!fork()) {
+		work(2 * WORK);
+		_exit(0);
+	}
+	wait(NULL);
+	/* The child worked twice as long */
+	EXPECT_GT(ev_count(fd), 2 * own);
+}
+
+/* Each sample is a whole number of periods; together they are the count */
+TEST(samples)
+{
+	const uint64_t period = 1000000;
+	struct perf_event_attr a = toy(CYCLES);
+	uint64_t sum = 0, count;
+	static struct record rec;
+	struct ring r;
+	int fd, n = 0;
+
+	throttle_at(1000000, 0);
+	a.sample_period = period;
+	a.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 64);
+	ev_enable(fd);
+	work(40 * WORK);
+	ev_disable(fd);
+	count = ev_count(fd);
+	while (ring_next(&r, &rec)) {
+		struct parts p;
+
+		if (rec.head.type != PERF_RECORD_SAMPLE)
+			continue;
+		p = record_sample(&r, &rec);
+		EXPECT_EQ(p.period % period, 0);
+		EXPECT_GT(p.period, 0);
+		EXPECT_NE(p.ip, 0);
+		sum += p.period;
+		n++;
+	}
+	EXPECT_GE(n, 3);
+	EXPECT_LE(sum, count);
+	/* The last poll was at most a few ticks ago */
+	EXPECT_GE(sum, count / 2);
+}
+
+/* A frequency is met within wide limits */
+TEST(samples_by_frequency)
+{
+	struct perf_event_attr a = toy(CYCLES);
+	uint64_t end = now_ns() + 1000000000ULL * slow();
+	struct ring r;
+	int fd, n;
+
+	throttle_at(1000000, 0);
+	a.freq = 1;
+	a.sample_freq = 200;
+	a.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 64);
+	ev_enable(fd);
+	while (now_ns() < end)
+		work(WORK / 100);
+	ev_disable(fd);
+	n = ring_count(&r, PERF_RECORD_SAMPLE);
+	printf("# %d samples in %d s\n", n, slow());
+	EXPECT_GE(n, 20 * slow());
+	EXPECT_LE(n, 2000 * slow());
+}
+
+TEST(refreshes)
+{
+	struct perf_event_attr a = toy(CYCLES);
+	struct ring r;
+	int fd;
+
+	throttle_at(1000000, 0);
+	a.sample_period = 100000;
+	a.sample_type = PERF_SAMPLE_IP;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 64);
+	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_REFRESH, 3), 0);
+	work(40 * WORK);
+	EXPECT_EQ(ring_count(&r, PERF_RECORD_SAMPLE), 3);
+}
+
+TEST(refuses)
+{
+	struct perf_event_attr a = toy(CYCLES);
+
+	a.config = 2;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
+	a.config = CYCLES | SHIFT(32);
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
+	a.config = CYCLES;
+	a.exclude_kernel = 1;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
+	a.exclude_kernel = 0;
+	a.sample_type = PERF_SAMPLE_BRANCH_STACK;
+	a.branch_sample_type = PERF_SAMPLE_BRANCH_ANY;
+	a.sample_period = 1000000;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EOPNOTSUPP);
+	a = toy(CYCLES);
+	a.type++;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
+}
+
+/* Beside counters, in their group: counted while the group is */
+TEST(with_counters)
+{
+	int fd = ev_self(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1);
+	int cycles = self(CYCLES, fd);
+
+	ioctl(cycles, PERF_EVENT_IOC_ENABLE, 0);
+	work_counted(fd, WORK, 0);
+	EXPECT_GT(ev_count(cycles), 0);
+	if (exact())
+		EXPECT_EQ(ev_count(fd), WORK_INSNS(WORK));
+}
+
+TEST(folder)
+{
+	struct perf_event_attr a = toy(CYCLES);
+	char line[50] = "";
+	struct stat st;
+	FILE *f;
+
+	EXPECT_EQ(read_long(TOY "/type"), a.type);
+	f = fopen(TOY "/events/cycles", "r");
+	ASSERT_TRUE(f && fgets(line, sizeof(line), f));
+	fclose(f);
+	EXPECT_EQ(strcmp(line, "event=0x01\n"), 0);
+	f = fopen(TOY "/format/shift", "r");
+	ASSERT_TRUE(f && fgets(line, sizeof(line), f));
+	fclose(f);
+	EXPECT_EQ(strcmp(line, "config:8-13\n"), 0);
+	EXPECT_NE(stat(TOY "/cpumask", &st), 0);
+}
+
+/* Not while there is an event; then nothing is left */
+TEST(unloads)
+{
+	struct perf_event_attr a = toy(CYCLES);
+	int fd = ev_must(&a, 0, -1, -1, 0);
+	struct stat st;
+
+	EXPECT_EQ(unload(), EAGAIN);
+	close(fd);
+	EXPECT_EQ(unload_at_last(), 0);
+	EXPECT_NE(stat(TOY, &st), 0);
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
+}
+
+/* Opens while it comes and goes */
+TEST(unloads_under_load)
+{
+	struct perf_event_attr a = toy(CYCLES);
+	int i, status, gone = 0;
+	pid_t pid;
+
+	a.inherit = 1;
+	a.disabled = 0;
+	pid = fork();
+	if (!pid) {
+		uint64_t end = patience();
+		int opened = 0;
+
+		while (opened < 200 && now_ns() < end) {
+			int fd = ev_open(&a, 0, -1, -1, 0);
+
+			if (fd < 0 && errno != ENOENT)
+				_exit(1);
+			if (fd < 0)
+				continue;
+			if (!(opened++ % 8) && !fork())
+				_exit(0);
+			while (waitpid(-1, NULL, WNOHANG) > 0)
+				;
+			close(fd);
+			/* So that the module has a moment without events */
+			usleep(1000);
+		}
+		_exit(opened < 200 ? 2 : 0);
+	}
+	for (i = 0; !waitpid(pid, &status, WNOHANG); i++) {
+		if (!unload())
+			gone++;
+		load();
+		usleep(500);
+	}
+	EXPECT_EQ(status, 0);
+	printf("# unloaded %d times in %d tries\n", gone, i);
+	load();
+	EXPECT_EQ(unload_at_last(), 0);
+}
+
+TEST_HARNESS_MAIN
