@@ -28,11 +28,15 @@ struct kpmu_value {
 	u64 lost;
 };
 
-/* @count: the event's count, which costs more than the rest if it must be read */
+/* What @format asks for; @count: the event's count, which costs more if it must be read */
 static __always_inline struct kpmu_value
-kpmu_value_of(const struct kpmu_event *e, u64 count)
+kpmu_value_of(const struct kpmu_event *e, u64 format, u64 count)
 {
-	return (struct kpmu_value){ count, e->se.id, kpmu_event_lost(e) };
+	return (struct kpmu_value){
+		.count = count,
+		.id = e->se.id,
+		.lost = format & KPMU_FORMAT_LOST ? kpmu_event_lost(e) : 0,
+	};
 }
 
 static __always_inline u64 *kpmu_put_times(u64 *p, u64 format, struct kpmu_times t)

@@ -30,9 +30,9 @@ static u64 *put_group(u64 *p, struct kpmu_event *leader, u64 format, u64 now)
 
 	p = kpmu_put_head(p, format, leader->se.group.nr,
 			  kpmu_times_at(&leader->se.clock, now));
-	p = kpmu_put_value(p, format, kpmu_value_of(leader, kpmu_event_count(leader)));
+	p = kpmu_put_value(p, format, kpmu_value_of(leader, format, kpmu_event_count(leader)));
 	kpmu_for_each_member(e, leader)
-		p = kpmu_put_value(p, format, kpmu_value_of(e, kpmu_event_count(e)));
+		p = kpmu_put_value(p, format, kpmu_value_of(e, format, kpmu_event_count(e)));
 	return p;
 }
 
@@ -64,7 +64,8 @@ static int read_owned(struct kpmu_ctx *ctx, void *data)
 			return -EAGAIN;
 		return put_group(p, kpmu_leader(e), e->read_format, now) - r->buf;
 	}
-	p = kpmu_put_single(p, e->read_format, kpmu_value_of(e, kpmu_event_count(e)),
+	p = kpmu_put_single(p, e->read_format,
+			    kpmu_value_of(e, e->read_format, kpmu_event_count(e)),
 			    kpmu_times_at(&e->se.clock, now));
 	return p - r->buf;
 }

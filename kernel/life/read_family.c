@@ -73,13 +73,13 @@ static int begin_owned(struct kpmu_ctx *ctx, void *data)
 	t = own(e);
 	kpmu_family_begin(e, &t);
 	r->times = t.times;
-	r->entry[0] = kpmu_value_of(e, t.count);
+	r->entry[0] = kpmu_value_of(e, r->event->read_format, t.count);
 	r->n = 1;
 	if (r->group)
 		kpmu_for_each_member(e, r->leader) {
 			t = own(e);
 			kpmu_family_begin(e, &t);
-			r->entry[r->n++] = kpmu_value_of(e, t.count);
+			r->entry[r->n++] = kpmu_value_of(e, r->event->read_format, t.count);
 		}
 	return 1;
 }

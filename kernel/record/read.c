@@ -57,7 +57,7 @@ static void put_entry(struct kpmu_record *r, struct kpmu_event *e,
 		      const struct kpmu_event *of)
 {
 	u64 words[KPMU_VALUE_WORDS];
-	struct kpmu_value v = kpmu_value_of(e, count_of(e, of));
+	struct kpmu_value v = kpmu_value_of(e, of->read_format, count_of(e, of));
 
 	put_words(r, words, kpmu_put_value(words, of->read_format, v));
 }
@@ -93,6 +93,6 @@ void kpmu_values_put(struct kpmu_record *r, struct kpmu_event *e)
 		put_group(r, e);
 	else
 		put_words(r, words, kpmu_put_single(words, e->read_format,
-						    kpmu_value_of(e, count_of(e, e)),
+						    kpmu_value_of(e, e->read_format, count_of(e, e)),
 						    times_of(e, e->read_format)));
 }

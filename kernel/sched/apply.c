@@ -6,7 +6,7 @@
 #include <linux/percpu.h>
 
 #include "../trace/stats.h"
-#include "sched.h"
+#include "apply.h"
 
 /* Are the context's groups in the plan those that are placed already? */
 static bool same_groups(const struct kpmu_ctx *ctx, const struct kpmu_plan *plan)
@@ -67,11 +67,15 @@ void kpmu_place_none(struct kpmu_ctx *ctx)
 	place_groups(ctx, &nothing);
 }
 
-/*
- * Put a plan into force that is new, or is not the one in force.  Not inline:
- * most changes do not need it, nor the registers that it uses.
+/**
+ * kpmu_plan_apply() - put a plan into force that is new, or is not the one in force
+ * @kc: this CPU
+ * @plan: its plan; built if it is not good
+ * @clock: local_clock() of the change
+ *
+ * Context: IRQs off.
  */
-static noinline void apply(struct kpmu_cpu *kc, struct kpmu_plan *plan, u64 clock)
+void kpmu_plan_apply(struct kpmu_cpu *kc, struct kpmu_plan *plan, u64 clock)
 {
 	struct kpmu_ctx *task = kc->task, *ctx;
 
@@ -98,11 +102,14 @@ static noinline void apply(struct kpmu_cpu *kc, struct kpmu_plan *plan, u64 cloc
 	kc->applied = plan;
 }
 
-/* Start the rotation timer unless it runs */
-static void arm_rotation(struct kpmu_cpu *kc)
+/**
+ * kpmu_rotate_arm() - start the rotation timer, which does not run
+ * @kc: this CPU
+ *
+ * Context: on the CPU, IRQs off.
+ */
+void kpmu_rotate_arm(struct kpmu_cpu *kc)
 {
-	if (kc->armed)
-		return;
 	kc->armed = true;
 	hrtimer_start(&kc->rotate, ns_to_ktime(kpmu_turn()),
 		      HRTIMER_MODE_REL_PINNED_HARD);
@@ -118,23 +125,7 @@ static void arm_rotation(struct kpmu_cpu *kc)
  */
 void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
 {
-	struct kpmu_plan *plan = kpmu_plan_of(kc);
-	struct kpmu_ctx *ctx = &kc->ctx;
-
-	if (unlikely(kc->offline))
-		return;
-	if (kc->stale || kc->applied != plan)
-		apply(kc, plan, clock);
-	kpmu_commit(&plan->slots);
-	if (plan->cpu_waits | plan->task_waits)
-		arm_rotation(kc);
-	do {
-		kpmu_ctx_follow(ctx, true);
-		ctx = ctx->up;
-	} while (unlikely(ctx));
-	if (kc->task)
-		kpmu_ctx_follow(kc->task, true);
-	kpmu_look_cpu(kc);
+	kpmu_resched_inline(kc, clock);
 }
 
 /**
@@ -148,18 +139,5 @@ void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
  */
 bool kpmu_ctx_activate(struct kpmu_cpu *kc, struct kpmu_ctx *ctx, u64 clock)
 {
-	bool ok;
-
-	raw_spin_lock(&ctx->lock);
-	ok = ctx->cpu < 0 && !ctx->retired;
-	if (ok) {
-		ctx->since = clock;
-		WRITE_ONCE(ctx->cpu, kc->ctx.home);
-		if (ctx->last_cpu != kc->ctx.home) {
-			ctx->last_cpu = kc->ctx.home;
-			kpmu_free_move(ctx);
-		}
-	}
-	raw_spin_unlock(&ctx->lock);
-	return ok;
+	return kpmu_ctx_activate_inline(kc, ctx, clock);
 }

@@ -8,7 +8,7 @@
 
 #include "../compat/compat.h"
 #include "../trace/stats.h"
-#include "sched.h"
+#include "apply.h"
 
 /**
  * kpmu_switch() - switch contexts at a task switch
@@ -40,7 +40,7 @@ void kpmu_switch(struct task_struct *next)
 			kpmu_ctx_tick(ctx, clock);
 		kpmu_rotate_settle(kc);
 	}
-	if (new && !kpmu_ctx_activate(kc, new, clock))
+	if (new && !kpmu_ctx_activate_inline(kc, new, clock))
 		new = NULL;
 	kc->task = new;
 	if (cgroup)
@@ -50,7 +50,7 @@ void kpmu_switch(struct task_struct *next)
 		kpmu_rotate_ctx(new);
 		kpmu_stat_inc(rotations);
 	}
-	kpmu_resched(kc, clock);
+	kpmu_resched_inline(kc, clock);
 	/* The counters are folded, so other CPUs may own the contexts now */
 	if (old) {
 		kpmu_ctx_follow(old, false);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Bodies of functions that the task switch calls, inline there: each call costs ten instructions. */
+#ifndef KPMU_APPLY_H
+#define KPMU_APPLY_H
+
+#include "sched.h"
+
+void kpmu_plan_apply(struct kpmu_cpu *kc, struct kpmu_plan *plan, u64 clock);
+void kpmu_rotate_arm(struct kpmu_cpu *kc);
+
+/* See kpmu_resched() */
+static __always_inline void kpmu_resched_inline(struct kpmu_cpu *kc, u64 clock)
+{
+	struct kpmu_plan *plan = kpmu_plan_of(kc);
+	struct kpmu_ctx *ctx = &kc->ctx;
+
+	if (unlikely(kc->offline))
+		return;
+	if (kc->stale || kc->applied != plan)
+		kpmu_plan_apply(kc, plan, clock);
+	kpmu_commit(&plan->slots);
+	if ((plan->cpu_waits | plan->task_waits) && !kc->armed)
+		kpmu_rotate_arm(kc);
+	do {
+		kpmu_ctx_follow(ctx, true);
+		ctx = ctx->up;
+	} while (unlikely(ctx));
+	if (kc->task)
+		kpmu_ctx_follow(kc->task, true);
+	kpmu_look_cpu(kc);
+}
+
+/* See kpmu_ctx_activate() */
+static __always_inline bool kpmu_ctx_activate_inline(struct kpmu_cpu *kc, struct kpmu_ctx *ctx,
+						     u64 clock)
+{
+	bool ok;
+
+	raw_spin_lock(&ctx->lock);
+	ok = ctx->cpu < 0 && !ctx->retired;
+	if (ok) {
+		ctx->since = clock;
+		WRITE_ONCE(ctx->cpu, kc->ctx.home);
+		if (ctx->last_cpu != kc->ctx.home) {
+			ctx->last_cpu = kc->ctx.home;
+			kpmu_free_move(ctx);
+		}
+	}
+	raw_spin_unlock(&ctx->lock);
+	return ok;
+}
+
+#endif
