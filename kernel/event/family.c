@@ -55,7 +55,7 @@ int kpmu_family_new(struct kpmu_event *root, struct kpmu_event *leader)
 	refcount_set(&f->ref, 1);
 	INIT_LIST_HEAD(&f->children);
 	raw_spin_lock_init(&f->lock);
-	mutex_init(&f->walk);
+	mutex_init(&f->walk_lock);
 	/* The leader of a CPU's group has no family; the attach refuses it later */
 	f->top = leader && leader->family ? get(leader->family->top) : f;
 	root->family = f;
@@ -149,7 +149,7 @@ void kpmu_family_begin(struct kpmu_event *e, struct kpmu_total *t)
 	struct kpmu_family *f = e->family, *top = f->top;
 
 	/* Held by the reading task, maybe on another CPU: no lockdep_assert_held() */
-	lockdep_assert(mutex_is_locked(&top->walk));
+	lockdep_assert(mutex_is_locked(&top->walk_lock));
 	raw_spin_lock(&top->lock);
 	if (!top->reading) {
 		top->reading = true;
@@ -171,7 +171,7 @@ void kpmu_family_end(struct kpmu_event *e, struct kpmu_total *t)
 {
 	struct kpmu_family *f = e->family, *top = f->top;
 
-	lockdep_assert(mutex_is_locked(&top->walk));
+	lockdep_assert(mutex_is_locked(&top->walk_lock));
 	raw_spin_lock(&top->lock);
 	add(t, &f->late);
 	raw_spin_unlock(&top->lock);
@@ -187,7 +187,7 @@ void kpmu_family_done(struct kpmu_family *top)
 {
 	unsigned long flags;
 
-	lockdep_assert_held(&top->walk);
+	lockdep_assert_held(&top->walk_lock);
 	raw_spin_lock_irqsave(&top->lock, flags);
 	top->reading = false;
 	raw_spin_unlock_irqrestore(&top->lock, flags);

@@ -46,11 +46,11 @@ struct kpmu_output {
 
 /* A few locks shared by all events: a mutex is large, and these are seldom taken */
 #define LOCK_BITS	5
-static struct mutex locks[1 << LOCK_BITS];
+static struct mutex output_locks[1 << LOCK_BITS];
 
 static struct mutex *lock_of(const struct kpmu_event *e)
 {
-	return &locks[hash_ptr(e, LOCK_BITS)];
+	return &output_locks[hash_ptr(e, LOCK_BITS)];
 }
 
 /**
@@ -331,6 +331,6 @@ void __init kpmu_outputs_init(void)
 {
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(locks); i++)
-		mutex_init(&locks[i]);
+	for (i = 0; i < ARRAY_SIZE(output_locks); i++)
+		mutex_init(&output_locks[i]);
 }

@@ -71,7 +71,7 @@ int kpmu_family_visit(struct kpmu_family *f,
 	struct visit v = { .fn = fn, .data = data };
 	int err = 0;
 
-	lockdep_assert_held(&f->top->walk);
+	lockdep_assert_held(&f->top->walk_lock);
 	while (!err && (v.child = first_unseen(f))) {
 		err = kpmu_ctx_call(v.child->se.ctx, visit_owned, &v);
 		kpmu_event_put(v.child);
@@ -98,11 +98,11 @@ void kpmu_family_walk(struct kpmu_event *root,
 	struct kpmu_family *f = root->family, *top = f->top;
 	unsigned long flags;
 
-	mutex_lock(&top->walk);
+	mutex_lock(&top->walk_lock);
 	begin(root, data);
 	raw_spin_lock_irqsave(&top->lock, flags);
 	top->epoch++;
 	raw_spin_unlock_irqrestore(&top->lock, flags);
 	kpmu_family_visit(f, fn, data);
-	mutex_unlock(&top->walk);
+	mutex_unlock(&top->walk_lock);
 }

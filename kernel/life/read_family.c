@@ -131,13 +131,13 @@ static int sum_up(struct family_read *r)
 	struct kpmu_ctx *ctx = r->event->se.ctx;
 	int more, err = 0;
 
-	mutex_lock(&top->walk);
+	mutex_lock(&top->walk_lock);
 	more = kpmu_ctx_call(ctx, begin_owned, r);
 	if (more > 0)
 		err = kpmu_family_visit(r->leader->family, child_owned, r) ?:
 		      kpmu_ctx_call(ctx, end_owned, r);
 	kpmu_family_done(top);
-	mutex_unlock(&top->walk);
+	mutex_unlock(&top->walk_lock);
 	return err ?: more;
 }
 
