@@ -25,6 +25,7 @@ static int __init kpmu_init(void)
 	if (err)
 		pr_notice("no symbol lookup (%d): some features are off\n", err);
 	kpmu_checks_init();
+	kpmu_owners_init();	/* before the hook of prctl(2), which any task may call */
 	err = kpmu_events_init();
 	if (err)
 		return err;
@@ -45,7 +46,6 @@ static int __init kpmu_init(void)
 		goto err_sysctl;
 	kpmu_debugfs_init();
 	kpmu_outputs_init();
-	kpmu_owners_init();
 	kpmu_rates_init();
 	kpmu_on_overflow(kpmu_overflow);
 	err = kpmu_chardev_init();

@@ -35,6 +35,7 @@ struct task_struct;
  * @clockid: clock of the time stamps, -1 for local_clock()
  * @hooks: kernel hooks in use, one bit for each of enum kpmu_lazy
  * @taken: kpmu_event_take() succeeded: the last put calls source->put(); root events only
+ * @on_exec: the next exec enables it (enable_on_exec); for the owner of the context
  * @type: attr.type
  * @config: attr.config
  * @fasync: subscribers of SIGIO
@@ -47,15 +48,15 @@ struct task_struct;
  * @pause: of the leader of a throttled group without counters: last tick of the pause,
  *	low 32 bits of jiffies
  * @mapped_node: entry in ctx->mapped
- * @hit_node: entry in ctx->hits; of a clock event that samples, in ctx->timed
- * @owner: key of the task that opened the event, see owner.c
- * @owned: entry in a list of events by owner, see owner.c
+ * @hit_node: entry in ctx->hits; or in ctx->timed, see kpmu_is_told()
+ * @owner: key of the task that opened the event, see life/owner.c
+ * @owned: entry in a list of events by owner, see life/owner.c
  * @label: perf_event with the label of security modules; usually NULL
  * @family: the root's family, if child tasks inherit the event; else NULL
  * @root: root of a child (inherited) event, valid while attached; NULL for a root
  * @sibling: entry of a child in family->children
  * @epoch: of a child: the last family walk that visited it
- * @changing: bit 0: lock bit of change.c
+ * @changing: bit 0: lock bit of life/change.c
  * @rcu: delays the free until RCU readers are done
  * @ref: of a root: the fd; of a child: its context and family; and temporary users
  * @se: what is scheduled; its id is unique, never reused; a child has its root's
@@ -67,6 +68,7 @@ struct kpmu_event {
 	s8 clockid;
 	u16 hooks;
 	bool taken;
+	bool on_exec;
 	u32 type;
 	refcount_t ref;
 	u64 config;

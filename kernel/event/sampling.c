@@ -72,7 +72,6 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 	e->sampling = s;
 	if (e->se.hw.source->trace) {
 		/* A trace event has no samples: each hit goes to the AUX area */
-		e->se.flags &= ~KPMU_ATTR_FREQ;
 		e->se.hw.period = 1;
 		return 0;
 	}
@@ -85,7 +84,6 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 		e->se.hw.period = 1;
 	} else {
 		/* Clock frequency implies a fixed period */
-		e->se.flags &= ~KPMU_ATTR_FREQ;
 		e->se.hw.period = max_t(u64, 1, NSEC_PER_SEC / attr->sample_freq);
 	}
 	e->se.hw.next = e->se.hw.period;

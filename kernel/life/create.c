@@ -101,6 +101,7 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 	kpmu_read_layout(e);
 	e->se.cpu = target->cpu;
 	e->se.flags = attr->flags;
+	e->on_exec = attr->flags & KPMU_ATTR_ENABLE_ON_EXEC;
 	if (attr->flags & KPMU_ATTR_WATERMARK)
 		e->wakeup_watermark = attr->wakeup_watermark;
 	e->type = attr->type;
@@ -200,6 +201,7 @@ void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from)
 	kpmu_read_layout(e);
 	e->se.cpu = root->se.cpu;
 	e->se.flags = root->se.flags;
+	e->on_exec = root->on_exec;
 	e->clockid = root->clockid;
 	e->type = root->type;
 	e->config = root->config;

@@ -8,27 +8,22 @@
 #include "../sched/sched.h"
 #include "life.h"
 
-static bool turns_on(const struct kpmu_event *e)
-{
-	return e->se.flags & KPMU_ATTR_ENABLE_ON_EXEC;
-}
-
 static void turn_on(struct kpmu_event *e)
 {
-	if (!turns_on(e))
+	if (!e->on_exec)
 		return;
-	e->se.flags &= ~KPMU_ATTR_ENABLE_ON_EXEC;
+	e->on_exec = false;
 	e->se.state = KPMU_ON;
 }
 
 static void enable_group(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 {
 	struct kpmu_cpu *live = kpmu_plan_live(ctx);
-	bool any = turns_on(leader);
+	bool any = leader->on_exec;
 	struct kpmu_event *e;
 
 	kpmu_for_each_member(e, leader)
-		any |= turns_on(e);
+		any |= e->on_exec;
 	if (!any)
 		return;
 	kpmu_queue_del(ctx, &leader->se);

@@ -209,7 +209,7 @@ static bool describe(struct kpmu_pmu *pmu, const char *name, u32 type,
 	return type != U32_MAX;
 }
 
-/* See source.h */
+/* See pmu.h */
 bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu)
 {
 	switch (n) {

@@ -11,7 +11,7 @@
  * The TSC keeps counting while a hypervisor has preempted this CPU.  As the work of a handler
  * is about the same each time, limit a duration to the median of the three before it.
  */
-static inline u64 kpmu_fair(u64 before[3], u64 took)
+static __always_inline u64 kpmu_fair(u64 before[3], u64 took)
 {
 	u64 a = before[0], b = before[1], c = before[2];
 
@@ -25,13 +25,13 @@ static inline u64 kpmu_fair(u64 before[3], u64 took)
  * The same where the work differs each time, and a user may choose its order: a cheap one before
  * must not hide what an expensive one took, so up to a quarter of @limit is charged.
  */
-static inline u64 kpmu_charge(u64 before[3], u64 took, u64 limit)
+static __always_inline u64 kpmu_charge(u64 before[3], u64 took, u64 limit)
 {
 	return min(took, max(kpmu_fair(before, took), limit / 4));
 }
 
 /* The length of a tick, at least 1 */
-static inline u64 kpmu_tick_cycles(void)
+static __always_inline u64 kpmu_tick_cycles(void)
 {
 	return max_t(u64, div_u64((u64)tsc_khz * MSEC_PER_SEC, HZ), 1);
 }

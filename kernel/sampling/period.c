@@ -44,7 +44,7 @@ int kpmu_event_period(struct kpmu_event *e, u64 period)
 
 	if (!e->se.hw.period || !period)
 		return -EINVAL;
-	if (e->se.flags & KPMU_ATTR_FREQ) {
+	if (e->sampling->freq) {
 		if (period > READ_ONCE(kpmu_sysctl_max_rate))
 			return -EINVAL;
 	} else if (period >> 63) {

@@ -104,7 +104,7 @@ static enum hrtimer_restart expired(struct hrtimer *timer)
 }
 
 /**
- * kpmu_timer_init() - initialize the timer of a clock event that samples
+ * kpmu_timer_init() - initialize the timer of a clock event or polled event that samples
  * @e: the event
  *
  * Context: the context's owner, IRQs off.

@@ -282,11 +282,12 @@ static int end_idle_owned(struct kpmu_ctx *ctx, void *age)
 	return retire(ctx);
 }
 
+/* The caller has a reference of its own */
 static void unhash(struct kpmu_ctx *ctx)
 {
+	kpmu_ctx_unhash(ctx);
 	if (ctx->css)
 		kpmu_cgroup_watch(ctx->home, -1);
-	kpmu_ctx_unhash(ctx);
 }
 
 static int stop_owned(struct kpmu_ctx *ctx, void *unused)
@@ -327,8 +328,6 @@ static bool reap_one(struct kpmu_ctx *ctx, void *data)
 {
 	struct reap *r = data;
 
-	if (READ_ONCE(ctx->nr_events))
-		return false;
 	if (kpmu_ctx_call(ctx, end_idle_owned, &r->age)) {
 		unhash(ctx);
 		return true;
@@ -356,7 +355,7 @@ bool kpmu_ctxs_reap(unsigned long age)
 
 	do {
 		r.left = false;
-	} while (kpmu_ctxs_visit(reap_one, &r));
+	} while (kpmu_ctxs_visit_empty(reap_one, &r));
 	return r.left;
 }
 

@@ -243,7 +243,7 @@ void kpmu_ctx_unhash(struct kpmu_ctx *ctx)
 }
 
 /**
- * kpmu_ctxs_visit() - call a function for each context of a task or cgroup
+ * kpmu_ctxs_visit_empty() - call a function for each context of a task or cgroup without events
  * @fn: the function, which may sleep and take the context out of the hash
  * @data: for @fn
  *
@@ -252,7 +252,7 @@ void kpmu_ctx_unhash(struct kpmu_ctx *ctx)
  * Context: task, may sleep.
  * Return: for how many contexts @fn returned true.
  */
-int kpmu_ctxs_visit(bool (*fn)(struct kpmu_ctx *ctx, void *data), void *data)
+int kpmu_ctxs_visit_empty(bool (*fn)(struct kpmu_ctx *ctx, void *data), void *data)
 {
 	struct rhashtable_iter iter;
 	struct kpmu_ctx *ctx;
@@ -261,7 +261,8 @@ int kpmu_ctxs_visit(bool (*fn)(struct kpmu_ctx *ctx, void *data), void *data)
 	rhashtable_walk_enter(&contexts, &iter);
 	rhashtable_walk_start(&iter);
 	while ((ctx = rhashtable_walk_next(&iter))) {
-		if (IS_ERR(ctx) || !refcount_inc_not_zero(&ctx->ref))
+		if (IS_ERR(ctx) || READ_ONCE(ctx->nr_events) ||
+		    !refcount_inc_not_zero(&ctx->ref))
 			continue;
 		rhashtable_walk_stop(&iter);
 		n += fn(ctx, data);

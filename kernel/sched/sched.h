@@ -367,7 +367,7 @@ struct kpmu_ctx *kpmu_ctx_find_or_make(void *owner, int cpu, gfp_t gfp, bool *fr
 void kpmu_ctx_get(struct kpmu_ctx *ctx);
 void kpmu_ctx_put(struct kpmu_ctx *ctx);
 void kpmu_ctx_unhash(struct kpmu_ctx *ctx);
-int kpmu_ctxs_visit(bool (*fn)(struct kpmu_ctx *ctx, void *data), void *data);
+int kpmu_ctxs_visit_empty(bool (*fn)(struct kpmu_ctx *ctx, void *data), void *data);
 bool kpmu_ctxs_left(void);
 int kpmu_contexts_init(void);
 void kpmu_contexts_exit(void);

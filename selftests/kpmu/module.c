@@ -7,9 +7,12 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "event.h"
 #include "harness.h"
@@ -297,6 +300,28 @@ static bool has_grown(const struct world *before, const struct world *after,
 	       after->percpu > before->percpu + 64 + cycles / 50 ||
 	       after->unreclaimable > before->unreclaimable + 1024 + cycles / 2 ||
 	       after->available < before->available - 4096 - cycles;
+}
+
+/* Any task may call prctl(2), from the moment on that it is hooked */
+TEST(called_while_loading)
+{
+	int i, status;
+	pid_t pid;
+
+	must_be_loaded();
+	pid = fork();
+	if (!pid)
+		for (;;) {
+			prctl(PR_TASK_PERF_EVENTS_DISABLE);
+			prctl(PR_TASK_PERF_EVENTS_ENABLE);
+		}
+	for (i = 0; i < often(20); i++) {
+		EXPECT_EQ(module_unload_at_last(), 0);
+		EXPECT_EQ(module_load(""), 0);
+	}
+	kill(pid, SIGKILL);
+	ASSERT_EQ(waitpid(pid, &status, 0), pid);
+	EXPECT_TRUE(WIFSIGNALED(status));
 }
 
 TEST_TIMEOUT(many_cycles, 500)
