@@ -3,8 +3,13 @@
 #
 # build.sh [--unpatched] - get, patch, build and cache QEMU with the PMU model;
 # print the folder of qemu-system-x86_64 and the BIOS files beside it (-L).
+# build.sh --apply DIR - put model and patches into a source of QEMU, no more.
 #
 #	--unpatched	the same build without our patches, to compare costs
+#
+# The model itself is model/, which is put into QEMU's source; patches/ are its hooks in
+# QEMU's own files.  The tree that was built stays in the cache, so a change of the model
+# costs what it compiles anew: seconds.
 #
 # Sources come from Debian's package; QEMU_TARBALL=qemu-10.0.13.tar.xz gives an
 # upstream tarball instead.  Nothing is installed.
@@ -16,11 +21,17 @@ version=10.0.13
 here=$KPMU_TOP/qemu
 variant=
 [ "${1:-}" != --unpatched ] || variant=-unpatched
-patches=()
-[ -n "$variant" ] || patches=("$here"/patches/[0-9]*.patch)
+patches=() model=()
+if [ -z "$variant" ]; then
+	patches=("$here"/patches/[0-9]*.patch)
+	model=("$here"/model/*)
+fi
 
-# What the result depends on; lib.sh only moves files
-key=$({ cat "$0" "${patches[@]}"; echo "$variant"; } | sha256sum | cut -c1-12)
+# What the result depends on; lib.sh only moves files.  The tree does not depend on what is
+# in the model's files, only on their names.
+key=$({ cat "$0" "${patches[@]}"; echo "$variant" "${model[@]##*/}"; } | sha256sum | cut -c1-12)
+tree=$KPMU_CACHE/qemu/tree-$version$variant-$key
+key=$({ echo "$key"; [ -n "$variant" ] || cat "${model[@]}"; } | sha256sum | cut -c1-12)
 dir=$KPMU_CACHE/qemu/$version$variant-$key
 
 # check_host - fail early and name everything that is missing
@@ -103,21 +114,22 @@ firmware()
 	local to=$1 f
 
 	if [ -n "${QEMU_TARBALL:-}" ]; then
-		cp "$tmp"/src/pc-bios/{bios-256k,kvmvapic,linuxboot_dma,multiboot_dma,pvh}.bin "$to/"
+		cp "$tree"/src/pc-bios/{bios-256k,kvmvapic,linuxboot_dma,multiboot_dma,pvh}.bin "$to/"
 		return
 	fi
 	apt_setup
-	apt_unpack "$tmp/fw" seabios qemu-system-data
+	apt_unpack "$to/deb" seabios qemu-system-data
 	for f in bios-256k kvmvapic linuxboot_dma multiboot_dma pvh; do
-		cp -L "$tmp"/fw/usr/share/{seabios,qemu}/$f.bin "$to/" 2>/dev/null ||
+		cp -L "$to"/deb/usr/share/{seabios,qemu}/$f.bin "$to/" 2>/dev/null ||
 			[ -e "$to/$f.bin" ] || die "no $f.bin in Debian's packages"
 	done
+	rm -rf "$to/deb"
 }
 
 configure()
 {
-	cd "$tmp/bld"
-	../src/configure --python="$tmp/py/bin/python3" --target-list=x86_64-softmmu \
+	cd "$tree/bld"
+	../src/configure --python="$tree/py/bin/python3" --target-list=x86_64-softmmu \
 		--without-default-features --enable-tcg --enable-fdt=system \
 		--disable-docs --disable-werror --disable-install-blobs \
 		--enable-plugins --enable-trace-backends=log
@@ -125,36 +137,78 @@ configure()
 
 compile()
 {
-	nice ninja -C "$tmp/bld" -j"$(nproc)" qemu-system-x86_64
+	nice ninja -C "$tree/bld" -j"$(nproc)" qemu-system-x86_64
+}
+
+# place DIR - put the files of the model that changed into a source of QEMU
+place()
+{
+	local src=$1 f to
+
+	for f in "${model[@]}"; do
+		case ${f##*/} in
+		pmu.h) to=target/i386 ;;
+		pmu-gen*) to=target/i386/tcg ;;
+		*) to=target/i386/tcg/system ;;
+		esac
+		cmp -s "$f" "$src/$to/${f##*/}" || cp "$f" "$src/$to/"
+	done
+}
+
+# apply DIR - model and patches
+apply()
+{
+	local p
+
+	[ "$(cat "$1/VERSION" 2>/dev/null)" = $version ] ||
+		die "$1 is no source of QEMU $version"
+	place "$1"
+	for p in "${patches[@]}"; do
+		patch -d "$1" -s -p1 -F0 <"$p" || die "$(basename "$p") does not apply"
+	done
+}
+
+# make_tree - QEMU's source with model and patches, configured
+make_tree()
+{
+	rm -rf "$tree"
+	mkdir -p "$tree"/{bld,fw}
+	fetch "$tree/src"
+	apply "$tree/src"
+	python "$tree/py"
+	firmware "$tree/fw"
+	say "building QEMU $version${variant:+ (unpatched)}; about 3 minutes on two cores"
+	progress "$KPMU_CACHE/qemu/configure.log" configure || die "QEMU's configure failed"
+	: >"$tree/ok"
 }
 
 build()
 {
-	local p out
+	local out
 
 	[ ! -e "$dir/ok" ] || return 0
 	check_host
 	mkdir -p "$KPMU_CACHE/qemu"
-	tmp=$(mktemp -d "$KPMU_CACHE/qemu/tmp.XXXXXX")
-	trap 'rm -rf "$tmp"' EXIT
-	out=$tmp/out
-	mkdir -p "$tmp/bld" "$out"
-
-	fetch "$tmp/src"
-	for p in "${patches[@]}"; do
-		patch -d "$tmp/src" -s -p1 -F0 <"$p" || die "$(basename "$p") does not apply"
-	done
-	python "$tmp/py"
-	firmware "$out"
-	say "building QEMU $version${variant:+ (unpatched)}; about 3 minutes on two cores"
-	progress "$KPMU_CACHE/qemu/configure.log" configure || die "QEMU's configure failed"
+	if [ -e "$tree/ok" ]; then
+		say "building what changed of the PMU model"
+		place "$tree/src"
+	else
+		# Trees of other versions of the patches are of no use any more
+		[ -n "$variant" ] || rm -rf "$KPMU_CACHE/qemu/tree-$version"-[0-9a-f]*
+		make_tree
+	fi
 	progress "$KPMU_CACHE/qemu/build.log" compile || die "QEMU does not build"
-	cp "$tmp/bld/qemu-system-x86_64" "$out/"
+	out=$(mktemp -d "$KPMU_CACHE/qemu/tmp.XXXXXX")
+	cp "$tree/bld/qemu-system-x86_64" "$tree"/fw/*.bin "$out/"
 	strip --strip-debug "$out/qemu-system-x86_64"
 	: >"$out/ok"
 	rm -rf "$dir"
 	mv "$out" "$dir"
 }
 
+if [ "${1:-}" = --apply ]; then
+	apply "${2:?a source of QEMU}"
+	exit
+fi
 [ -e "$dir/ok" ] || with_lock qemu build
 echo "$dir"

@@ -1,0 +1,176 @@
+/*
+ * x86 performance monitoring unit for TCG: branch prediction, caches, TLB
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * A small deterministic model, fed only while one of its events is counted and
+ * only with what happens at the privilege level that is counted.
+ *
+ * Everything works on virtual addresses.  An index never depends on more than
+ * the bits of the address, and for branches and the first-level cache on no
+ * more than its page offset, so that address-space randomization and physical
+ * memory do not change what a program counts.  Lower-half addresses are tagged
+ * with the address space (CR3, without the bit that tells Linux' two page
+ * tables of one process apart) instead of flushing anything.
+ */
+#include "qemu/osdep.h"
+#include "cpu.h"
+#include "pmu-internal.h"
+#include "exec/helper-proto.h"
+#include "tcg/pmu-gen.h"
+
+#define LINE_BITS   6
+#define PAGE_BITS   12
+
+void pmu_model_reset(PMUModel *m)
+{
+    memset(m, 0, sizeof(*m));
+    /* Weakly not taken */
+    memset(m->bimodal, 1, sizeof(m->bimodal));
+}
+
+static void note(CPUX86State *env, int q)
+{
+    if (--env->pmu.left[q] < 0) {
+        pmu_arm(env);
+    }
+}
+
+/* Find @tag among the ways of a set, most recently used first; false: a miss */
+static bool touch(uint64_t *way, int nr, uint64_t tag)
+{
+    bool hit = true;
+    int i;
+
+    for (i = 0; way[i] != tag; i++) {
+        if (i == nr - 1) {
+            hit = false;
+            break;
+        }
+    }
+    memmove(way + 1, way, i * sizeof(*way));
+    way[0] = tag;
+    return hit;
+}
+
+/* Line or page @n of @addr as a tag: never 0, which is an empty way. */
+static uint64_t make_tag(CPUX86State *env, uint64_t addr, uint64_t n)
+{
+    uint64_t space = addr >> 63 ? 0 : (env->cr[3] >> 13) & 0x3fffff;
+
+    return 1ull << 63 | (n ^ space << 41);
+}
+
+static void access_line(CPUX86State *env, PMUModel *m, uint64_t addr, bool st)
+{
+    uint64_t line = addr >> LINE_BITS;
+    uint64_t tag = make_tag(env, addr, line);
+
+    if (touch(&m->l1[line % PMU_L1_SETS * PMU_L1_WAYS], PMU_L1_WAYS, tag)) {
+        return;
+    }
+    note(env, PMU_Q_L1_MISS);
+    note(env, st ? PMU_Q_L1_MISS_ST : PMU_Q_L1_MISS_LD);
+    if (!touch(&m->llc[line % PMU_LLC_SETS * PMU_LLC_WAYS], PMU_LLC_WAYS,
+               tag)) {
+        note(env, PMU_Q_LLC_MISS);
+        note(env, st ? PMU_Q_LLC_MISS_ST : PMU_Q_LLC_MISS_LD);
+    }
+}
+
+static void access_page(CPUX86State *env, PMUModel *m, uint64_t addr, bool st)
+{
+    uint64_t page = addr >> PAGE_BITS;
+    uint64_t tag = make_tag(env, addr, page);
+
+    if (!touch(&m->tlb[page % PMU_TLB_SETS * PMU_TLB_WAYS], PMU_TLB_WAYS,
+               tag)) {
+        note(env, st ? PMU_Q_TLB_MISS_ST : PMU_Q_TLB_MISS_LD);
+    }
+}
+
+/* Memory was accessed; desc: size << 1 | store */
+void helper_pmu_mem(CPUX86State *env, uint64_t addr, uint32_t desc)
+{
+    PMUModel *m = &env_pmu(env)->model;
+    uint64_t last = addr + MAX(desc >> 1, 1) - 1;
+    bool st = desc & 1;
+
+    access_page(env, m, addr, st);
+    if (addr >> PAGE_BITS != last >> PAGE_BITS) {
+        access_page(env, m, last, st);
+    }
+    access_line(env, m, addr, st);
+    while ((addr ^ last) >> LINE_BITS) {
+        addr += 1 << LINE_BITS;
+        access_line(env, m, addr, st);
+    }
+}
+
+/* Two-bit saturating counter: 0 and 1 predict not taken, 2 and 3 taken */
+static bool predict_cond(PMUModel *m, uint32_t index, bool taken)
+{
+    uint8_t *c = &m->bimodal[index];
+    bool right = (*c >= 2) == taken;
+
+    if (taken && *c < 3) {
+        ++*c;
+    } else if (!taken && *c > 0) {
+        --*c;
+    }
+    return right;
+}
+
+/* The last target of an indirect jump or call is the prediction */
+static bool predict_target(PMUModel *m, uint32_t index, uint64_t target)
+{
+    bool right = m->target[index] == target;
+
+    m->target[index] = target;
+    return right;
+}
+
+/* A ring of return addresses, overwritten when calls nest deeper */
+static bool predict_return(PMUModel *m, uint64_t target)
+{
+    uint64_t top = m->ras[m->ras_top % PMU_RAS_SIZE];
+
+    m->ras_top--;
+    return top == target;
+}
+
+/*
+ * A near branch; desc: see pmu-gen.h, with the page offset of the branch.
+ * @target is that of an indirect branch, @next the return address of a call.
+ */
+void helper_pmu_branch(CPUX86State *env, uint32_t desc, target_ulong target,
+                       target_ulong next)
+{
+    PMUModel *m = &env_pmu(env)->model;
+    uint32_t index = PMU_BR_INDEX(desc);
+    bool right = true;
+
+    if (desc & PMU_BR_COND) {
+        note(env, PMU_Q_BR_COND);
+        if (!(desc & PMU_BR_TAKEN)) {
+            note(env, PMU_Q_BR_NTAKEN);
+        }
+        right = predict_cond(m, index, desc & PMU_BR_TAKEN);
+    }
+    if (desc & PMU_BR_TAKEN) {
+        note(env, PMU_Q_BR_TAKEN);
+    }
+    if (desc & PMU_BR_RET) {
+        note(env, PMU_Q_BR_RET);
+        right = predict_return(m, target);
+    } else if (desc & PMU_BR_IND) {
+        right = predict_target(m, index, target);
+    }
+    if (desc & PMU_BR_CALL) {
+        note(env, PMU_Q_BR_CALL);
+        m->ras[++m->ras_top % PMU_RAS_SIZE] = next;
+    }
+    if (!right) {
+        note(env, PMU_Q_BR_MISS);
+    }
+}

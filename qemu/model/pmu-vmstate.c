@@ -1,0 +1,203 @@
+/*
+ * x86 performance monitoring unit for TCG: migration
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "qemu/osdep.h"
+#include "qemu/error-report.h"
+#include "cpu.h"
+#include "pmu-internal.h"
+#include "migration/vmstate.h"
+#include "migration/qemu-file-types.h"
+
+/*
+ * The tables of the caches and of the statistics are large and mostly zero.
+ * They are sent as runs: how many zeroes, how many other words, these words;
+ * and so on until the table is full.
+ */
+static uint64_t get_word(const void *table, size_t size, size_t i)
+{
+    return size == 8 ? ((const uint64_t *)table)[i]
+                     : ((const uint32_t *)table)[i];
+}
+
+static int put_runs(QEMUFile *f, const void *table, size_t bytes, size_t size)
+{
+    size_t nr = bytes / size, i = 0;
+
+    while (i < nr) {
+        size_t zero = i, end;
+
+        while (i < nr && !get_word(table, size, i)) {
+            i++;
+        }
+        end = i;
+        while (end < nr && get_word(table, size, end)) {
+            end++;
+        }
+        qemu_put_be32(f, i - zero);
+        qemu_put_be32(f, end - i);
+        for (; i < end; i++) {
+            uint64_t v = get_word(table, size, i);
+
+            if (size == 8) {
+                qemu_put_be64(f, v);
+            } else {
+                qemu_put_be32(f, v);
+            }
+        }
+    }
+    return 0;
+}
+
+static int get_runs(QEMUFile *f, void *table, size_t bytes, size_t size)
+{
+    size_t nr = bytes / size, i = 0;
+
+    memset(table, 0, bytes);
+    while (i < nr) {
+        size_t zero = qemu_get_be32(f), n = qemu_get_be32(f);
+
+        if (!(zero | n) || zero > nr - i || n > nr - i - zero) {
+            return -EINVAL;
+        }
+        for (i += zero; n; i++, n--) {
+            if (size == 8) {
+                ((uint64_t *)table)[i] = qemu_get_be64(f);
+            } else {
+                ((uint32_t *)table)[i] = qemu_get_be32(f);
+            }
+        }
+    }
+    return 0;
+}
+
+static int put_runs64(QEMUFile *f, void *pv, size_t bytes,
+                      const VMStateField *field, JSONWriter *vmdesc)
+{
+    return put_runs(f, pv, bytes, 8);
+}
+
+static int get_runs64(QEMUFile *f, void *pv, size_t bytes,
+                      const VMStateField *field)
+{
+    return get_runs(f, pv, bytes, 8);
+}
+
+static int put_runs32(QEMUFile *f, void *pv, size_t bytes,
+                      const VMStateField *field, JSONWriter *vmdesc)
+{
+    return put_runs(f, pv, bytes, 4);
+}
+
+static int get_runs32(QEMUFile *f, void *pv, size_t bytes,
+                      const VMStateField *field)
+{
+    return get_runs(f, pv, bytes, 4);
+}
+
+static const VMStateInfo vmstate_info_runs64 = {
+    .name = "runs of 64-bit words", .get = get_runs64, .put = put_runs64,
+};
+
+static const VMStateInfo vmstate_info_runs32 = {
+    .name = "runs of 32-bit words", .get = get_runs32, .put = put_runs32,
+};
+
+#define VMSTATE_RUNS(_field, _info) {                   \
+    .name = stringify(_field),                          \
+    .info = &(_info),                                   \
+    .size = sizeof_field(X86PMU, _field),               \
+    .flags = VMS_SINGLE,                                \
+    .offset = offsetof(X86PMU, _field),                 \
+}
+
+static bool pmu_needed(void *opaque)
+{
+    X86CPU *cpu = opaque;
+
+    return cpu->pmu != NULL;
+}
+
+static int pmu_pre_save(void *opaque)
+{
+    X86CPU *cpu = opaque;
+
+    /* Raises no PMI: the vCPU has left cpu_exec() by x86_pmu_leave(). */
+    x86_pmu_sync(&cpu->env);
+    return 0;
+}
+
+static int pmu_pre_load(void *opaque)
+{
+    X86CPU *cpu = opaque;
+
+    if (!cpu->pmu) {
+        error_report("the state has a PMU, this CPU does not: add pmu=on");
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int pmu_post_load(void *opaque, int version_id)
+{
+    X86CPU *cpu = opaque;
+
+    pmu_config(&cpu->env);
+    pmu_rearm(&cpu->env);
+    return 0;
+}
+
+static const VMStateDescription vmstate_pmu_state = {
+    .name = "cpu/tcg_pmu/state",
+    .version_id = 3,
+    .minimum_version_id = 3,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64_ARRAY(ctr, X86PMU, PMU_MAX_CTRS),
+        VMSTATE_UINT64_ARRAY(sel, X86PMU, PMU_MAX_GP),
+        VMSTATE_UINT64(fixed_ctrl, X86PMU),
+        VMSTATE_UINT64(global_ctrl, X86PMU),
+        VMSTATE_UINT64(status, X86PMU),
+        VMSTATE_UINT64(debugctl, X86PMU),
+        VMSTATE_UINT64_ARRAY(offcore, X86PMU, 2),
+        VMSTATE_BOOL(smm_frozen, X86PMU),
+        VMSTATE_UINT64(smm_global_ctrl, X86PMU),
+        VMSTATE_UINT64_ARRAY(rem, X86PMU, PMU_MAX_CTRS),
+        VMSTATE_UINT64(skid_left, X86PMU),
+        VMSTATE_RUNS(model.l1, vmstate_info_runs64),
+        VMSTATE_RUNS(model.llc, vmstate_info_runs64),
+        VMSTATE_RUNS(model.tlb, vmstate_info_runs64),
+        VMSTATE_RUNS(model.target, vmstate_info_runs64),
+        VMSTATE_UINT64_ARRAY(model.ras, X86PMU, PMU_RAS_SIZE),
+        VMSTATE_UINT8_ARRAY(model.bimodal, X86PMU, PMU_BTB_SIZE),
+        VMSTATE_UINT32(model.ras_top, X86PMU),
+        VMSTATE_UINT64_ARRAY(stats.retired, X86PMU, 2),
+        VMSTATE_UINT64(stats.wrmsr, X86PMU),
+        VMSTATE_UINT64(stats.rdmsr, X86PMU),
+        VMSTATE_UINT64(stats.rdpmc, X86PMU),
+        VMSTATE_UINT64(stats.pmi, X86PMU),
+        VMSTATE_UINT64(stats.pmi_lost, X86PMU),
+        VMSTATE_UINT64(stats.faults, X86PMU),
+        VMSTATE_RUNS(stats.wr, vmstate_info_runs32),
+        VMSTATE_RUNS(stats.rd, vmstate_info_runs32),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+const VMStateDescription vmstate_x86_pmu = {
+    .name = "cpu/tcg_pmu",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = pmu_needed,
+    .pre_save = pmu_pre_save,
+    .pre_load = pmu_pre_load,
+    .post_load = pmu_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT8_EQUAL(pmu_props.version, X86CPU, "x-pmu-version"),
+        VMSTATE_UINT8_EQUAL(pmu_props.gp, X86CPU, "x-pmu-gp"),
+        VMSTATE_UINT8_EQUAL(pmu_props.fixed, X86CPU, "x-pmu-fixed"),
+        VMSTATE_UINT8_EQUAL(pmu_props.width, X86CPU, "x-pmu-width"),
+        VMSTATE_STRUCT_POINTER(pmu, X86CPU, vmstate_pmu_state, X86PMU),
+        VMSTATE_END_OF_LIST()
+    }
+};
