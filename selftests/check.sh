@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# check.sh [KERNEL...] - what a reviewer's tools say: sparse on the module as it is built
-# for these kernels (all), checkpatch on the kernel code and the tests, shellcheck on the
-# scripts, the compiler on what we tell syzkaller, SPDX everywhere.  What was clean with all
-# these files, tools and kernels is not looked at again; FRESH=1 does.
+# check.sh [KERNEL...] - static checks: sparse on the module as built for the kernels (default:
+# 6.1, 6.12 and 7.2), checkpatch on the C code, shellcheck on the scripts, the syzkaller
+# description against the uapi header, and the SPDX line of each file.  A clean result is
+# cached under a hash of all files, tools and kernels; FRESH=1 ignores the cache.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
 cd "$KPMU_TOP"
-need_tools sparse shellcheck perl make git
+need_tools sparse shellcheck perl python3 make git
 
 [ $# -gt 0 ] || set -- 6.1 6.12 7.2
 depends()
@@ -32,7 +32,7 @@ fi
 bad=0
 verdict() { if [ "$2" = 0 ]; then echo "$1: clean"; else echo "$1: NOT clean"; bad=1; fi; }
 
-# checkpatch comes with the kernel's source
+# Cache checkpatch.pl and its data files, which are part of the kernel source
 checkpatch=$KPMU_CACHE/checkpatch
 get_checkpatch()
 {
@@ -44,11 +44,13 @@ get_checkpatch()
 }
 
 rc=0
-# Debian 12's sparse is older than a word that 7.2 asks it for, and does not use
+# The build of 7.2 refuses a sparse that does not support __typeof_unqual__, such as that of
+# Debian 12.  The checked code does not need it, so a macro replaces it.
 for k; do
 	qemu/module.sh "$k" C=2 CHECK="sparse -D__typeof_unqual__=__typeof__" \
 		2>/dev/null || rc=1
-	# What 7.2's MODULE_LICENSE and the like say in column 1 is beyond it too
+	# This sparse also reports MODULE_LICENSE() and similar macros of 7.2 as errors, always
+	# in column 1: ignore these
 	grep -E '(kernel|include)/.*: (warning|error):' "build/$k/build.log" |
 		grep -v ':1: error: bad constant expression' && rc=1
 	grep -q '^  CHECK' "build/$k/build.log" || { echo "sparse did not run for $k"; rc=1; }
@@ -56,12 +58,13 @@ done
 verdict sparse $rc
 
 get_checkpatch
-# Not taken over from the kernel's rules: MAINTAINERS, the line length of data
-# tables, TRACE_EVENT's own layout, kselftest macros that look like functions
+# Rules that are not used: those for files of the kernel tree (MAINTAINERS, kernel versions),
+# those that misread the macros of tracepoints and tests, and some of style.  The SPDX check
+# below replaces checkpatch's.
 ignore=FILE_PATH_CHANGES,LINUX_VERSION_CODE,CONST_STRUCT,MACRO_ARG_REUSE,COMPLEX_MACRO
 ignore+=,SPDX_LICENSE_TAG,TRAILING_SEMICOLON,MULTISTATEMENT_MACRO_USE_DO_WHILE
 ignore+=,PREFER_KERNEL_TYPES,NEW_TYPEDEFS,EMBEDDED_FUNCTION_NAME,MACRO_WITH_FLOW_CONTROL,CONSTANT_COMPARISON,ALLOC_WITH_SIZEOF,MACRO_ARG_UNUSED
-# Nor these, in programs that are not kernel code
+# Further rules that do not apply to user space programs
 user=VOLATILE,ENOSYS,STRCPY,PREFER_DEFINED_ATTRIBUTE_MACRO,STATIC_CONST_CHAR_ARRAY
 user+=,SSCANF_TO_KSTRTO,USE_NEGATIVE_ERRNO,AVOID_EXTERNS
 rc=0
@@ -82,6 +85,10 @@ rc=0
 mapfile -t scripts < <(git ls-files | xargs grep -lE '^#!.*sh$' )
 shellcheck -x "${scripts[@]}" || rc=1
 verdict shellcheck $rc
+
+rc=0
+python3 selftests/names.py "$1" || rc=1
+verdict names $rc
 
 rc=0
 tools/syzkaller/check.sh >/dev/null || rc=1

@@ -2,7 +2,7 @@
 /*
  * libkpmu-preload.so - run programs that use perf_event_open(2) on kpmu.
  *
- *	LD_PRELOAD=/usr/lib/kpmu/libkpmu-preload.so perf stat ls
+ *	LD_PRELOAD=/usr/lib/libkpmu-preload.so perf stat ls
  *
  * KPMU_PRELOAD=strict	 the default: all events are kpmu's; ENOSYS without the device
  *		fallback the kernel's own perf if the device cannot be opened

@@ -175,6 +175,13 @@ static_assert(sizeof(struct kpmu_attr) == KPMU_ATTR_SIZE_VER9);
 #define KPMU_TYPE_DRIVERS	0x6b700100
 #define KPMU_MAX_DRIVERS	256
 
+/**
+ * kpmu_attr_precise() - precise_ip of an attr
+ * @attr: the attr
+ *
+ * Context: any.
+ * Return: 0 to 3.
+ */
 static inline unsigned int kpmu_attr_precise(const struct kpmu_attr *attr)
 {
 	return (attr->flags & KPMU_ATTR_PRECISE) >> KPMU_ATTR_PRECISE_SHIFT;
@@ -206,7 +213,6 @@ bool kpmu_attr_is_plain(const struct kpmu_attr *attr);
 int kpmu_attr_check(const struct kpmu_attr *attr,
 		    const struct kpmu_attr_limits *limits,
 		    enum kpmu_attr_phase phase, const char **why);
-const char *kpmu_attr_flag_name(int bit);
 
 #ifdef __KERNEL__
 int kpmu_attr_copy(struct kpmu_attr *attr, void __user *uattr);

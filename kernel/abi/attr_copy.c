@@ -6,7 +6,7 @@
 
 #include "attr.h"
 
-static int too_big(struct kpmu_attr __user *uattr)
+static int report_newer_size(struct kpmu_attr __user *uattr)
 {
 	/* Report the size that this version supports; failure to do so is ignored */
 	put_user((u32)sizeof(*uattr), &uattr->size);
@@ -35,11 +35,11 @@ int kpmu_attr_copy(struct kpmu_attr *attr, void __user *from)
 	if (!size)
 		size = KPMU_ATTR_SIZE_VER0;
 	if (size < KPMU_ATTR_SIZE_VER0 || size > PAGE_SIZE)
-		return too_big(uattr);
+		return report_newer_size(uattr);
 
 	err = copy_struct_from_user(attr, sizeof(*attr), uattr, size);
 	if (err)
-		return err == -E2BIG ? too_big(uattr) : err;
+		return err == -E2BIG ? report_newer_size(uattr) : err;
 	attr->size = size;
 	return 0;
 }

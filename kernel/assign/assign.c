@@ -3,8 +3,8 @@
  * Counter assignment is bipartite matching.  Events are placed in order of importance; each
  * one takes a free counter, or makes earlier events move to other counters along an
  * augmenting path.  No placed event loses its counter without getting another, and a set that
- * has a solution is never refused: an event without an augmenting path cannot be placed beside
- * the earlier ones in any way.
+ * has a solution is never refused: an event without an augmenting path cannot be placed together
+ * with the earlier ones in any way.
  *
  * Of the free counters the highest is taken: fixed counters, which few events can use,
  * before general ones, and general ones without restrictions before those that
@@ -23,7 +23,7 @@
 
 #include "assign.h"
 
-static void place(struct kpmu_matching *m, int event, int counter)
+static void assign_counter(struct kpmu_matching *m, int event, int counter)
 {
 	m->counter[event] = counter;
 	m->owner[counter] = event;
@@ -35,7 +35,7 @@ static void place(struct kpmu_matching *m, int event, int counter)
  * to another one.  from[c] is the event that wants counter c, which gives the way back
  * along the path.
  */
-static bool augment(struct kpmu_matching *m, int event)
+static bool augment_matching(struct kpmu_matching *m, int event)
 {
 	s8 from[KPMU_MAX_COUNTERS], queue[KPMU_MAX_COUNTERS + 1];
 	u32 seen = 0, fresh;
@@ -56,7 +56,7 @@ static bool augment(struct kpmu_matching *m, int event)
 			for (;;) {
 				e = from[c];
 				next = e == event ? -1 : m->counter[e];
-				place(m, e, c);
+				assign_counter(m, e, c);
 				if (next < 0)
 					return true;
 				c = next;
@@ -74,7 +74,7 @@ static bool augment(struct kpmu_matching *m, int event)
  *	reprogramming
  *
  * Context: any.
- * Return: true if the event fits beside the placed ones.
+ * Return: true if the event fits together with the placed ones.
  */
 bool kpmu_assign(struct kpmu_matching *m, u32 allowed, int hint)
 {
@@ -85,10 +85,10 @@ bool kpmu_assign(struct kpmu_matching *m, u32 allowed, int hint)
 		return false;
 	m->allowed[event] = allowed;
 	if (hint >= 0 && free & 1u << hint)
-		place(m, event, hint);
+		assign_counter(m, event, hint);
 	else if (free)
-		place(m, event, 31 - __builtin_clz(free));
-	else if (!augment(m, event))
+		assign_counter(m, event, 31 - __builtin_clz(free));
+	else if (!augment_matching(m, event))
 		return false;
 	m->nr++;
 	return true;
@@ -102,7 +102,7 @@ bool kpmu_assign(struct kpmu_matching *m, u32 allowed, int hint)
  * @n: number of events
  *
  * Context: any.
- * Return: true if the group fits beside the placed events.
+ * Return: true if the group fits together with the placed events.
  */
 bool kpmu_assign_group(struct kpmu_matching *m, const u32 *allowed,
 		       const s8 *hint, int n)

@@ -30,6 +30,12 @@ struct kpmu_matching {
 	s8 owner[KPMU_MAX_COUNTERS];
 };
 
+/**
+ * kpmu_matching_init() - start an assignment without events
+ * @m: the assignment; its arrays stay uninitialized up to @m->nr and @m->used
+ *
+ * Context: any.
+ */
 static inline void kpmu_matching_init(struct kpmu_matching *m)
 {
 	m->used = 0;

@@ -26,7 +26,7 @@ struct breach {
 static struct breach breaches[NR_BREACHES];
 static atomic_t nr_breaches;
 
-static void print(struct irq_work *work)
+static void print_breach(struct irq_work *work)
 {
 	struct breach *b = container_of(work, struct breach, work);
 
@@ -35,7 +35,7 @@ static void print(struct irq_work *work)
 	WARN(1, "kpmu: breach of rule %s\n", b->name);
 }
 
-static int put_event(char *to, int room, const struct kpmu_event *event)
+static int describe_event(char *to, int room, const struct kpmu_event *event)
 {
 	const struct kpmu_entity *e = &event->se;
 	const struct kpmu_clock *c = &e->clock;
@@ -50,7 +50,7 @@ static int put_event(char *to, int room, const struct kpmu_event *event)
 		g->queued, g->free);
 }
 
-static int put_ctx(char *to, int room, const struct kpmu_ctx *ctx)
+static int describe_ctx(char *to, int room, const struct kpmu_ctx *ctx)
 {
 	return scnprintf(to, room,
 		"context home %d cpu %d retired %d time %llu since %llu: events %u pinned %u flexible %u bound %u placed %u waits %u %u slots %#x\n",
@@ -61,7 +61,7 @@ static int put_ctx(char *to, int room, const struct kpmu_ctx *ctx)
 }
 
 /**
- * check_breach() - record that a rule does not hold, and have it printed
+ * check_breach() - record that a rule does not hold, and queue the message
  * @name: the rule
  * @l: what was checked
  *
@@ -69,7 +69,7 @@ static int put_ctx(char *to, int room, const struct kpmu_ctx *ctx)
  *
  * Context: IRQs off, any but NMI.
  */
-void check_breach(const char *name, const struct check_look *l)
+void check_breach(const char *name, const struct check_state *l)
 {
 	int n = 0, i = atomic_inc_return(&nr_breaches) - 1;
 	struct breach *b = &breaches[i];
@@ -81,11 +81,11 @@ void check_breach(const char *name, const struct check_look *l)
 		      l->detail ?: "", raw_smp_processor_id(), current->comm,
 		      current->pid);
 	if (l->ctx)
-		n += put_ctx(b->text + n, sizeof(b->text) - n, l->ctx);
+		n += describe_ctx(b->text + n, sizeof(b->text) - n, l->ctx);
 	if (l->e)
-		n += put_event(b->text + n, sizeof(b->text) - n, l->e);
+		n += describe_event(b->text + n, sizeof(b->text) - n, l->e);
 	b->frames = stack_trace_save(b->stack, NR_FRAMES, 1);
-	init_irq_work(&b->work, print);
+	init_irq_work(&b->work, print_breach);
 	irq_work_queue(&b->work);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Invariants: rules that hold whenever the owner of a context gives it up, and after each
- * commit.  Documentation/testing.rst, "Invariants", has a line for each.
+ * commit.  Documentation/testing.rst, "Invariants", lists them.
  */
 #ifndef KPMU_CHECK_H
 #define KPMU_CHECK_H
@@ -30,7 +30,7 @@
  * @side: events with side-band records
  * @hits: events that count hits
  * @gated: events in @hits whose hits are reported only while they run
- * @timed: clock events that sample
+ * @timed: events whose source or timer follows the context, see kpmu_is_followed()
  * @mapped: events with a user page
  * @scan: the event in ctx->scan was found
  */
@@ -53,7 +53,7 @@ struct check_tally {
 };
 
 /**
- * struct check_look - what is being checked
+ * struct check_state - what is being checked
  * @kc: the CPU on which @ctx is active; NULL if it is idle or being released
  * @ctx: the context
  * @leader: the group's leader
@@ -63,7 +63,7 @@ struct check_tally {
  * @tally: sums of the walk; complete if it covers the whole context
  * @detail: which part of a rule does not hold, or NULL
  */
-struct check_look {
+struct check_state {
 	struct kpmu_cpu *kc;
 	struct kpmu_ctx *ctx;
 	struct kpmu_event *leader;
@@ -84,7 +84,7 @@ struct check_look {
  */
 struct check_rule {
 	const char *name;
-	bool (*holds)(struct check_look *l);
+	bool (*holds)(struct check_state *l);
 	bool told;
 };
 
@@ -96,8 +96,8 @@ extern struct check_rule check_event_rules[];	/* of @e */
 extern struct check_rule check_time_rules[];	/* of @e */
 extern struct check_rule check_family_rules[];	/* of @family */
 
-void check_rules(struct check_rule *rules, struct check_look *l);
-void check_breach(const char *name, const struct check_look *l);
+void check_rules(struct check_rule *rules, struct check_state *l);
+void check_breach(const char *name, const struct check_state *l);
 void check_breaches_exit(void);
 void check_times_forget(const struct kpmu_event *e);
 void check_times_init(void);

@@ -26,9 +26,13 @@
 #include <asm/cpuid/api.h>
 #endif
 
-/*
- * local_irq_save() without its tracepoint, for code that is called by
- * tracepoints; lockdep is still informed.
+/**
+ * kpmu_irq_save_notrace() - local_irq_save() without its tracepoint
+ *
+ * For code that tracepoints call.  Lockdep is still informed.
+ *
+ * Context: any, including NMI.
+ * Return: flags for kpmu_irq_restore_notrace().
  */
 static __always_inline unsigned long kpmu_irq_save_notrace(void)
 {
@@ -40,6 +44,12 @@ static __always_inline unsigned long kpmu_irq_save_notrace(void)
 	return flags;
 }
 
+/**
+ * kpmu_irq_restore_notrace() - local_irq_restore() without its tracepoint
+ * @flags: from kpmu_irq_save_notrace()
+ *
+ * Context: IRQs off, on the CPU of kpmu_irq_save_notrace().
+ */
 static __always_inline void kpmu_irq_restore_notrace(unsigned long flags)
 {
 	if (IS_ENABLED(CONFIG_PROVE_LOCKING) && !raw_irqs_disabled_flags(flags)) {
@@ -49,26 +59,60 @@ static __always_inline void kpmu_irq_restore_notrace(unsigned long flags)
 	raw_local_irq_restore(flags);
 }
 
-/*
- * Plain instructions: the usual accessors may be redirected in a Xen PV guest,
- * where kpmu uses no counters anyway.
+/**
+ * kpmu_rdmsr() - read an MSR of this CPU
+ * @msr: number of the MSR, which must exist
+ *
+ * A plain instruction.  The usual accessors may be redirected in a Xen PV guest, where
+ * kpmu uses no counters anyway.  SDM vol. 4, "Model-Specific Registers".
+ *
+ * Context: IRQs off, or NMI.
+ * Return: the value.
  */
 static __always_inline u64 kpmu_rdmsr(u32 msr)
 {
 	return __rdmsr(msr);
 }
 
+/**
+ * kpmu_wrmsr_halves() - write an MSR of this CPU, as two halves
+ * @msr: number of the MSR, which must exist
+ * @low: bits 31:0
+ * @high: bits 63:32
+ *
+ * A plain instruction, see kpmu_rdmsr().
+ *
+ * Context: IRQs off, or NMI.
+ */
 static __always_inline void kpmu_wrmsr_halves(u32 msr, u32 low, u32 high)
 {
 	native_wrmsr(msr, low, high);
 }
 
+/**
+ * kpmu_wrmsr() - write an MSR of this CPU
+ * @msr: number of the MSR, which must exist
+ * @val: the value
+ *
+ * A plain instruction, see kpmu_rdmsr().
+ *
+ * Context: IRQs off, or NMI.
+ */
 static __always_inline void kpmu_wrmsr(u32 msr, u64 val)
 {
 	kpmu_wrmsr_halves(msr, val, val >> 32);
 }
 
-/* 6.16 renamed the 64-bit MSR accessors and dropped the old names */
+/**
+ * kpmu_rdmsr_safe() - read an MSR of this CPU that may not exist
+ * @msr: number of the MSR
+ * @val: set to the value; to 0 on failure
+ *
+ * 6.16 renamed the 64-bit MSR accessors and dropped the old names.
+ *
+ * Context: any, preemption off.
+ * Return: 0, or an error if the MSR does not exist.
+ */
 static __always_inline int kpmu_rdmsr_safe(u32 msr, u64 *val)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
@@ -78,6 +122,16 @@ static __always_inline int kpmu_rdmsr_safe(u32 msr, u64 *val)
 #endif
 }
 
+/**
+ * kpmu_wrmsr_safe() - write an MSR of this CPU that may not exist
+ * @msr: number of the MSR
+ * @val: the value
+ *
+ * 6.16 renamed the 64-bit MSR accessors and dropped the old names.
+ *
+ * Context: any, preemption off.
+ * Return: 0, or an error if the MSR does not exist or does not accept the value.
+ */
 static __always_inline int kpmu_wrmsr_safe(u32 msr, u64 val)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
@@ -87,6 +141,15 @@ static __always_inline int kpmu_wrmsr_safe(u32 msr, u64 val)
 #endif
 }
 
+/**
+ * kpmu_rdpmc() - read a counter of this CPU
+ * @counter: index of the counter as RDPMC takes it; bit 30 selects the fixed counters
+ *
+ * SDM vol. 2, RDPMC.
+ *
+ * Context: any, preemption off.
+ * Return: the counter's value.
+ */
 static __always_inline u64 kpmu_rdpmc(u32 counter)
 {
 	u32 lo, hi;
@@ -95,7 +158,13 @@ static __always_inline u64 kpmu_rdpmc(u32 counter)
 	return lo | (u64)hi << 32;
 }
 
-/* A task's cgroup in the perf_event controller; call under RCU */
+/**
+ * kpmu_task_css() - a task's cgroup in the perf_event controller
+ * @task: the task
+ *
+ * Context: any; under RCU, or with preemption off.
+ * Return: the cgroup, without a reference; NULL without CONFIG_CGROUP_PERF.
+ */
 static __always_inline struct cgroup_subsys_state *
 kpmu_task_css(struct task_struct *task)
 {
@@ -106,7 +175,15 @@ kpmu_task_css(struct task_struct *task)
 #endif
 }
 
-/* False for kernel threads and io_uring workers; from 6.4 on PF_USER_WORKER covers these */
+/**
+ * kpmu_is_user_task() - does a task run code in user mode?
+ * @task: the task
+ *
+ * From 6.4 on PF_USER_WORKER covers io_uring and vhost workers.
+ *
+ * Context: any, including NMI.
+ * Return: false for kernel threads, io_uring workers and vhost workers, else true.
+ */
 static __always_inline bool kpmu_is_user_task(const struct task_struct *task)
 {
 #ifdef PF_USER_WORKER
@@ -116,7 +193,13 @@ static __always_inline bool kpmu_is_user_task(const struct task_struct *task)
 #endif
 }
 
-/* Stack address from which unwind_start() resumes at the current frame */
+/**
+ * kpmu_unwind_below() - stack address from which unwind_start() resumes at a frame
+ * @state: an unwind of the current task, at the frame
+ *
+ * Context: that of the unwind.
+ * Return: the address.
+ */
 static inline unsigned long kpmu_unwind_below(const struct unwind_state *state)
 {
 #ifdef CONFIG_UNWINDER_ORC
@@ -126,7 +209,15 @@ static inline unsigned long kpmu_unwind_below(const struct unwind_state *state)
 #endif
 }
 
-/* Whether a task being switched out is still runnable; 6.12 delays the dequeue */
+/**
+ * kpmu_task_is_runnable() - is a task that is being switched out still runnable?
+ * @task: the outgoing task
+ *
+ * 6.12 delays the dequeue: a task that blocks may still be on the run queue.
+ *
+ * Context: under the run-queue lock, IRQs off.
+ * Return: true if it was preempted, false if it blocks.
+ */
 static __always_inline bool kpmu_task_is_runnable(struct task_struct *task)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
@@ -136,13 +227,26 @@ static __always_inline bool kpmu_task_is_runnable(struct task_struct *task)
 #endif
 }
 
-/* Whether a mapping overlaps the brk() heap, or is the initial thread's stack */
+/**
+ * kpmu_vma_is_heap() - does a mapping overlap the brk() heap?
+ * @vma: the mapping
+ *
+ * Context: task, under the mmap lock.
+ * Return: true if it does.
+ */
 static inline bool kpmu_vma_is_heap(struct vm_area_struct *vma)
 {
 	return vma->vm_start < vma->vm_mm->brk &&
 	       vma->vm_end > vma->vm_mm->start_brk;
 }
 
+/**
+ * kpmu_vma_is_stack() - is a mapping the initial thread's stack?
+ * @vma: the mapping
+ *
+ * Context: task, under the mmap lock.
+ * Return: true if it is.
+ */
 static inline bool kpmu_vma_is_stack(struct vm_area_struct *vma)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
@@ -153,7 +257,17 @@ static inline bool kpmu_vma_is_stack(struct vm_area_struct *vma)
 #endif
 }
 
-/* From 6.15 on the callback is an argument of the set-up call */
+/**
+ * kpmu_hrtimer_setup() - initialize an hrtimer
+ * @timer: the timer
+ * @fn: its callback
+ * @clock: its clock, CLOCK_*
+ * @mode: HRTIMER_MODE_*, also for hrtimer_start()
+ *
+ * From 6.15 on the callback is an argument of the set-up call.
+ *
+ * Context: any but NMI.
+ */
 static inline void kpmu_hrtimer_setup(struct hrtimer *timer,
 				      enum hrtimer_restart (*fn)(struct hrtimer *),
 				      clockid_t clock, enum hrtimer_mode mode)
@@ -166,7 +280,14 @@ static inline void kpmu_hrtimer_setup(struct hrtimer *timer,
 #endif
 }
 
-/* Argument n (0 to 4) of the traced function, in an ftrace callback */
+/**
+ * kpmu_ftrace_arg() - argument of the traced function
+ * @fregs: registers, from ftrace
+ * @n: number of the argument, 0 to 4
+ *
+ * Context: an ftrace callback.
+ * Return: the argument; bits above its type's width are undefined.
+ */
 static __always_inline unsigned long
 kpmu_ftrace_arg(struct ftrace_regs *fregs, int n)
 {
@@ -201,13 +322,27 @@ static inline void kpmu_raw_of_sample(const struct perf_sample_data *data,
 	*size = r->frag.size;
 }
 
-/* The address in a sample of the kernel's perf; the field is not set if there is none */
+/**
+ * kpmu_addr_of_sample() - data address of a sample of native perf
+ * @data: the sample; data->addr is not initialized if there is none
+ *
+ * Context: overflow handler of a perf_event; any, including NMI.
+ * Return: the address, 0 if there is none.
+ */
 static inline u64 kpmu_addr_of_sample(const struct perf_sample_data *data)
 {
 	return data->sample_flags & PERF_SAMPLE_ADDR ? data->addr : 0;
 }
 
-/* From 6.3 on a mapping's flags must not be written directly */
+/**
+ * kpmu_vm_flags_set() - set flags of a mapping
+ * @vma: the mapping
+ * @flags: VM_*, in addition to those it has
+ *
+ * From 6.3 on a mapping's flags must not be written directly.
+ *
+ * Context: task, under the mmap lock for writing: .mmap of a file.
+ */
 static inline void kpmu_vm_flags_set(struct vm_area_struct *vma,
 				     unsigned long flags)
 {
@@ -218,7 +353,12 @@ static inline void kpmu_vm_flags_set(struct vm_area_struct *vma,
 #endif
 }
 
-/* Unmap all pages that remap_pfn_range() has put into a mapping */
+/**
+ * kpmu_zap_vma() - unmap all pages that remap_pfn_range() has put into a mapping
+ * @vma: the mapping
+ *
+ * Context: task, under the mmap lock; may sleep.
+ */
 static inline void kpmu_zap_vma(struct vm_area_struct *vma)
 {
 	unsigned long size = vma->vm_end - vma->vm_start;
@@ -230,7 +370,13 @@ static inline void kpmu_zap_vma(struct vm_area_struct *vma)
 #endif
 }
 
-/* Set where execution continues after an ftrace callback */
+/**
+ * kpmu_ftrace_set_ip() - set where execution continues after an ftrace callback
+ * @fregs: registers, from ftrace
+ * @ip: the address
+ *
+ * Context: an ftrace callback with FTRACE_OPS_FL_IPMODIFY.
+ */
 static __always_inline void
 kpmu_ftrace_set_ip(struct ftrace_regs *fregs, unsigned long ip)
 {
@@ -271,7 +417,15 @@ kpmu_ftrace_set_ip(struct ftrace_regs *fregs, unsigned long ip)
 #define kpmu_syscore_unregister(s)	unregister_syscore_ops(s)
 #endif
 
-/* 6.4 removed the owner argument of class_create() */
+/**
+ * kpmu_class_create() - create a device class of this module
+ * @name: its name in sysfs
+ *
+ * 6.4 removed the owner argument of class_create().
+ *
+ * Context: task, may sleep.
+ * Return: the class, or an ERR_PTR().
+ */
 static inline struct class *kpmu_class_create(const char *name)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)

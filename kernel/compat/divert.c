@@ -7,7 +7,7 @@
  *
  * The replacement calls the function itself behind its ftrace call site, so the
  * call is not diverted again, and does not depend on what other tracers do to
- * the return address.  They see each call once.
+ * the return address.  Other tracers see each call once.
  */
 #include <linux/delay.h>
 #include <linux/ftrace.h>

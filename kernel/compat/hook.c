@@ -69,7 +69,7 @@ void kpmu_ftrace_leave(struct ftrace_ops *ops)
 {
 	if (!unregister_ftrace_function(ops))
 		return;
-	pr_alert("ftrace is dead and still calls kpmu, which cannot be unloaded\n");
+	pr_alert("ftrace has shut down with kpmu's callbacks attached: the module cannot be unloaded\n");
 	for (;;)
 		schedule_timeout_idle(MAX_SCHEDULE_TIMEOUT);
 }

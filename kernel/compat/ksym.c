@@ -2,8 +2,8 @@
 /*
  * Kernel symbols by name.  kallsyms_lookup_name() is not exported, but a kprobe
  * on it yields its address; functions are then called through kpmu_thunk().
- * Every symbol is optional: its users check for it, and are stricter if it is
- * missing.
+ * Every symbol is optional: its callers check for it, and apply stricter rules if
+ * it is missing.
  */
 #define pr_fmt(fmt) "kpmu: " fmt
 
@@ -25,7 +25,7 @@ static unsigned long lookup __ro_after_init;
 #define KPMU_KSYM_NAME(name) #name,
 static const char *const names[KSYM_NR] = { KPMU_KSYMS(KPMU_KSYM_NAME) };
 
-static int nothing(struct kprobe *p, struct pt_regs *regs)
+static int ignore_kprobe(struct kprobe *p, struct pt_regs *regs)
 {
 	return 0;
 }
@@ -53,7 +53,7 @@ int __init kpmu_ksym_init(void)
 {
 	struct kprobe kp = {
 		.symbol_name = "kallsyms_lookup_name",
-		.pre_handler = nothing,
+		.pre_handler = ignore_kprobe,
 	};
 	int i, err;
 
@@ -73,6 +73,7 @@ int __init kpmu_ksym_init(void)
  * @sym: the symbol
  *
  * Context: any.
+ * Return: the name, as in the kernel's symbol table.
  */
 const char *kpmu_ksym_name(enum kpmu_ksym sym)
 {
@@ -84,6 +85,7 @@ const char *kpmu_ksym_name(enum kpmu_ksym sym)
  * @sym: the symbol
  *
  * Context: any.
+ * Return: true if it was found.
  */
 bool kpmu_ksym_has(enum kpmu_ksym sym)
 {
@@ -95,6 +97,7 @@ bool kpmu_ksym_has(enum kpmu_ksym sym)
  * @sym: the symbol
  *
  * Context: any.
+ * Return: true if kpmu works without it.
  */
 bool kpmu_ksym_optional(enum kpmu_ksym sym)
 {
@@ -171,7 +174,7 @@ bool kpmu_ptrace_may_attach(struct task_struct *task, bool *known)
 }
 
 /**
- * kpmu_lsm_open() - ask the security modules about opening an event
+ * kpmu_lsm_open() - check whether the security modules permit to open an event
  * @class: PERF_SECURITY_OPEN, _CPU, _KERNEL or _TRACEPOINT
  * @type: attr.type of the event
  * @config: attr.config of the event

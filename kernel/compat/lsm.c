@@ -15,7 +15,7 @@
 
 #ifdef CONFIG_SECURITY
 
-static bool known(void)
+static bool labels_are_known(void)
 {
 	return kpmu_ksym_has(KSYM_security_perf_event_alloc) &&
 	       kpmu_ksym_has(KSYM_security_perf_event_free) &&
@@ -23,13 +23,13 @@ static bool known(void)
 	       kpmu_ksym_has(KSYM_security_perf_event_write);
 }
 
-static int ask(enum kpmu_ksym hook, struct perf_event *label)
+static int call_lsm_hook(enum kpmu_ksym hook, struct perf_event *label)
 {
 	return kpmu_ksym_call(hook, (unsigned long)label, 0, 0, 0);
 }
 
 /**
- * kpmu_lsm_alloc() - ask the security modules for permission to create an event
+ * kpmu_lsm_alloc() - check whether the security modules permit to create an event
  * @label: set to the event's label, NULL if no module set one
  * @type: attr.type of the event
  * @config: attr.config of the event
@@ -43,7 +43,7 @@ int kpmu_lsm_alloc(struct perf_event **label, u32 type, u64 config)
 	int err;
 
 	*label = NULL;
-	if (!known())
+	if (!labels_are_known())
 		return -EACCES;
 	event = kzalloc(sizeof(*event), GFP_KERNEL);
 	if (!event)
@@ -51,7 +51,7 @@ int kpmu_lsm_alloc(struct perf_event **label, u32 type, u64 config)
 	event->attr.type = type;
 	event->attr.size = sizeof(event->attr);
 	event->attr.config = config;
-	err = ask(KSYM_security_perf_event_alloc, event);
+	err = call_lsm_hook(KSYM_security_perf_event_alloc, event);
 	if (!err && event->security)
 		*label = event;
 	else
@@ -67,7 +67,7 @@ int kpmu_lsm_alloc(struct perf_event **label, u32 type, u64 config)
  */
 void kpmu_lsm_free(struct perf_event *label)
 {
-	ask(KSYM_security_perf_event_free, label);
+	call_lsm_hook(KSYM_security_perf_event_free, label);
 	kfree(label);
 }
 
@@ -80,7 +80,7 @@ void kpmu_lsm_free(struct perf_event *label)
  */
 int kpmu_lsm_read(struct perf_event *label)
 {
-	return ask(KSYM_security_perf_event_read, label);
+	return call_lsm_hook(KSYM_security_perf_event_read, label);
 }
 
 /**
@@ -92,7 +92,7 @@ int kpmu_lsm_read(struct perf_event *label)
  */
 int kpmu_lsm_write(struct perf_event *label)
 {
-	return ask(KSYM_security_perf_event_write, label);
+	return call_lsm_hook(KSYM_security_perf_event_write, label);
 }
 
 #else

@@ -115,7 +115,8 @@ static bool is_syscall(const struct trace_event_call *call)
 	       !strcmp(call->class->system, "syscalls") && call->data;
 }
 
-static bool describe(const struct trace_event_call *call, struct kpmu_tracepoint *t)
+static bool describe_tracepoint(const struct trace_event_call *call,
+				struct kpmu_tracepoint *t)
 {
 	const struct syscall_metadata *meta;
 
@@ -149,7 +150,7 @@ static bool describe(const struct trace_event_call *call, struct kpmu_tracepoint
 bool kpmu_tracepoint_find(const struct perf_event *event,
 			  struct kpmu_tracepoint *t)
 {
-	return kpmu_tracepoints_open() && describe(event->tp_event, t);
+	return kpmu_tracepoints_open() && describe_tracepoint(event->tp_event, t);
 }
 
 /**

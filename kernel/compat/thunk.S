@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reach a function that the kernel does not export.
+ * Call a function that the kernel does not export.
  *
  * On kernels built with IBT the landing pads of functions that are never
  * called indirectly are sealed, so an ordinary indirect call to an address
- * found by name would raise #CP.  A return is not tracked: put the target in
- * the place of a return address and return to it.  The shape is the
- * retpoline's, which objtool and the unwinder know.
+ * found by name would raise #CP.  IBT does not track returns, so the target
+ * replaces a return address.  The code has the form of a retpoline, which
+ * objtool and the unwinder support.
  */
 #include <linux/linkage.h>
 #include <linux/objtool.h>

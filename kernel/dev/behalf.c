@@ -21,7 +21,7 @@
 #include "dev.h"
 
 /* Get the credentials of a task if current may act for it */
-static const struct cred *admit(struct task_struct *who)
+static const struct cred *get_cred_to_act_for(struct task_struct *who)
 {
 	struct rw_semaphore *lock = &who->signal->exec_update_lock;
 	const struct cred *cred;
@@ -58,9 +58,9 @@ long kpmu_dev_open_for(const struct kpmu_open_for *args, const char **why)
 	rcu_read_unlock();
 	if (!who)
 		return -ESRCH;
-	cred = admit(who);
+	cred = get_cred_to_act_for(who);
 	if (IS_ERR(cred)) {
-		*why = "not allowed to attach to the task that asks";
+		*why = "not allowed to attach to the requesting task";
 		ret = PTR_ERR(cred);
 		goto out;
 	}

@@ -22,7 +22,7 @@
 /* Maximum number of processes in the log */
 #define MAX_NAMED	16
 
-static int count(const void *n, struct file *file, unsigned int fd)
+static int count_file(const void *n, struct file *file, unsigned int fd)
 {
 	if (file->f_op == &kpmu_event_fops || file->f_op == &kpmu_dev_fops)
 		++*(unsigned int *)n;
@@ -36,7 +36,7 @@ static unsigned int files_of(struct task_struct *p)
 
 	task_lock(p);
 	if (p->files)
-		iterate_fd(p->files, 0, count, &n);
+		iterate_fd(p->files, 0, count_file, &n);
 	task_unlock(p);
 	return n;
 }
@@ -61,7 +61,7 @@ static void name_holders(struct work_struct *work)
 	}
 	rcu_read_unlock();
 	if (!named)
-		pr_notice("busy: by a mapping, an fd on its way, a call, or a SIGTRAP for a task that sleeps\n");
+		pr_notice("busy: a mapping, an fd in an unread message, a running call, a PMU driver, or a SIGTRAP pending for a sleeping task\n");
 }
 
 static DECLARE_WORK(work, name_holders);

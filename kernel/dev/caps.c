@@ -19,9 +19,9 @@
 static const char *no_rdpmc(void)
 {
 	if (kpmu_counters_type() < 0)
-		return "there are no counters";
+		return "no hardware counters";
 	if (!kpmu_ksym_has(KSYM_cr4_update_pce))
-		return "this kernel's switch for it is out of reach";
+		return "the kernel's switch for it was not found";
 	return kpmu_rdpmc_get() ? NULL : "switched off by the file rdpmc of the PMU";
 }
 
@@ -45,13 +45,13 @@ static const char *no_bpf(void)
 static const char *no_count_points(void)
 {
 	return kpmu_tracepoints_open() ? NULL :
-		"probes must have the tracepoint's very type (CFI); the kernel's perf tells";
+		"CFI requires probes of the tracepoint's exact type; reported by the kernel's perf";
 }
 
 static const char *no_faults(void)
 {
 	return kpmu_faults_seen() ? NULL :
-		"this kernel has no tracepoints of them; its own perf tells";
+		"this kernel has no tracepoints of them; reported by its own perf";
 }
 
 static const char *no_counters_bpf(void)
@@ -61,12 +61,12 @@ static const char *no_counters_bpf(void)
 
 static const char *no_branches(void)
 {
-	return "the CPU's branch records are not read yet";
+	return "branch records (LBR) are not supported yet";
 }
 
 static const char *no_precise(void)
 {
-	return "the CPU's own samples (PEBS) are not read yet";
+	return "precise samples (PEBS) are not supported yet";
 }
 
 static const char *no_smi(void)
@@ -74,7 +74,7 @@ static const char *no_smi(void)
 	int on = kpmu_freeze_on_smi_get();
 
 	if (on < 0)
-		return "this CPU cannot (IA32_PERF_CAPABILITIES bit 12)";
+		return "not supported by this CPU (IA32_PERF_CAPABILITIES bit 12)";
 	return on ? NULL : "switched off by the file freeze_on_smi of the PMU";
 }
 
@@ -83,17 +83,17 @@ static const struct {
 	const char *(*why_off)(void);
 	const char *what;
 } features[] = {
-	{ "rdpmc", no_rdpmc, "programs may read their counters themselves" },
+	{ "rdpmc", no_rdpmc, "programs may execute RDPMC" },
 	{ "redirect", no_redirect, "perf_event_open(2) is served" },
 	{ "cgroups", no_cgroups, "events of a cgroup" },
-	{ "count tracepoints", no_count_points, "hits are counted by a probe of ours" },
+	{ "count tracepoints", no_count_points, "hits are counted by a kpmu probe" },
 	{ "page faults", no_faults, "counted by tracepoints" },
-	{ "bpf", no_bpf, "programs on tracepoints and probes" },
+	{ "bpf", no_bpf, "BPF programs on tracepoints and probes" },
 	{ "bpf on overflow", no_counters_bpf },
 	{ "branch stack", no_branches },
 	{ "precise_ip", no_precise },
 	{ "data source, weight", no_precise },
-	{ "freeze_on_smi", no_smi, "counters stand still in SMM" },
+	{ "freeze_on_smi", no_smi, "counters stop in SMM" },
 };
 
 static void show_features(struct seq_file *m)

@@ -21,8 +21,8 @@ static uint gid;
 module_param(gid, uint, 0444);
 MODULE_PARM_DESC(gid, "group of /dev/kpmu (default 0)");
 
-/* The reason for the last failure is in file->private_data, always a string literal */
-static long tell_why(struct file *file, void __user *arg)
+/* The reason for the last failure is in file->private_data: a string that stays valid */
+static long copy_why(struct file *file, void __user *arg)
 {
 	const char *text = READ_ONCE(file->private_data);
 	struct kpmu_why why = { };
@@ -72,7 +72,7 @@ static long dev_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case KPMU_IOC_OPEN_FOR:
 		return open_for(file, (void __user *)arg);
 	case KPMU_IOC_WHY:
-		return tell_why(file, (void __user *)arg);
+		return copy_why(file, (void __user *)arg);
 	case KPMU_IOC_TASK_ENABLE:
 		kpmu_owner_control(KPMU_OP_ENABLE);
 		return 0;
@@ -95,8 +95,8 @@ static dev_t number;
 static struct cdev cdev;
 static struct class *class;
 
-static char *devnode(KPMU_DEVNODE_CONST struct device *dev, umode_t *m,
-		     kuid_t *uid, kgid_t *g)
+static char *set_devnode(KPMU_DEVNODE_CONST struct device *dev, umode_t *m,
+			 kuid_t *uid, kgid_t *g)
 {
 	/* The pointers are NULL when the node is removed */
 	if (m)
@@ -106,9 +106,9 @@ static char *devnode(KPMU_DEVNODE_CONST struct device *dev, umode_t *m,
 	return NULL;
 }
 
-static const struct device_type type = { .name = "kpmu", .devnode = devnode };
+static const struct device_type type = { .name = "kpmu", .devnode = set_devnode };
 
-static void release(struct device *dev)
+static void release_device(struct device *dev)
 {
 	kfree(dev);
 }
@@ -126,7 +126,7 @@ static int make_device(void)
 	device->class = class;
 	device->type = &type;
 	device->devt = number;
-	device->release = release;
+	device->release = release_device;
 	err = dev_set_name(device, "kpmu") ?: device_add(device);
 	if (err)
 		put_device(device);

@@ -12,7 +12,7 @@ struct folder {
 	struct dev_ext_attribute file[];
 };
 
-static ssize_t show(struct device *dev, struct device_attribute *attr, char *buf)
+static ssize_t show_file(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	struct dev_ext_attribute *file =
 		container_of(attr, struct dev_ext_attribute, attr);
@@ -49,7 +49,7 @@ struct attribute_group *kpmu_folder(const char *name,
 		sysfs_attr_init(&f->file[i].attr.attr);
 		f->file[i].attr.attr.name = files[i].name;
 		f->file[i].attr.attr.mode = 0444;
-		f->file[i].attr.show = show;
+		f->file[i].attr.show = show_file;
 		f->file[i].var = (void *)files[i].text;
 		f->group.attrs[i] = &f->file[i].attr.attr;
 	}

@@ -60,7 +60,7 @@ static struct kpmu_ring *make_ring(const struct kpmu_event *e,
 				   unsigned long nr_pages)
 {
 	int node = e->se.cpu < 0 ? NUMA_NO_NODE : cpu_to_node(e->se.cpu);
-	struct kpmu_ring_charge charge;
+	struct kpmu_ring_charged charge;
 	struct kpmu_ring *ring;
 	unsigned int flags = 0;
 	int err;

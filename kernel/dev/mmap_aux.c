@@ -52,7 +52,7 @@ static struct kpmu_aux *make_aux(const struct kpmu_event *e,
 {
 	int node = e->se.cpu < 0 ? NUMA_NO_NODE : cpu_to_node(e->se.cpu);
 	unsigned long pages = vma_pages(vma);
-	struct kpmu_ring_charge charge;
+	struct kpmu_ring_charged charge;
 	struct kpmu_aux *aux;
 	int err;
 

@@ -11,7 +11,7 @@
 #include <uapi/linux/kpmu.h>
 
 #include "../life/life.h"
-#include "../record/side.h"
+#include "../record/side_band.h"
 #include "../sampling/rate.h"
 #include "../trace/kpmu_trace.h"
 #include "dev.h"
@@ -73,7 +73,7 @@ static int find_leader(struct kpmu_request *r)
 		return -EBADF;
 	}
 	if (!READ_ONCE(r->leader->se.attached)) {
-		r->why = "the group leader's task is gone";
+		r->why = "the group leader's task has exited";
 		return -ENODEV;
 	}
 	if (r->args->flags & PERF_FLAG_FD_OUTPUT)
@@ -89,7 +89,7 @@ static int check_inherit(struct kpmu_request *r)
 	if (!r->task || !r->leader ||
 	    !((r->leader->se.flags ^ r->attr.flags) & KPMU_ATTR_INHERIT))
 		return 0;
-	r->why = "inherit must be the same in all of a group";
+	r->why = "inherit must be the same for all events of a group";
 	return -EINVAL;
 }
 
@@ -124,7 +124,7 @@ static int make_event(struct kpmu_request *r)
 	if (err)
 		return err;
 	if (r->attr.flags & KPMU_ATTR_SIGTRAP && !r->task) {
-		r->why = "sigtrap is for the events of a task";
+		r->why = "sigtrap needs a task event";
 		return -EINVAL;
 	}
 	/* Opens a file in /proc, so it is done before a task's lock is taken */
@@ -152,7 +152,7 @@ static int redirect(struct kpmu_request *r)
 		return 0;
 	err = kpmu_output_redirect(r->event, r->output);
 	if (err) {
-		r->why = "its records cannot go to the ring of group_fd";
+		r->why = "the event's records cannot go to the ring of group_fd";
 		kpmu_event_close(r->event);
 		r->event = NULL;
 	}
@@ -208,7 +208,7 @@ static long open_event(struct kpmu_request *r)
 		return err;
 	if (args->flags & PERF_FLAG_PID_CGROUP &&
 	    (args->pid == -1 || args->cpu == -1)) {
-		r->why = "a cgroup is watched by fd, on one CPU";
+		r->why = "a cgroup event needs an fd of the cgroup and a CPU";
 		return -EINVAL;
 	}
 	return with_fd(r);

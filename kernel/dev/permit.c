@@ -52,7 +52,7 @@ int kpmu_dev_permit_task(const struct kpmu_attr *attr, struct task_struct *task,
 		return kpmu_permit(KPMU_PERMIT_TASK, attr, task, why);
 	/* A task may always monitor its own threads, but an exec may have changed it */
 	if (same_thread_group(task, who)) {
-		*why = "the task that asks is not the supervisor's any more";
+		*why = "the requesting task has left its seccomp supervisor";
 		return may_still_serve(who);
 	}
 	/*
@@ -62,7 +62,7 @@ int kpmu_dev_permit_task(const struct kpmu_attr *attr, struct task_struct *task,
 	 */
 	if (same_thread_group(task, current) ||
 	    attr->flags & KPMU_ATTR_SIGTRAP) {
-		*why = "not on behalf of another task";
+		*why = "not allowed on behalf of another task";
 		return -EACCES;
 	}
 	return kpmu_permit(KPMU_PERMIT_TASK, attr, task, why);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Serving perf_event_open(2) itself by kpmu: sysctl kernel.kpmu.redirect.
+ * Redirect of the system call perf_event_open(2) to kpmu: sysctl kernel.kpmu.redirect.
  *
  * Programs open several events and compare them, so a change of the sysctl must not
  * give a running program some events of kpmu and some of the kernel's own perf.  So
@@ -51,7 +51,7 @@ static DEFINE_SPINLOCK(history_lock);
 static u64 switched[SWITCHES];
 static unsigned int nr_switches;
 
-static bool on_at(u64 when)
+static bool was_on_at(u64 when)
 {
 	unsigned int i, last;
 	bool on;
@@ -95,7 +95,7 @@ static bool is_ours(const struct kpmu_open *args)
 	bool ours;
 
 	if (!file)
-		return on_at(current->group_leader->start_boottime) && in_cgroup();
+		return was_on_at(current->group_leader->start_boottime) && in_cgroup();
 	ours = kpmu_event_of_file(file);
 	fput(file);
 	return ours;
@@ -110,8 +110,8 @@ static bool is_foreign(const struct kpmu_open *args)
 	return !get_user(type, &attr->type) && type >= PERF_TYPE_MAX;
 }
 
-static long serve(struct kpmu_divert *d, const struct pt_regs *regs,
-		  const struct kpmu_open *args)
+static long open_redirected(struct kpmu_divert *d, const struct pt_regs *regs,
+			    const struct kpmu_open *args)
 {
 	bool ours = is_ours(args);
 	const char *why;
@@ -147,7 +147,7 @@ static long open_64(const struct pt_regs *regs)
 		.group_fd = regs->r10, .flags = regs->r8,
 	};
 
-	return serve(&calls[0], regs, &args);
+	return open_redirected(&calls[0], regs, &args);
 }
 
 static long open_32(const struct pt_regs *regs)
@@ -157,13 +157,14 @@ static long open_32(const struct pt_regs *regs)
 		.group_fd = regs->si, .flags = (u32)regs->di,
 	};
 
-	return serve(&calls[1], regs, &args);
+	return open_redirected(&calls[1], regs, &args);
 }
 
 /**
  * kpmu_redirects() - check whether new processes are redirected, all or those of a cgroup
  *
  * Context: any.
+ * Return: true if the redirect is on.
  */
 bool kpmu_redirects(void)
 {
@@ -173,8 +174,8 @@ bool kpmu_redirects(void)
 /* Serialises changes of the sysctls */
 static DEFINE_MUTEX(redirect_lock);
 
-/* Calls stay diverted when switched off: processes started before keep their route */
-static int turn(bool on)
+/* Calls stay diverted when the redirect is switched off: older processes remain redirected */
+static int switch_redirect(bool on)
 {
 	int err = 0;
 
@@ -209,7 +210,7 @@ static int switch_handler(KPMU_SYSCTL_CONST struct ctl_table *table, int write,
 	if (write && !capable(CAP_SYS_ADMIN))
 		return -EPERM;
 	err = proc_dointvec_minmax(&copy, write, buf, len, pos);
-	return err || !write ? err : turn(on);
+	return err || !write ? err : switch_redirect(on);
 }
 
 static char path[256];
@@ -284,7 +285,7 @@ int __init kpmu_redirect_init(void)
 	header = register_sysctl("kernel/kpmu", table);
 	if (!header)
 		return -ENOMEM;
-	turn(want);
+	switch_redirect(want);
 	return 0;
 }
 

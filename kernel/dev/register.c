@@ -18,14 +18,14 @@ static const char *find_fault(const struct kpmu_pmu *pmu)
 	const struct kpmu_source *source = pmu->source;
 
 	if (!pmu->name || !*pmu->name || strchr(pmu->name, '/'))
-		return "its name is no name of a directory";
+		return "the name is not a valid directory name";
 	if (!source || !source->owner)
-		return "no source, or one without an owner";
+		return "no source, or a source without an owner";
 	if (!source->init || !source->read || !source->start || !source->stop ||
 	    !source->ahead || !source->set_period)
 		return "init, read, start, stop, ahead and set_period are required";
 	if (pmu->counters || source->nmi || source->clock || source->trace)
-		return "counters, nmi, clock and trace are not for drivers";
+		return "a driver may not set counters, nmi, clock or trace";
 	return NULL;
 }
 

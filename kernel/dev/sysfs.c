@@ -162,7 +162,7 @@ static int first_folder(const struct pmu_dev *p)
 	return p->pmu.counters ? 2 : 1;
 }
 
-static void release(struct device *dev)
+static void release_pmu(struct device *dev)
 {
 	struct pmu_dev *p = pmu_of(dev);
 	int i;
@@ -209,7 +209,7 @@ static struct pmu_dev *add_pmu(const struct kpmu_pmu *pmu)
 	p->dev.bus = &bus;
 	p->dev.parent = parent;
 	p->dev.groups = p->groups;
-	p->dev.release = release;
+	p->dev.release = release_pmu;
 	err = make_groups(p) ?: dev_set_name(&p->dev, "%s", p->pmu.name) ?:
 	      device_add(&p->dev);
 	if (err) {

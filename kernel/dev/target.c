@@ -17,7 +17,7 @@
 #include "../hooks/hooks.h"
 #include "../life/life.h"
 #include "../record/sample.h"
-#include "../record/side.h"
+#include "../record/side_band.h"
 #include "../sched/sched.h"
 #include "dev.h"
 #include "request.h"
@@ -70,7 +70,7 @@ int kpmu_target_check_cpu(struct kpmu_request *r)
 }
 
 /* Values of a group are comparable only if all members have the same target */
-static int check_group(struct kpmu_request *r, struct kpmu_ctx *ctx)
+static int check_request_group(struct kpmu_request *r, struct kpmu_ctx *ctx)
 {
 	struct kpmu_event *leader = r->leader;
 
@@ -89,7 +89,7 @@ static int check_group(struct kpmu_request *r, struct kpmu_ctx *ctx)
 }
 
 /* The hooks that an event needs: a bit for each of enum kpmu_lazy */
-static u32 needs(const struct kpmu_event *e, bool of_task, bool of_cgroup)
+static u32 hooks_needed(const struct kpmu_event *e, bool of_task, bool of_cgroup)
 {
 	u32 hooks = kpmu_side_needs(e->se.flags);
 
@@ -103,7 +103,7 @@ static u32 needs(const struct kpmu_event *e, bool of_task, bool of_cgroup)
 static_assert(KPMU_NR_LAZY <= 16);	/* bits of kpmu_event.hooks */
 
 /* A CPU event that joins a group of a cgroup counts for the cgroup */
-static bool of_cgroup(const struct kpmu_request *r)
+static bool is_of_cgroup(const struct kpmu_request *r)
 {
 	return r->css || (!r->task && r->leader && r->leader->se.ctx->css);
 }
@@ -116,7 +116,7 @@ static int get_hooks(struct kpmu_request *r)
 	int err;
 
 	if ((r->task || flags & ON_EXEC) && !kpmu_hooks_see_tasks()) {
-		r->why = "exec and exit of tasks cannot be seen: is kernel.ftrace_enabled off?";
+		r->why = "hooks on exec and exit do not work: is kernel.ftrace_enabled off?";
 		return -EOPNOTSUPP;
 	}
 	if (kpmu_has_chains(r->event)) {
@@ -124,12 +124,12 @@ static int get_hooks(struct kpmu_request *r)
 		if (err)
 			return err;
 	}
-	r->event->hooks = needs(r->event, r->task, of_cgroup(r));
+	r->event->hooks = hooks_needed(r->event, r->task, is_of_cgroup(r));
 	err = kpmu_hooks_get(r->event->hooks);
 	if (err) {
 		if (kpmu_has_chains(r->event))
 			kpmu_chains_put();
-		r->why = "what the event is to see cannot be seen on this kernel";
+		r->why = "a hook that the event needs does not exist on this kernel";
 		return err;
 	}
 	kpmu_side_count(flags, 1);
@@ -138,7 +138,7 @@ static int get_hooks(struct kpmu_request *r)
 	err = kpmu_family_new(r->event, r->leader);
 	if (err) {
 		kpmu_event_unhook(r->event);
-		kpmu_hooks_linger();
+		kpmu_hooks_put_later();
 	}
 	return err;
 }
@@ -152,13 +152,13 @@ static struct kpmu_ctx *find_ctx(struct kpmu_request *r)
 		return kpmu_ctx_of_task(r->task);
 	if (r->css)
 		return kpmu_ctx_of_cgroup(r->css, r->args->cpu);
-	ctx = of_cgroup(r) ?
+	ctx = is_of_cgroup(r) ?
 		r->leader->se.ctx : &per_cpu(kpmu_cpu, r->args->cpu).ctx;
 	kpmu_ctx_get(ctx);
 	return ctx;
 }
 
-static int attach(struct kpmu_request *r)
+static int attach_request(struct kpmu_request *r)
 {
 	struct kpmu_ctx *ctx;
 	int err;
@@ -173,7 +173,7 @@ static int attach(struct kpmu_request *r)
 			break;
 		}
 		/* On success the event takes over the reference */
-		err = check_group(r, ctx) ?:
+		err = check_request_group(r, ctx) ?:
 		      kpmu_event_attach(r->event, ctx, r->leader, &r->why);
 		if (err)
 			kpmu_ctx_put(ctx);
@@ -182,13 +182,13 @@ static int attach(struct kpmu_request *r)
 	} while (err == -EAGAIN);
 	if (err) {
 		kpmu_event_unhook(r->event);
-		kpmu_hooks_linger();
+		kpmu_hooks_put_later();
 	}
 	return err;
 }
 
 /* Claim the hardware; only called after permission was granted */
-static int take(struct kpmu_request *r)
+static int take_hardware(struct kpmu_request *r)
 {
 	const struct kpmu_target target = {
 		.attr = &r->attr, .task = r->task, .cpu = r->args->cpu,
@@ -216,7 +216,7 @@ static int attach_to_task(struct kpmu_request *r)
 
 	/* A task may always monitor itself, and is not in exec here */
 	if (r->task == current && r->who == current)
-		return take(r) ?: attach(r);
+		return take_hardware(r) ?: attach_request(r);
 	/* Hold off an exec, which may raise the task's privileges, from check to attach */
 	err = permit_locked(r, lock);
 	if (err)
@@ -224,14 +224,14 @@ static int attach_to_task(struct kpmu_request *r)
 	if (r->event->se.hw.source->waits) {
 		/* Do not make an exec of the task wait meanwhile; check again afterwards */
 		up_read(lock);
-		err = take(r) ?: permit_locked(r, lock);
+		err = take_hardware(r) ?: permit_locked(r, lock);
 		if (err)
 			return err;
 	} else {
-		err = take(r);
+		err = take_hardware(r);
 	}
 	if (!err)
-		err = attach(r);
+		err = attach_request(r);
 	up_read(lock);
 	return err;
 }
@@ -242,13 +242,13 @@ static int attach_to_cpu(struct kpmu_request *r)
 		struct cgroup_subsys_state *css = kpmu_css_of_fd(r->args->pid);
 
 		if (IS_ERR(css)) {
-			r->why = "pid is not an fd of a cgroup's folder";
+			r->why = "pid is not an fd of a cgroup directory";
 			return PTR_ERR(css);
 		}
 		r->css = css;
 	}
 	return kpmu_permit(KPMU_PERMIT_CPU, &r->attr, NULL, &r->why) ?:
-	       take(r) ?: attach(r);
+	       take_hardware(r) ?: attach_request(r);
 }
 
 /**

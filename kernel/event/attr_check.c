@@ -91,84 +91,86 @@ static bool regs_bad(u64 mask)
 	return !mask || mask & ~(REGS_64 | REGS_EXTENDED);
 }
 
-static bool has(const struct kpmu_attr *a, u64 sample)
+static bool has_sample(const struct kpmu_attr *a, u64 sample)
 {
 	return a->sample_type & sample;
 }
 
 /* The rules: each returns true for an attr that violates it */
-static bool reserved_flags(const struct kpmu_attr *a,
-			   const struct kpmu_attr_limits *l)
+static bool bad_flags(const struct kpmu_attr *a,
+		      const struct kpmu_attr_limits *l)
 {
 	return a->flags & ~ATTR_FLAGS_ALL || a->reserved_2 ||
 	       a->aux_action & ~KPMU_AUX_ACTION_ALL;
 }
 
-static bool sample_bits(const struct kpmu_attr *a,
-			const struct kpmu_attr_limits *l)
+static bool bad_sample_bits(const struct kpmu_attr *a,
+			    const struct kpmu_attr_limits *l)
 {
 	return a->sample_type & ~KPMU_SAMPLE_ALL;
 }
 
-static bool format_bits(const struct kpmu_attr *a,
-			const struct kpmu_attr_limits *l)
+static bool bad_format_bits(const struct kpmu_attr *a,
+			    const struct kpmu_attr_limits *l)
 {
 	return a->read_format & ~KPMU_FORMAT_ALL;
 }
 
-static bool branch_bits(const struct kpmu_attr *a,
-			const struct kpmu_attr_limits *l)
+static bool bad_branch_bits(const struct kpmu_attr *a,
+			    const struct kpmu_attr_limits *l)
 {
-	return has(a, KPMU_SAMPLE_BRANCH_STACK) &&
+	return has_sample(a, KPMU_SAMPLE_BRANCH_STACK) &&
 	       (a->branch_sample_type & ~KPMU_BRANCH_ALL ||
 		!(a->branch_sample_type & ~KPMU_BRANCH_PLM));
 }
 
-static bool regs_user_bits(const struct kpmu_attr *a,
-			   const struct kpmu_attr_limits *l)
+static bool bad_regs_user(const struct kpmu_attr *a,
+			  const struct kpmu_attr_limits *l)
 {
-	return has(a, KPMU_SAMPLE_REGS_USER) && regs_bad(a->sample_regs_user);
+	return has_sample(a, KPMU_SAMPLE_REGS_USER) && regs_bad(a->sample_regs_user);
 }
 
-static bool regs_intr_bits(const struct kpmu_attr *a,
-			   const struct kpmu_attr_limits *l)
+static bool bad_regs_intr(const struct kpmu_attr *a,
+			  const struct kpmu_attr_limits *l)
 {
-	return has(a, KPMU_SAMPLE_REGS_INTR) && regs_bad(a->sample_regs_intr);
+	return has_sample(a, KPMU_SAMPLE_REGS_INTR) && regs_bad(a->sample_regs_intr);
 }
 
-static bool stack_size(const struct kpmu_attr *a,
-		       const struct kpmu_attr_limits *l)
+static bool bad_stack_size(const struct kpmu_attr *a,
+			   const struct kpmu_attr_limits *l)
 {
-	return has(a, KPMU_SAMPLE_STACK_USER) &&
+	return has_sample(a, KPMU_SAMPLE_STACK_USER) &&
 	       (a->sample_stack_user >= USHRT_MAX || a->sample_stack_user % 8);
 }
 
-static bool two_weights(const struct kpmu_attr *a,
-			const struct kpmu_attr_limits *l)
+static bool has_two_weights(const struct kpmu_attr *a,
+			    const struct kpmu_attr_limits *l)
 {
-	return has(a, KPMU_SAMPLE_WEIGHT) && has(a, KPMU_SAMPLE_WEIGHT_STRUCT);
+	return has_sample(a, KPMU_SAMPLE_WEIGHT) &&
+	       has_sample(a, KPMU_SAMPLE_WEIGHT_STRUCT);
 }
 
-static bool frequency(const struct kpmu_attr *a,
-		      const struct kpmu_attr_limits *l)
+static bool bad_frequency(const struct kpmu_attr *a,
+			  const struct kpmu_attr_limits *l)
 {
 	return a->flags & KPMU_ATTR_FREQ && a->sample_freq > l->max_rate;
 }
 
-static bool period(const struct kpmu_attr *a, const struct kpmu_attr_limits *l)
+static bool bad_period(const struct kpmu_attr *a,
+		       const struct kpmu_attr_limits *l)
 {
 	return !(a->flags & KPMU_ATTR_FREQ) && a->sample_period >> 63;
 }
 
-static bool max_stack(const struct kpmu_attr *a,
-		      const struct kpmu_attr_limits *l)
+static bool bad_max_stack(const struct kpmu_attr *a,
+			  const struct kpmu_attr_limits *l)
 {
-	return has(a, KPMU_SAMPLE_CALLCHAIN) && a->sample_max_stack > l->max_stack;
+	return has_sample(a, KPMU_SAMPLE_CALLCHAIN) && a->sample_max_stack > l->max_stack;
 }
 
 /* Whether or not sample_type selects registers */
-static bool extended_regs(const struct kpmu_attr *a,
-			  const struct kpmu_attr_limits *l)
+static bool has_extended_regs(const struct kpmu_attr *a,
+			      const struct kpmu_attr_limits *l)
 {
 	return (a->sample_regs_user | a->sample_regs_intr) & REGS_EXTENDED;
 }
@@ -181,43 +183,44 @@ static bool counter_output(const struct kpmu_attr *a)
 		a->type == KPMU_TYPE_RAW);
 }
 
-static bool aux_output(const struct kpmu_attr *a,
-		       const struct kpmu_attr_limits *l)
+static bool bad_aux_output(const struct kpmu_attr *a,
+			   const struct kpmu_attr_limits *l)
 {
 	return a->flags & KPMU_ATTR_AUX_OUTPUT && !counter_output(a);
 }
 
-static bool aux_start_paused(const struct kpmu_attr *a,
-			     const struct kpmu_attr_limits *l)
+static bool bad_aux_start_paused(const struct kpmu_attr *a,
+				 const struct kpmu_attr_limits *l)
 {
 	return a->aux_action & KPMU_AUX_START_PAUSED && !l->aux &&
 	       !counter_output(a);
 }
 
-static bool aux_both(const struct kpmu_attr *a, const struct kpmu_attr_limits *l)
+static bool bad_aux_pause_resume(const struct kpmu_attr *a,
+				 const struct kpmu_attr_limits *l)
 {
 	return a->aux_action & KPMU_AUX_PAUSE && a->aux_action & KPMU_AUX_RESUME;
 }
 
-static bool aux_group(const struct kpmu_attr *a,
-		      const struct kpmu_attr_limits *l)
+static bool bad_aux_group(const struct kpmu_attr *a,
+			  const struct kpmu_attr_limits *l)
 {
 	return (a->aux_action & (KPMU_AUX_PAUSE | KPMU_AUX_RESUME) ||
 		a->aux_sample_size) && !l->aux_leader;
 }
 
-static bool branch_stack(const struct kpmu_attr *a,
-			 const struct kpmu_attr_limits *l)
+static bool bad_branch_stack(const struct kpmu_attr *a,
+			     const struct kpmu_attr_limits *l)
 {
-	return has(a, KPMU_SAMPLE_BRANCH_STACK);
+	return has_sample(a, KPMU_SAMPLE_BRANCH_STACK);
 }
 
 /* The count is that of one task, which only SAMPLE_TID identifies */
-static bool inherited_read(const struct kpmu_attr *a,
-			   const struct kpmu_attr_limits *l)
+static bool bad_inherited_read(const struct kpmu_attr *a,
+			       const struct kpmu_attr_limits *l)
 {
-	return a->flags & KPMU_ATTR_INHERIT && has(a, KPMU_SAMPLE_READ) &&
-	       !has(a, KPMU_SAMPLE_TID);
+	return a->flags & KPMU_ATTR_INHERIT && has_sample(a, KPMU_SAMPLE_READ) &&
+	       !has_sample(a, KPMU_SAMPLE_TID);
 }
 
 struct rule {
@@ -228,36 +231,36 @@ struct rule {
 };
 
 static const struct rule shape_rules[] = {
-	{ reserved_flags, -EINVAL, "reserved bits are set" },
-	{ sample_bits, -EINVAL, "unknown sample_type bits" },
-	{ format_bits, -EINVAL, "unknown read_format bits" },
-	{ branch_bits, -EINVAL, "branch_sample_type selects nothing, or too much" },
-	{ regs_user_bits, -EINVAL,
+	{ bad_flags, -EINVAL, "reserved bits are set" },
+	{ bad_sample_bits, -EINVAL, "unknown sample_type bits" },
+	{ bad_format_bits, -EINVAL, "unknown read_format bits" },
+	{ bad_branch_bits, -EINVAL, "branch_sample_type is empty or has unknown bits" },
+	{ bad_regs_user, -EINVAL,
 	  "sample_regs_user names no register, or unknown ones" },
-	{ stack_size, -EINVAL,
+	{ bad_stack_size, -EINVAL,
 	  "sample_stack_user must be a multiple of 8 below 65535" },
-	{ regs_intr_bits, -EINVAL,
+	{ bad_regs_intr, -EINVAL,
 	  "sample_regs_intr names no register, or unknown ones" },
-	{ two_weights, -EINVAL, "WEIGHT and WEIGHT_STRUCT together" },
+	{ has_two_weights, -EINVAL, "WEIGHT and WEIGHT_STRUCT together" },
 };
 
 static const struct rule limit_rules[] = {
-	{ frequency, -EINVAL, "sample_freq above perf_event_max_sample_rate" },
-	{ period, -EINVAL, "sample_period has bit 63 set" },
+	{ bad_frequency, -EINVAL, "sample_freq above perf_event_max_sample_rate" },
+	{ bad_period, -EINVAL, "sample_period has bit 63 set" },
 };
 
 static const struct rule family_rules[] = {
-	{ inherited_read, -EINVAL, "inherit and SAMPLE_READ without SAMPLE_TID" },
+	{ bad_inherited_read, -EINVAL, "inherit and SAMPLE_READ without SAMPLE_TID" },
 };
 
 static const struct rule support_rules[] = {
-	{ extended_regs, -EOPNOTSUPP, "no extended registers on this PMU" },
-	{ aux_output, -EOPNOTSUPP, "this PMU writes no AUX data" },
-	{ aux_start_paused, -EOPNOTSUPP, "this PMU cannot start paused" },
-	{ aux_both, -EINVAL, "aux_pause and aux_resume together" },
-	{ branch_stack, -EOPNOTSUPP, "this PMU records no branches" },
-	{ max_stack, -EOVERFLOW, "sample_max_stack above perf_event_max_stack" },
-	{ aux_group, -EINVAL, "needs an AUX event as group leader" },
+	{ has_extended_regs, -EOPNOTSUPP, "no extended registers on this PMU" },
+	{ bad_aux_output, -EOPNOTSUPP, "this PMU writes no AUX data" },
+	{ bad_aux_start_paused, -EOPNOTSUPP, "this PMU cannot start paused" },
+	{ bad_aux_pause_resume, -EINVAL, "aux_pause and aux_resume together" },
+	{ bad_branch_stack, -EOPNOTSUPP, "this PMU records no branches" },
+	{ bad_max_stack, -EOVERFLOW, "sample_max_stack above perf_event_max_stack" },
+	{ bad_aux_group, -EINVAL, "needs an AUX event as group leader" },
 };
 
 static const struct {
@@ -335,16 +338,4 @@ int kpmu_attr_check(const struct kpmu_attr *attr,
 		}
 	}
 	return 0;
-}
-
-/**
- * kpmu_attr_flag_name() - name of a flag bit in the manual, for tests of the table
- * @bit: 0 to 63
- *
- * Context: any.
- * Return: the name, NULL for a reserved bit.
- */
-const char *kpmu_attr_flag_name(int bit)
-{
-	return bit < KPMU_ATTR_NR_FLAGS ? flag_rows[bit].name : NULL;
 }

@@ -2,8 +2,8 @@
 /*
  * The event: the object behind an event fd.
  *
- * event/ has the object and what belongs to it: permissions, references, the family, the ring.
- * life/ has the operations on it.  sched/ decides when it counts: it works on the entity that
+ * event/ contains the object and its parts: permissions, references, family, ring.
+ * life/ contains the operations on it.  sched/ decides when it counts, by the entity that
  * each event embeds.
  */
 #ifndef KPMU_EVENT_H
@@ -48,7 +48,7 @@ struct task_struct;
  * @pause: of the leader of a throttled group without counters: last tick of the pause,
  *	low 32 bits of jiffies
  * @mapped_node: entry in ctx->mapped
- * @hit_node: entry in ctx->hits; or in ctx->timed, see kpmu_is_told()
+ * @hit_node: entry in ctx->hits; or in ctx->timed, see kpmu_is_followed()
  * @owner: key of the task that opened the event, see life/owner.c
  * @owned: entry in a list of events by owner, see life/owner.c
  * @label: perf_event with the label of security modules; usually NULL
@@ -94,17 +94,40 @@ struct kpmu_event {
 	struct kpmu_entity se;	/* last: se.group.class is not zeroed */
 };
 
+/**
+ * kpmu_event_of() - the event that embeds an entity
+ * @se: the entity
+ *
+ * Context: any.
+ * Return: the event.
+ */
 static inline struct kpmu_event *kpmu_event_of(struct kpmu_entity *se)
 {
 	return container_of(se, struct kpmu_event, se);
 }
 
+/**
+ * kpmu_event_of_hw() - the event that embeds a source's part
+ * @hw: the source's part
+ *
+ * Context: any.
+ * Return: the event.
+ */
 static inline struct kpmu_event *kpmu_event_of_hw(struct kpmu_hw *hw)
 {
 	return container_of(hw, struct kpmu_event, se.hw);
 }
 
-/* The leader of the event's group; it may change, unless the caller owns the context */
+/**
+ * kpmu_leader() - the leader of an event's group
+ * @e: the event
+ *
+ * The leader may change unless the caller owns the context.  kpmu_leader_get() takes a
+ * reference.
+ *
+ * Context: owner of the event's context, or under RCU, or NMI.
+ * Return: the leader; @e itself for a leader.
+ */
 static inline struct kpmu_event *kpmu_leader(const struct kpmu_event *e)
 {
 	return kpmu_event_of(READ_ONCE(e->se.leader));
@@ -113,13 +136,26 @@ static inline struct kpmu_event *kpmu_leader(const struct kpmu_event *e)
 #define kpmu_for_each_member(e, leader) \
 	list_for_each_entry(e, &(leader)->se.group.members, se.node)
 
-/* The count of an event; for the owner of its context */
+/**
+ * kpmu_event_count() - fold and return an event's count
+ * @e: the event
+ *
+ * Context: owner of the event's context, IRQs off; or NMI on the CPU where it is active.
+ * Return: the count, without those of children.
+ */
 static __always_inline u64 kpmu_event_count(struct kpmu_event *e)
 {
 	return e->se.hw.source->read(&e->se.hw);
 }
 
-/* Bytes of a read result for a group of @nr events */
+/**
+ * kpmu_read_size() - size of a read result
+ * @e: the event, whose read_format applies
+ * @nr: number of events in the result, at least 1
+ *
+ * Context: any.
+ * Return: bytes.
+ */
 static inline size_t kpmu_read_size(const struct kpmu_event *e, u32 nr)
 {
 	return e->read_size + (nr - 1) * e->read_more;

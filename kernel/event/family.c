@@ -19,13 +19,13 @@
 #include "event.h"
 #include "family.h"
 
-static struct kpmu_family *get(struct kpmu_family *f)
+static struct kpmu_family *get_family(struct kpmu_family *f)
 {
 	refcount_inc(&f->ref);
 	return f;
 }
 
-static void put(struct kpmu_family *f)
+static void put_family(struct kpmu_family *f)
 {
 	struct kpmu_family *top;
 
@@ -34,7 +34,7 @@ static void put(struct kpmu_family *f)
 	top = f->top;
 	kfree(f);
 	if (top != f)
-		put(top);
+		put_family(top);
 }
 
 /**
@@ -54,10 +54,10 @@ int kpmu_family_new(struct kpmu_event *root, struct kpmu_event *leader)
 		return -ENOMEM;
 	refcount_set(&f->ref, 1);
 	INIT_LIST_HEAD(&f->children);
-	raw_spin_lock_init(&f->lock);
+	raw_spin_lock_init(&f->family_lock);
 	mutex_init(&f->walk_lock);
 	/* The leader of a CPU's group has no family; the attach refuses it later */
-	f->top = leader && leader->family ? get(leader->family->top) : f;
+	f->top = leader && leader->family ? get_family(leader->family->top) : f;
 	root->family = f;
 	return 0;
 }
@@ -70,7 +70,7 @@ int kpmu_family_new(struct kpmu_event *root, struct kpmu_event *leader)
  */
 void kpmu_family_put(struct kpmu_event *e)
 {
-	put(e->family);
+	put_family(e->family);
 }
 
 /**
@@ -86,22 +86,22 @@ bool kpmu_family_link(struct kpmu_event *e, struct kpmu_event *from)
 	struct kpmu_family *f = from->family, *top = f->top;
 	bool ok;
 
-	raw_spin_lock(&top->lock);
+	raw_spin_lock(&top->family_lock);
 	ok = !f->closed;
 	if (ok) {
-		e->family = get(f);
+		e->family = get_family(f);
 		e->epoch = from->root ? from->epoch : top->epoch;
 		if (e->epoch == top->epoch)
 			list_add_tail(&e->sibling, &f->children);
 		else
 			list_add(&e->sibling, &f->children);
 	}
-	kpmu_look_family(f);
-	raw_spin_unlock(&top->lock);
+	kpmu_check_family(f);
+	raw_spin_unlock(&top->family_lock);
 	return ok;
 }
 
-static void add(struct kpmu_total *to, const struct kpmu_total *t)
+static void add_total(struct kpmu_total *to, const struct kpmu_total *t)
 {
 	to->count += t->count;
 	to->times.enabled += t->times.enabled;
@@ -124,16 +124,16 @@ bool kpmu_family_fold(struct kpmu_event *e)
 	};
 	bool linked;
 
-	raw_spin_lock(&top->lock);
+	raw_spin_lock(&top->family_lock);
 	linked = !list_empty(&e->sibling);
 	if (linked) {
 		list_del_init(&e->sibling);
-		add(&f->folded, &t);
+		add_total(&f->folded, &t);
 		if (top->reading && e->epoch != top->epoch)
-			add(&f->late, &t);
+			add_total(&f->late, &t);
 	}
-	kpmu_look_family(f);
-	raw_spin_unlock(&top->lock);
+	kpmu_check_family(f);
+	raw_spin_unlock(&top->family_lock);
 	return linked;
 }
 
@@ -150,14 +150,14 @@ void kpmu_family_begin(struct kpmu_event *e, struct kpmu_total *t)
 
 	/* Held by the reading task, maybe on another CPU: no lockdep_assert_held() */
 	lockdep_assert(mutex_is_locked(&top->walk_lock));
-	raw_spin_lock(&top->lock);
+	raw_spin_lock(&top->family_lock);
 	if (!top->reading) {
 		top->reading = true;
 		top->epoch++;
 	}
 	f->late = (struct kpmu_total){};
-	add(t, &f->folded);
-	raw_spin_unlock(&top->lock);
+	add_total(t, &f->folded);
+	raw_spin_unlock(&top->family_lock);
 }
 
 /**
@@ -172,9 +172,9 @@ void kpmu_family_end(struct kpmu_event *e, struct kpmu_total *t)
 	struct kpmu_family *f = e->family, *top = f->top;
 
 	lockdep_assert(mutex_is_locked(&top->walk_lock));
-	raw_spin_lock(&top->lock);
-	add(t, &f->late);
-	raw_spin_unlock(&top->lock);
+	raw_spin_lock(&top->family_lock);
+	add_total(t, &f->late);
+	raw_spin_unlock(&top->family_lock);
 }
 
 /**
@@ -188,7 +188,7 @@ void kpmu_family_done(struct kpmu_family *top)
 	unsigned long flags;
 
 	lockdep_assert_held(&top->walk_lock);
-	raw_spin_lock_irqsave(&top->lock, flags);
+	raw_spin_lock_irqsave(&top->family_lock, flags);
 	top->reading = false;
-	raw_spin_unlock_irqrestore(&top->lock, flags);
+	raw_spin_unlock_irqrestore(&top->family_lock, flags);
 }

@@ -21,9 +21,9 @@ struct kpmu_total {
 /**
  * struct kpmu_family - the children of a root event
  * @ref: the root, each child, and the other families that have this one as @top
- * @top: family of the group's first event; its @lock, @walk_lock, @epoch and @reading
- *	serve all families of the group
- * @lock: protects the lists and sums; nests inside the locks of contexts
+ * @top: family of the group's first event; its @family_lock, @walk_lock, @epoch and
+ *	@reading serve all families of the group
+ * @family_lock: protects the lists and sums; nests inside the locks of contexts
  * @walk_lock: serializes walks
  * @epoch: number of the current or last walk
  * @reading: the current walk is a read
@@ -35,7 +35,7 @@ struct kpmu_total {
 struct kpmu_family {
 	refcount_t ref;
 	struct kpmu_family *top;
-	raw_spinlock_t lock;
+	raw_spinlock_t family_lock;
 	struct mutex walk_lock;
 	u64 epoch;
 	bool reading;

@@ -48,7 +48,7 @@ struct kpmu_output {
 #define LOCK_BITS	5
 static struct mutex output_locks[1 << LOCK_BITS];
 
-static struct mutex *lock_of(const struct kpmu_event *e)
+static struct mutex *output_lock_of(const struct kpmu_event *e)
 {
 	return &output_locks[hash_ptr(e, LOCK_BITS)];
 }
@@ -61,7 +61,7 @@ static struct mutex *lock_of(const struct kpmu_event *e)
  */
 void kpmu_output_lock(struct kpmu_event *e)
 {
-	mutex_lock(lock_of(e));
+	mutex_lock(output_lock_of(e));
 }
 
 /**
@@ -72,24 +72,24 @@ void kpmu_output_lock(struct kpmu_event *e)
  */
 void kpmu_output_unlock(struct kpmu_event *e)
 {
-	mutex_unlock(lock_of(e));
+	mutex_unlock(output_lock_of(e));
 }
 
-static void lock_both(struct kpmu_event *a, struct kpmu_event *b)
+static void lock_outputs(struct kpmu_event *a, struct kpmu_event *b)
 {
-	struct mutex *first = min(lock_of(a), lock_of(b));
-	struct mutex *second = max(lock_of(a), lock_of(b));
+	struct mutex *first = min(output_lock_of(a), output_lock_of(b));
+	struct mutex *second = max(output_lock_of(a), output_lock_of(b));
 
 	mutex_lock(first);
 	if (second != first)
 		mutex_lock_nested(second, SINGLE_DEPTH_NESTING);
 }
 
-static void unlock_both(struct kpmu_event *a, struct kpmu_event *b)
+static void unlock_outputs(struct kpmu_event *a, struct kpmu_event *b)
 {
-	mutex_unlock(lock_of(a));
-	if (lock_of(a) != lock_of(b))
-		mutex_unlock(lock_of(b));
+	mutex_unlock(output_lock_of(a));
+	if (output_lock_of(a) != output_lock_of(b))
+		mutex_unlock(output_lock_of(b));
 }
 
 /**
@@ -101,7 +101,7 @@ static void unlock_both(struct kpmu_event *a, struct kpmu_event *b)
  */
 struct kpmu_ring *kpmu_output_ring(const struct kpmu_event *e)
 {
-	return rcu_dereference_protected(e->ring, lockdep_is_held(lock_of(e)));
+	return rcu_dereference_protected(e->ring, lockdep_is_held(output_lock_of(e)));
 }
 
 static int make_output(struct kpmu_event *e)
@@ -199,11 +199,11 @@ int kpmu_output_redirect(struct kpmu_event *e, struct kpmu_event *to)
 
 	if (e == to || (to && !may_share(e, to)))
 		return -EINVAL;
-	lock_both(e, to ?: e);
+	lock_outputs(e, to ?: e);
 	ring = to ? kpmu_output_ring(to) : NULL;
 	if (!e->maps && (ring || !to))
 		err = kpmu_output_set(e, ring);
-	unlock_both(e, to ?: e);
+	unlock_outputs(e, to ?: e);
 	return err;
 }
 
@@ -213,12 +213,12 @@ static struct kpmu_event *first_user(struct kpmu_ring *ring)
 	struct kpmu_ring_reader *r;
 	struct kpmu_event *e = NULL;
 
-	spin_lock(&ring->lock);
+	spin_lock(&ring->readers_lock);
 	r = list_first_entry_or_null(&ring->readers, struct kpmu_ring_reader,
 				     node);
 	if (r)
 		e = container_of(r, struct place, reader)->event;
-	spin_unlock(&ring->lock);
+	spin_unlock(&ring->readers_lock);
 	return e;
 }
 
@@ -229,7 +229,7 @@ static struct kpmu_event *first_user(struct kpmu_ring *ring)
  * No reference is taken to the events.  It would be the last one if the fd is closed
  * meanwhile, and dropping that makes a source take locks of the kernel's perf and of
  * uprobes, which must be taken before the mmap lock.  No reference is needed either:
- * lock_of() uses only the event's address, and a closing event leaves the ring under its
+ * output_lock_of() uses only the event's address, and a closing event leaves the ring under its
  * lock.  So an event that is still a reader once its lock is held stays until the unlock.
  *
  * Context: task, may sleep, under the mmap lock; no event locked.

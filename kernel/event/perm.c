@@ -34,7 +34,7 @@ static int permit_kernel(const struct kpmu_attr *attr, bool admin,
 			 const char **why)
 {
 	if (!admin && kpmu_paranoid() > 1 && !perfmon_capable()) {
-		*why = "seeing the kernel needs CAP_PERFMON at this paranoid level";
+		*why = "counting the kernel needs CAP_PERFMON at this paranoid level";
 		return -EACCES;
 	}
 	return kpmu_lsm_open(PERF_SECURITY_KERNEL, attr->type, attr->config);
@@ -43,7 +43,7 @@ static int permit_kernel(const struct kpmu_attr *attr, bool admin,
 static int permit_cpu(const struct kpmu_attr *attr, const char **why)
 {
 	if (kpmu_paranoid() > 0 && !perfmon_capable()) {
-		*why = "seeing all of a CPU needs CAP_PERFMON at this paranoid level";
+		*why = "events on a CPU need CAP_PERFMON at this paranoid level";
 		return -EACCES;
 	}
 	return kpmu_lsm_open(PERF_SECURITY_CPU, attr->type, attr->config);
@@ -52,7 +52,7 @@ static int permit_cpu(const struct kpmu_attr *attr, const char **why)
 static int permit_raw(const struct kpmu_attr *attr, const char **why)
 {
 	if (kpmu_paranoid() > -1 && !perfmon_capable()) {
-		*why = "raw records of the kernel need CAP_PERFMON at this paranoid level";
+		*why = "raw tracepoint records need CAP_PERFMON at this paranoid level";
 		return -EPERM;
 	}
 	return kpmu_lsm_open(PERF_SECURITY_TRACEPOINT, attr->type, attr->config);
@@ -134,7 +134,7 @@ static int permit_task(const struct kpmu_attr *attr, struct task_struct *task,
 		ok = same_thread_group(task, current);
 	if (ok)
 		return 0;
-	*why = "not allowed to look into that task";
+	*why = "no permission to observe that task";
 	return -EACCES;
 }
 

@@ -123,7 +123,7 @@ static void put_hardware(struct kpmu_event *e)
 		e->se.hw.source->put(&e->se.hw);
 }
 
-/* A child's root outlives the child's time on the source */
+/* Only a root holds a reference to a driver's source; it outlives the use by its children */
 static void put_source(const struct kpmu_event *e)
 {
 	if (!e->root && unlikely(e->se.hw.source->owner))
@@ -153,7 +153,7 @@ static void end_retired(struct work_struct *work)
 }
 
 /* Free a root event that writes records: its irq_work may be pending, and uses its context */
-static void retire(struct kpmu_event *e)
+static void retire_event(struct kpmu_event *e)
 {
 	INIT_RCU_WORK(&e->sampling->end, end_retired);
 	queue_rcu_work(ends, &e->sampling->end);
@@ -178,7 +178,7 @@ void kpmu_event_put(struct kpmu_event *e)
 	if (e->family)
 		kpmu_family_put(e);
 	if (e->sampling && !e->root) {
-		retire(e);
+		retire_event(e);
 		return;
 	}
 	if (e->se.ctx)

@@ -15,7 +15,7 @@ int kpmu_sysctl_max_contexts = 8;
 
 static struct kmem_cache *cache;
 
-/* The sizes of samples and trailers, as far as they are fixed by the attr */
+/* Set the sizes that follow from the attr: of the fixed fields, and of trailers */
 static void set_layout(struct kpmu_sampling *s, u64 flags)
 {
 	s->fixed = sizeof(struct perf_event_header) +

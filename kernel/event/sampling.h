@@ -59,8 +59,8 @@ struct kpmu_timer {
  * @hits: overflows in the tick @window
  * @window: a tick, in jiffies
  * @seen: the context's time at the last overflow, in ns
- * @looked: the context's time when the rate timer last examined the event, in ns
- * @counted: the event's count at @looked
+ * @examined: the context's time when the rate timer last examined the event, in ns
+ * @counted: the event's count at @examined
  * @limit: overflows until it is disabled (REFRESH); 0 for no limit
  * @what: pending work of @notify, KPMU_TELL_*
  * @signals: number of signals that @notify has to send
@@ -95,7 +95,7 @@ struct kpmu_sampling {
 	u32 hits;
 	unsigned long window;
 	u64 seen;
-	u64 looked;
+	u64 examined;
 	u64 counted;
 	atomic_t limit;
 	atomic_t what;
@@ -142,13 +142,25 @@ struct kpmu_sampling {
 extern int kpmu_sysctl_max_stack;
 extern int kpmu_sysctl_max_contexts;
 
-/* Do the event's samples contain call chains? */
+/**
+ * kpmu_has_chains() - do the event's samples contain call chains?
+ * @e: the event
+ *
+ * Context: any.
+ * Return: true if they do.
+ */
 static inline bool kpmu_has_chains(const struct kpmu_event *e)
 {
 	return e->sampling && e->sampling->sample_type & KPMU_SAMPLE_CALLCHAIN;
 }
 
-/* Number of lost records of an event, those of its children included */
+/**
+ * kpmu_event_lost() - number of lost records of an event, including its children's
+ * @e: the event, or one of its children
+ *
+ * Context: any.
+ * Return: the number; 0 for an event that writes no records.
+ */
 static inline u64 kpmu_event_lost(const struct kpmu_event *e)
 {
 	const struct kpmu_sampling *s = (e->root ?: e)->sampling;
@@ -166,7 +178,14 @@ void kpmu_trap_put(struct kpmu_trap *t);
 void kpmu_trap(struct kpmu_event *e, const struct kpmu_hit *hit);
 void kpmu_traps_exit(void);
 
-/* The event leaves its context: stop side-band records, and do not send a pending SIGTRAP */
+/**
+ * kpmu_side_leave() - stop side-band records and signals of an event that is detached
+ * @e: the event
+ *
+ * A pending SIGTRAP is not sent.
+ *
+ * Context: owner of the event's context, IRQs off.
+ */
 static inline void kpmu_side_leave(struct kpmu_event *e)
 {
 	if (!e->sampling)

@@ -50,17 +50,17 @@ static atomic_t under_way = ATOMIC_INIT(1);
 /* Set when the first event with sigtrap is opened; fork allocates no traps before */
 static bool used;
 
-static void put(struct kpmu_trap *t)
+static void put_trap(struct kpmu_trap *t)
 {
 	if (refcount_dec_and_test(&t->ref))
 		kfree(t);
 }
 
-static void done(struct kpmu_trap *t)
+static void finish_trap(struct kpmu_trap *t)
 {
 	put_task_struct(t->task);
 	atomic_set(&t->pending, 0);
-	put(t);
+	put_trap(t);
 	if (atomic_dec_and_test(&under_way))
 		wake_up_var(&under_way);
 }
@@ -69,7 +69,7 @@ static void done(struct kpmu_trap *t)
  * A forced signal would kill a task that blocks SIGTRAP.  A normal one is delivered later,
  * marked as asynchronous.
  */
-static void send(const struct kpmu_trap *t)
+static void send_trap(const struct kpmu_trap *t)
 {
 	struct kernel_siginfo info;
 
@@ -84,39 +84,39 @@ static void send(const struct kpmu_trap *t)
 	send_sig_info(SIGTRAP, &info, current);
 }
 
-static void run(struct callback_head *work)
+static void run_trap_work(struct callback_head *work)
 {
 	struct kpmu_trap *t = container_of(work, struct kpmu_trap, work);
 
 	if (!READ_ONCE(t->dead) && !(current->flags & PF_EXITING))
-		send(t);
-	done(t);
+		send_trap(t);
+	finish_trap(t);
 	module_put(THIS_MODULE);
 }
 
-static void give_work(struct irq_work *irq)
+static void queue_trap_work(struct irq_work *irq)
 {
 	struct kpmu_trap *t = container_of(irq, struct kpmu_trap, irq);
 
 	/* The task may sleep for long: refuse to unload meanwhile, rather than wait for it */
 	if (!try_module_get(THIS_MODULE)) {
-		done(t);
+		finish_trap(t);
 		return;
 	}
-	init_task_work(&t->work, run);
+	init_task_work(&t->work, run_trap_work);
 	if (!task_work_add(t->task, &t->work, TWA_RESUME))
 		return;
-	done(t);		/* the task exits */
+	finish_trap(t);		/* the task exits */
 	module_put(THIS_MODULE);
 }
 
-static struct kpmu_trap *make(gfp_t gfp)
+static struct kpmu_trap *alloc_trap(gfp_t gfp)
 {
 	struct kpmu_trap *t = kzalloc(sizeof(*t), gfp);
 
 	if (!t)
 		return NULL;
-	init_irq_work(&t->irq, give_work);
+	init_irq_work(&t->irq, queue_trap_work);
 	refcount_set(&t->ref, 1);
 	return t;
 }
@@ -131,7 +131,7 @@ static struct kpmu_trap *make(gfp_t gfp)
  */
 struct kpmu_trap *kpmu_trap_new(u32 type, u64 data)
 {
-	struct kpmu_trap *t = make(GFP_KERNEL);
+	struct kpmu_trap *t = alloc_trap(GFP_KERNEL);
 
 	if (!t)
 		return NULL;
@@ -153,7 +153,7 @@ bool kpmu_trap_blank(struct kpmu_trap **t)
 	*t = NULL;
 	if (!READ_ONCE(used))
 		return true;
-	*t = make(GFP_ATOMIC | __GFP_NOWARN);
+	*t = alloc_trap(GFP_ATOMIC | __GFP_NOWARN);
 	return *t;
 }
 
@@ -198,7 +198,7 @@ void kpmu_trap_end(struct kpmu_trap *t)
 void kpmu_trap_put(struct kpmu_trap *t)
 {
 	if (t)
-		put(t);
+		put_trap(t);
 }
 
 /**

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Values in the layout of read_format, as u64 words: for read(2) on one event, on a family, and
- * for samples.  perf_event_open(2), "Reading results".
- *
- * All functions return the place after the last word written.
+ * Values in the layout of read_format, as u64 words: for read(2) on one event, on a
+ * family, and for samples.  perf_event_open(2), "Reading results".
  */
 #ifndef KPMU_VALUES_H
 #define KPMU_VALUES_H
@@ -13,7 +11,7 @@
 
 #define KPMU_FORMAT_TIMES	(KPMU_FORMAT_TIME_ENABLED | KPMU_FORMAT_TIME_RUNNING)
 
-/* Most words of a result, or of the part before the first value of a group */
+/* Maximum words of one event's result, or of what precedes the values of a group */
 #define KPMU_VALUE_WORDS	5
 
 /**
@@ -28,7 +26,15 @@ struct kpmu_value {
 	u64 lost;
 };
 
-/* What @format asks for; @count: the event's count, which costs more if it must be read */
+/**
+ * kpmu_value_of() - the values of an event that a read_format requests
+ * @e: the event
+ * @format: KPMU_FORMAT_*
+ * @count: the event's count, which the caller reads as its context requires
+ *
+ * Context: any.
+ * Return: the values; @lost is 0 if it is not requested.
+ */
 static __always_inline struct kpmu_value
 kpmu_value_of(const struct kpmu_event *e, u64 format, u64 count)
 {
@@ -39,6 +45,15 @@ kpmu_value_of(const struct kpmu_event *e, u64 format, u64 count)
 	};
 }
 
+/**
+ * kpmu_put_times() - write the times that a read_format requests
+ * @p: where to write, room for two words
+ * @format: KPMU_FORMAT_*
+ * @t: the times, in ns
+ *
+ * Context: any.
+ * Return: the place after the last word written.
+ */
 static __always_inline u64 *kpmu_put_times(u64 *p, u64 format, struct kpmu_times t)
 {
 	if (format & KPMU_FORMAT_TIME_ENABLED)
@@ -48,6 +63,15 @@ static __always_inline u64 *kpmu_put_times(u64 *p, u64 format, struct kpmu_times
 	return p;
 }
 
+/**
+ * kpmu_put_ids() - write the words after an event's count: its id, its lost records
+ * @p: where to write, room for two words
+ * @format: KPMU_FORMAT_*
+ * @v: the event's values
+ *
+ * Context: any.
+ * Return: the place after the last word written.
+ */
 static __always_inline u64 *kpmu_put_ids(u64 *p, u64 format, struct kpmu_value v)
 {
 	if (format & KPMU_FORMAT_ID)
@@ -57,7 +81,16 @@ static __always_inline u64 *kpmu_put_ids(u64 *p, u64 format, struct kpmu_value v
 	return p;
 }
 
-/* A result without FORMAT_GROUP */
+/**
+ * kpmu_put_single() - write a result without FORMAT_GROUP
+ * @p: where to write, room for KPMU_VALUE_WORDS
+ * @format: KPMU_FORMAT_*
+ * @v: the event's values
+ * @t: its times, in ns
+ *
+ * Context: any.
+ * Return: the place after the last word written.
+ */
 static __always_inline u64 *kpmu_put_single(u64 *p, u64 format, struct kpmu_value v,
 					    struct kpmu_times t)
 {
@@ -66,14 +99,31 @@ static __always_inline u64 *kpmu_put_single(u64 *p, u64 format, struct kpmu_valu
 	return kpmu_put_ids(p, format, v);
 }
 
-/* With FORMAT_GROUP: what comes before the values of the @nr events */
+/**
+ * kpmu_put_head() - write what precedes the values of a group, with FORMAT_GROUP
+ * @p: where to write, room for three words
+ * @format: KPMU_FORMAT_*
+ * @nr: number of events in the group
+ * @t: the leader's times, in ns
+ *
+ * Context: any.
+ * Return: the place after the last word written.
+ */
 static __always_inline u64 *kpmu_put_head(u64 *p, u64 format, u64 nr, struct kpmu_times t)
 {
 	*p++ = nr;
 	return kpmu_put_times(p, format, t);
 }
 
-/* With FORMAT_GROUP: the value of one event */
+/**
+ * kpmu_put_value() - write the values of one event of a group, with FORMAT_GROUP
+ * @p: where to write, room for three words
+ * @format: KPMU_FORMAT_*
+ * @v: the event's values
+ *
+ * Context: any.
+ * Return: the place after the last word written.
+ */
 static __always_inline u64 *kpmu_put_value(u64 *p, u64 format, struct kpmu_value v)
 {
 	*p++ = v.count;

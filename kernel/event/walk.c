@@ -31,12 +31,12 @@ static int visit_owned(struct kpmu_ctx *ctx, void *data)
 	struct kpmu_family *f = e->family, *top = f->top;
 	int err = e->se.attached ? v->fn(e, v->data) : 0;
 
-	raw_spin_lock(&top->lock);
+	raw_spin_lock(&top->family_lock);
 	e->epoch = top->epoch;
 	if (!list_empty(&e->sibling))
 		list_move_tail(&e->sibling, &f->children);
-	kpmu_look_family(f);
-	raw_spin_unlock(&top->lock);
+	kpmu_check_family(f);
+	raw_spin_unlock(&top->family_lock);
 	return err;
 }
 
@@ -45,13 +45,13 @@ static struct kpmu_event *first_unseen(struct kpmu_family *f)
 	struct kpmu_event *e;
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(&f->top->lock, flags);
+	raw_spin_lock_irqsave(&f->top->family_lock, flags);
 	e = list_first_entry_or_null(&f->children, struct kpmu_event, sibling);
 	if (e && e->epoch == f->top->epoch)
 		e = NULL;
 	if (e)
 		kpmu_event_get(e);
-	raw_spin_unlock_irqrestore(&f->top->lock, flags);
+	raw_spin_unlock_irqrestore(&f->top->family_lock, flags);
 	return e;
 }
 
@@ -87,7 +87,8 @@ int kpmu_family_visit(struct kpmu_family *f,
  * @fn: then for the children, as for kpmu_family_visit()
  * @data: for both
  *
- * Children inherited meanwhile are not missed.  Walks of the group's families exclude each other.
+ * Children inherited meanwhile are not missed.  Only one walk of the group's families runs at a
+ * time.
  *
  * Context: task, may sleep.
  */
@@ -100,9 +101,9 @@ void kpmu_family_walk(struct kpmu_event *root,
 
 	mutex_lock(&top->walk_lock);
 	begin(root, data);
-	raw_spin_lock_irqsave(&top->lock, flags);
+	raw_spin_lock_irqsave(&top->family_lock, flags);
 	top->epoch++;
-	raw_spin_unlock_irqrestore(&top->lock, flags);
+	raw_spin_unlock_irqrestore(&top->family_lock, flags);
 	kpmu_family_visit(f, fn, data);
 	mutex_unlock(&top->walk_lock);
 }

@@ -5,7 +5,8 @@
  *
  * The task switch and other frequent points are hooked only while an event needs it,
  * so without events kpmu costs nothing there.  Attaching patches kernel text, which is
- * slow, so hooks are kept for a while after the last event.  So are contexts.
+ * slow, so hooks stay attached for a while after the last event.  Contexts are retired with
+ * the same delay.
  */
 #define pr_fmt(fmt) "kpmu: " fmt
 
@@ -24,11 +25,11 @@
 #include "../compat/hook.h"
 #include "../compat/ksym.h"
 #include "../life/life.h"
-#include "../record/side.h"
+#include "../record/side_band.h"
 #include "../sched/sched.h"
 #include "hooks.h"
 
-#define LINGER	HZ
+#define UNUSED_DELAY	HZ
 
 static void on_switch(void *data, bool preempt, struct task_struct *prev,
 		      struct task_struct *next, unsigned int prev_state)
@@ -157,8 +158,9 @@ bool kpmu_hooks_see_tasks(void)
 }
 
 /*
- * If ftrace dies while events on tasks exist, these end at the next exec or exit of
- * their task, whatever it executes, by tracepoints, which do not need ftrace.
+ * Ftrace may shut down (ftrace_kill()) while events on tasks exist.  Tracepoints still
+ * work then: they end the events at the next exec or exit of the task, whatever program it
+ * executes.
  */
 static void end_unseen(struct task_struct *task)
 {
@@ -189,8 +191,8 @@ static atomic_t users[KPMU_NR_LAZY];
 
 static unsigned long last_put;
 
-static void linger_over(struct work_struct *work);
-static DECLARE_DELAYED_WORK(linger, linger_over);
+static void drop_unused(struct work_struct *work);
+static DECLARE_DELAYED_WORK(unused_work, drop_unused);
 
 static void disarm_guards(void)
 {
@@ -223,7 +225,7 @@ static int arm_switch(void)
 	return err;
 }
 
-static int arm(enum kpmu_lazy which)
+static int arm_hook(enum kpmu_lazy which)
 {
 	if (which == KPMU_LAZY_SWITCH)
 		return arm_switch();
@@ -232,7 +234,7 @@ static int arm(enum kpmu_lazy which)
 	return kpmu_lhook_arm(&kpmu_side_hooks[which - KPMU_NR_LAZY_POINTS]);
 }
 
-static void disarm(enum kpmu_lazy which)
+static void disarm_hook(enum kpmu_lazy which)
 {
 	if (which == KPMU_LAZY_SWITCH)
 		disarm_guards();
@@ -250,43 +252,45 @@ static bool is_armed(enum kpmu_lazy which)
 }
 
 /*
- * Retire empty contexts; once no event closed for a while, yield counters, detach hooks.  An
- * active context needs the switch hook, or it would stay on its CPU and count other tasks there.
- * While a hook has no user, none can come without hooks_lock, and a context is only made by a
- * user; so the contexts are checked after the users.
+ * Retire empty contexts.  Once no event has been closed for a while, also release the counters and
+ * detach unused hooks.
+ *
+ * An active context needs the switch hook, or it would stay on its CPU and count other tasks there.
+ * A hook without users gets none while hooks_lock is held, and only a user of the hook creates a
+ * context.  So the contexts are checked after the users.
  */
-static void linger_over(struct work_struct *work)
+static void drop_unused(struct work_struct *work)
 {
 	bool idle, left;
 	int i;
 
 	mutex_lock(&hooks_lock);
-	left = kpmu_ctxs_reap(LINGER);
-	idle = time_after_eq(jiffies, READ_ONCE(last_put) + LINGER);
+	left = kpmu_ctxs_reap(UNUSED_DELAY);
+	idle = time_after_eq(jiffies, READ_ONCE(last_put) + UNUSED_DELAY);
 	if (idle)
 		kpmu_counters_yield();
 	for (i = 0; i < KPMU_NR_LAZY; i++) {
 		if (!is_armed(i) || atomic_read(&users[i]))
 			continue;
-		smp_mb();	/* the users, then the contexts */
+		smp_mb();	/* read the users before the contexts */
 		if (!left && idle && (i != KPMU_LAZY_SWITCH || !kpmu_ctxs_left()))
-			disarm(i);
+			disarm_hook(i);
 		else
 			left = true;
 	}
 	if (left || !idle)
-		queue_delayed_work(KPMU_SYSTEM_WQ, &linger, LINGER);
+		queue_delayed_work(KPMU_SYSTEM_WQ, &unused_work, UNUSED_DELAY);
 	mutex_unlock(&hooks_lock);
 }
 
-static int get(enum kpmu_lazy which)
+static int get_hook(enum kpmu_lazy which)
 {
 	int err = 0;
 
 	if (atomic_inc_not_zero(&users[which]))
 		return 0;
 	mutex_lock(&hooks_lock);
-	err = arm(which);
+	err = arm_hook(which);
 	if (!err)
 		atomic_inc(&users[which]);
 	mutex_unlock(&hooks_lock);
@@ -306,10 +310,10 @@ int kpmu_hooks_get(u32 which)
 	int err;
 
 	for (m = which; m; m &= m - 1) {
-		err = get(__ffs(m));
+		err = get_hook(__ffs(m));
 		if (err) {
 			kpmu_hooks_put(got);
-			kpmu_hooks_linger();
+			kpmu_hooks_put_later();
 			return err;
 		}
 		got |= BIT(__ffs(m));
@@ -321,7 +325,7 @@ int kpmu_hooks_get(u32 which)
  * kpmu_hooks_put() - drop an event's use of its hooks
  * @which: as passed to kpmu_hooks_get()
  *
- * Context: task; kpmu_hooks_linger() must follow.
+ * Context: task; kpmu_hooks_put_later() must follow.
  */
 void kpmu_hooks_put(u32 which)
 {
@@ -330,18 +334,18 @@ void kpmu_hooks_put(u32 which)
 }
 
 /**
- * kpmu_hooks_linger() - schedule the detaching of unused hooks, after an event ended
+ * kpmu_hooks_put_later() - schedule the detaching of unused hooks, after an event ended
  *
  * Context: task.
  */
-void kpmu_hooks_linger(void)
+void kpmu_hooks_put_later(void)
 {
 	WRITE_ONCE(last_put, jiffies);
-	if (!delayed_work_pending(&linger))
-		queue_delayed_work(KPMU_SYSTEM_WQ, &linger, LINGER);
+	if (!delayed_work_pending(&unused_work))
+		queue_delayed_work(KPMU_SYSTEM_WQ, &unused_work, UNUSED_DELAY);
 }
 
-static int cpu_up(unsigned int cpu)
+static int start_cpu(unsigned int cpu)
 {
 	unsigned long flags;
 
@@ -352,7 +356,7 @@ static int cpu_up(unsigned int cpu)
 	return 0;
 }
 
-static int cpu_down(unsigned int cpu)
+static int stop_cpu(unsigned int cpu)
 {
 	unsigned long flags;
 
@@ -426,7 +430,7 @@ void kpmu_hooks_show(struct seq_file *m)
 	for (i = 0; i < KSYM_NR; i++)
 		seq_printf(m, "%-26s %s\n", kpmu_ksym_name(i),
 			   kpmu_ksym_has(i) ? "ok" :
-			   kpmu_ksym_optional(i) ? "absent   kernels of another age have it" :
+			   kpmu_ksym_optional(i) ? "absent   exists in other kernel versions only" :
 			   "missing  not in this kernel's table of symbols");
 }
 
@@ -450,7 +454,7 @@ int __init kpmu_hooks_init(void)
 		pr_notice("some hooks are missing (%d): see kpmu/caps in debugfs\n", err);
 	kpmu_rdpmc_guarded(fhooks[HOOK_RDPMC].ok);
 	hp_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "kpmu:online",
-				     cpu_up, cpu_down);
+				     start_cpu, stop_cpu);
 	if (hp_state >= 0) {
 		kpmu_syscore_register(&sleeper);
 		return 0;
@@ -470,9 +474,9 @@ void kpmu_hooks_exit(void)
 	int i;
 
 	kpmu_syscore_unregister(&sleeper);
-	cancel_delayed_work_sync(&linger);
+	cancel_delayed_work_sync(&unused_work);
 	for (i = 0; i < KPMU_NR_LAZY; i++)
-		disarm(i);
+		disarm_hook(i);
 	kpmu_fhooks_unregister();
 	kpmu_lhooks_forget(kpmu_side_hooks, KPMU_NR_LAZY_FUNCS);
 	kpmu_prctl_drain();

@@ -31,7 +31,7 @@ int kpmu_hooks_init(void);
 void kpmu_hooks_exit(void);
 int kpmu_hooks_get(u32 which);
 void kpmu_hooks_put(u32 which);
-void kpmu_hooks_linger(void);
+void kpmu_hooks_put_later(void);
 bool kpmu_hooks_see_tasks(void);
 void kpmu_hooks_on_busy(void (*fn)(void));
 void kpmu_hooks_show(struct seq_file *m);
@@ -56,19 +56,40 @@ void kpmu_side_count_each(u64 flags, int by);
 extern struct kpmu_lhook kpmu_side_hooks[];
 u32 kpmu_side_needs_of(u64 flags);
 
-/* Inline check, as most events have no side-band records */
+/**
+ * kpmu_side_count() - count an event in the kinds of side-band records it requests
+ * @flags: flags of its attr
+ * @by: 1 for a new event, -1 for one that ends
+ *
+ * Inline check, as most events have no side-band records.
+ *
+ * Context: task.
+ */
 static inline void kpmu_side_count(u64 flags, int by)
 {
 	if (flags & KPMU_ATTR_SIDE)
 		kpmu_side_count_each(flags, by);
 }
 
+/**
+ * kpmu_side_needs() - the hooks needed for an event's side-band records
+ * @flags: flags of its attr
+ *
+ * Context: any.
+ * Return: a bit for each of enum kpmu_lazy.
+ */
 static inline u32 kpmu_side_needs(u64 flags)
 {
 	return flags & KPMU_ATTR_SIDE ? kpmu_side_needs_of(flags) : 0;
 }
 
-/* Whether any event requests such records */
+/**
+ * kpmu_side_any() - does any event request a kind of side-band records?
+ * @what: the kind
+ *
+ * Context: any.
+ * Return: true if one does, also while it is disabled.
+ */
 static inline bool kpmu_side_any(enum kpmu_side_of what)
 {
 	return atomic_read(&kpmu_sides[what]);

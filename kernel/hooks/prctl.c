@@ -22,19 +22,19 @@ struct request {
 
 static atomic_t pending = ATOMIC_INIT(0);
 
-static void done(void)
+static void finish_prctl(void)
 {
 	if (atomic_dec_and_test(&pending))
 		wake_up_var(&pending);
 }
 
-static void run(struct callback_head *work)
+static void run_prctl_work(struct callback_head *work)
 {
 	struct request *r = container_of(work, struct request, work);
 
 	kpmu_owner_control(r->op);
 	kfree(r);
-	done();
+	finish_prctl();
 }
 
 /**
@@ -52,11 +52,11 @@ void kpmu_prctl(enum kpmu_op op)
 		return;
 	}
 	r->op = op;
-	init_task_work(&r->work, run);
+	init_task_work(&r->work, run_prctl_work);
 	atomic_inc(&pending);
 	if (task_work_add(current, &r->work, TWA_RESUME)) {
 		kfree(r);		/* current is exiting */
-		done();
+		finish_prctl();
 	}
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Functions that the kernel calls to have its own perf write side-band records.
- * Their entries are hooked while events request such records.
+ * Functions by which the kernel reports changes to native perf, which writes side-band
+ * records.  Their entries are hooked while kpmu events request such records.
  */
 #include <linux/bpf.h>
 #include <linux/kernel.h>
@@ -9,7 +9,7 @@
 
 #include "../compat/compat.h"
 #include "../compat/hook.h"
-#include "../record/side.h"
+#include "../record/side_band.h"
 #include "hooks.h"
 
 static void on_mmap(struct ftrace_regs *fregs)
@@ -27,7 +27,7 @@ static void on_comm(struct ftrace_regs *fregs)
 		       kpmu_ftrace_arg(fregs, 1) & 0xff);
 }
 
-/* Also called by fork, unless inlined there; on_fork() takes care of new tasks */
+/* Also called by fork, unless inlined there; on_fork() handles new tasks */
 static void on_namespaces(struct ftrace_regs *fregs)
 {
 	struct task_struct *task = (void *)kpmu_ftrace_arg(fregs, 0);
@@ -37,8 +37,8 @@ static void on_namespaces(struct ftrace_regs *fregs)
 }
 
 /*
- * Symbols of BPF programs are reported by on_bpf().  They come here too if the
- * kernel's own perf has events that request them, and are ignored then.
+ * Symbols of BPF programs are reported by on_bpf().  They are also reported here if an
+ * event of native perf requests them, and are ignored then.
  */
 static void on_ksymbol(struct ftrace_regs *fregs)
 {

@@ -22,7 +22,7 @@ static int check_leader(struct kpmu_ctx *ctx, struct attach *a)
 	struct kpmu_event *leader = a->leader, *e = a->event;
 
 	if (!leader->se.attached) {
-		a->why = "the group leader's task is gone";
+		a->why = "the group leader's task has exited";
 		return -ENODEV;
 	}
 	if (!kpmu_is_leader(&leader->se)) {
@@ -34,7 +34,7 @@ static int check_leader(struct kpmu_ctx *ctx, struct attach *a)
 		return -EINVAL;
 	}
 	if (leader->clockid != e->clockid) {
-		a->why = "the group has another clock";
+		a->why = "the group uses a different clock";
 		return -EINVAL;
 	}
 	if (leader->se.group.nr >= min(leader->se.group.max, e->se.max)) {
@@ -87,7 +87,7 @@ static int attach_owned(struct kpmu_ctx *ctx, void *data)
 		return -ENODEV;
 	}
 	if (ctx->nr_events >= KPMU_CTX_MAX) {
-		a->why = "this task, CPU or cgroup has as many events as it may have";
+		a->why = "this task, CPU or cgroup has the maximum number of events";
 		return -ENOSPC;
 	}
 	if (a->leader) {
@@ -106,8 +106,8 @@ static int attach_owned(struct kpmu_ctx *ctx, void *data)
  * @leader: leader of the group to join, of the same context; NULL to become a leader
  * @why: set to the reason of an error
  *
- * If the event is enabled and the context active, the event counts when this
- * returns, as far as counters are free.
+ * If the event is enabled, the context active, and a counter free, the event counts
+ * when this returns.
  *
  * Context: task, may sleep.
  * Return: 0; -EAGAIN if the context has retired (get a new one); -ENODEV if the

@@ -13,12 +13,12 @@
  * Serializes changes of one event.  Not a lock for all events: a change may wait for
  * user memory of its caller.
  */
-static void lock(struct kpmu_event *e)
+static void lock_changes(struct kpmu_event *e)
 {
 	wait_on_bit_lock(&e->changing, 0, TASK_UNINTERRUPTIBLE);
 }
 
-static void unlock(struct kpmu_event *e)
+static void unlock_changes(struct kpmu_event *e)
 {
 	clear_and_wake_up_bit(0, &e->changing);
 }
@@ -33,7 +33,7 @@ struct change {
  * A hit may occur in between, in an NMI: the filter is set before its tap.  The new tap
  * delivers records, and all such taps are gated; kpmu_ctx_follow() must come after.
  */
-static void change(struct kpmu_event *e, const struct change *c)
+static void change_event(struct kpmu_event *e, const struct change *c)
 {
 	if (e->se.hw.listens)
 		kpmu_hits_leave(&e->se.hw);
@@ -47,23 +47,23 @@ static void change(struct kpmu_event *e, const struct change *c)
 	e->se.hw.gated = true;
 }
 
-static int change_owned(struct kpmu_ctx *ctx, void *data)
+static int change_event_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct change *c = data;
 
-	change(c->event, c);
+	change_event(c->event, c);
 	return 0;
 }
 
 static int change_child(struct kpmu_event *child, void *data)
 {
-	change(child, data);
+	change_event(child, data);
 	return 0;
 }
 
 static void change_root(struct kpmu_event *root, void *data)
 {
-	kpmu_ctx_call(root->se.ctx, change_owned, data);
+	kpmu_ctx_call(root->se.ctx, change_event_owned, data);
 }
 
 static int set_filter(struct kpmu_event *e, char *filter)
@@ -99,9 +99,9 @@ int kpmu_event_filter(struct kpmu_event *e, char *filter)
 
 	if (!e->se.hw.source->filter)
 		return -EINVAL;
-	lock(e);
+	lock_changes(e);
 	err = set_filter(e, filter);
-	unlock(e);
+	unlock_changes(e);
 	return err;
 }
 
@@ -119,9 +119,9 @@ int kpmu_event_set_bpf(struct kpmu_event *e, int fd)
 
 	if (!e->se.hw.source->set_bpf)
 		return kpmu_native_set_bpf(NULL, fd);
-	lock(e);
+	lock_changes(e);
 	err = e->se.hw.source->set_bpf(&e->se.hw, fd);
-	unlock(e);
+	unlock_changes(e);
 	return err;
 }
 
@@ -142,9 +142,9 @@ int kpmu_event_query_bpf(struct kpmu_event *e, void __user *query)
 		return -EPERM;
 	if (!e->se.hw.source->query_bpf)
 		return -EINVAL;
-	lock(e);
+	lock_changes(e);
 	err = e->se.hw.source->query_bpf(&e->se.hw, query);
-	unlock(e);
+	unlock_changes(e);
 	return err;
 }
 
@@ -169,11 +169,11 @@ int kpmu_event_modify(struct kpmu_event *e, const struct kpmu_attr *attr)
 		return -EINVAL;
 	if (!e->se.hw.source->modify)
 		return -EOPNOTSUPP;
-	lock(e);
+	lock_changes(e);
 	err = e->se.hw.source->modify(&e->se.hw, attr);
 	if (!err)
 		kpmu_event_control(e, off ? KPMU_OP_DISABLE : KPMU_OP_ENABLE,
 				   false);
-	unlock(e);
+	unlock_changes(e);
 	return err;
 }

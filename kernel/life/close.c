@@ -13,12 +13,12 @@ static struct kpmu_event *unlink_first(struct kpmu_family *f)
 	struct kpmu_event *e;
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(&f->top->lock, flags);
+	raw_spin_lock_irqsave(&f->top->family_lock, flags);
 	f->closed = true;
 	e = list_first_entry_or_null(&f->children, struct kpmu_event, sibling);
 	if (e)
 		list_del_init(&e->sibling);
-	raw_spin_unlock_irqrestore(&f->top->lock, flags);
+	raw_spin_unlock_irqrestore(&f->top->family_lock, flags);
 	return e;
 }
 

@@ -13,7 +13,7 @@ struct control {
 };
 
 /* Only the count restarts; time_enabled and time_running continue */
-static void reset(struct kpmu_event *e)
+static void reset_count(struct kpmu_event *e)
 {
 	if (e->se.hw.source->reset)
 		e->se.hw.source->reset(&e->se.hw);
@@ -21,20 +21,20 @@ static void reset(struct kpmu_event *e)
 		kpmu_source_reset(&e->se.hw, kpmu_event_count(e));
 }
 
-static void reset_owned(struct control *c)
+static void reset_count_owned(struct control *c)
 {
 	struct kpmu_event *leader = kpmu_leader(c->event), *e;
 
 	if (!c->group) {
-		reset(c->event);
+		reset_count(c->event);
 		return;
 	}
-	reset(leader);
+	reset_count(leader);
 	kpmu_for_each_member(e, leader)
-		reset(e);
+		reset_count(e);
 }
 
-static enum kpmu_state told(const struct control *c)
+static enum kpmu_state requested_state(const struct control *c)
 {
 	return c->op == KPMU_OP_ENABLE ? KPMU_ON : KPMU_OFF;
 }
@@ -44,12 +44,12 @@ static void set_states(struct control *c)
 	struct kpmu_event *leader = kpmu_leader(c->event), *e;
 
 	if (!c->group) {
-		c->event->se.state = told(c);
+		c->event->se.state = requested_state(c);
 		return;
 	}
-	leader->se.state = told(c);
+	leader->se.state = requested_state(c);
 	kpmu_for_each_member(e, leader)
-		e->se.state = told(c);
+		e->se.state = requested_state(c);
 }
 
 static int control_owned(struct kpmu_ctx *ctx, void *data)
@@ -59,11 +59,12 @@ static int control_owned(struct kpmu_ctx *ctx, void *data)
 	struct kpmu_cpu *live;
 
 	if (c->op == KPMU_OP_RESET) {
-		reset_owned(c);
+		reset_count_owned(c);
 		return 0;
 	}
 	/* Nothing to do once the group has ended or is about to, or without a change of state */
-	if (!leader->se.attached || ctx->retired || (!c->group && e->se.state == told(c)))
+	if (!leader->se.attached || ctx->retired ||
+	    (!c->group && e->se.state == requested_state(c)))
 		return 0;
 	live = kpmu_plan_live(ctx);
 	if (e != leader && !c->group)
@@ -132,7 +133,7 @@ static noinline void control_family(struct control *c)
 		kpmu_family_walk(c->root, control_root, control_child, c);
 		return;
 	}
-	/* Again if the leader was closed meanwhile, and the event leads itself now */
+	/* Repeat if the leader was closed meanwhile, which makes the event its own leader */
 	do {
 		leader = kpmu_leader_get(c->root);
 		kpmu_family_walk(leader, control_root, control_child, c);

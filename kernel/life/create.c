@@ -44,16 +44,16 @@ static int check_driver(const struct kpmu_source *source, const struct kpmu_targ
 {
 	int err = source->owner ? kpmu_source_refuse(target->attr, why) : 0;
 
-	if (err || !source->cpus)
+	if (err)
 		return err;
 	if (!target->task && cpumask_test_cpu(target->cpu, source->cpus))
 		return 0;
-	*why = "this PMU counts for CPUs only, those in its cpumask";
+	*why = "this PMU only has CPU events, on the CPUs of its cpumask";
 	return -EINVAL;
 }
 
-static int permit(const struct kpmu_event *e, const struct kpmu_target *target,
-		  const char **why)
+static int permit_target(const struct kpmu_event *e, const struct kpmu_target *target,
+			 const char **why)
 {
 	const struct kpmu_source *source = e->se.hw.source;
 	u32 needs = source->needs ? source->needs(&e->se.hw, target) : 0;
@@ -111,7 +111,7 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 	err = source->init(&e->se.hw, attr, why) ?: check_driver(source, target, why) ?:
 	      kpmu_sampling_init(e, attr);
 	if (!err)
-		err = permit(e, target, why);
+		err = permit_target(e, target, why);
 	if (!err)
 		err = set_clock(e, attr, why) ?:
 		      kpmu_lsm_alloc(&e->label, attr->type, attr->config);

@@ -8,7 +8,7 @@
 #include "../sched/sched.h"
 #include "life.h"
 
-static void turn_on(struct kpmu_event *e)
+static void enable_event(struct kpmu_event *e)
 {
 	if (!e->on_exec)
 		return;
@@ -28,9 +28,9 @@ static void enable_group(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 		return;
 	kpmu_queue_del(ctx, &leader->se);
 	kpmu_plan_remove(live, &leader->se);
-	turn_on(leader);
+	enable_event(leader);
 	kpmu_for_each_member(e, leader)
-		turn_on(e);
+		enable_event(e);
 	if (leader->se.state == KPMU_ON) {
 		kpmu_queue_add(ctx, &leader->se);
 		kpmu_plan_insert(live, &leader->se);
@@ -39,8 +39,8 @@ static void enable_group(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 }
 
 /* The other events of the group stay */
-static void remove(struct kpmu_ctx *ctx, struct kpmu_event *e,
-		   struct list_head *gone)
+static void remove_event(struct kpmu_ctx *ctx, struct kpmu_event *e,
+			 struct list_head *gone)
 {
 	if (e->se.flags & KPMU_ATTR_REMOVE_ON_EXEC)
 		kpmu_event_end_owned(ctx, e, gone);
@@ -52,8 +52,8 @@ static void remove_group(struct kpmu_ctx *ctx, struct kpmu_event *leader,
 	struct kpmu_event *e, *tmp;
 
 	list_for_each_entry_safe(e, tmp, &leader->se.group.members, se.node)
-		remove(ctx, e, gone);
-	remove(ctx, leader, gone);
+		remove_event(ctx, e, gone);
+	remove_event(ctx, leader, gone);
 }
 
 struct exec {
@@ -63,7 +63,7 @@ struct exec {
 	u32 left;		/* groups left in this pass, at most */
 };
 
-static void begin(struct kpmu_ctx *ctx, struct exec *x)
+static void begin_exec(struct kpmu_ctx *ctx, struct exec *x)
 {
 	kpmu_scan_begin(ctx);
 	x->begun = true;
@@ -78,14 +78,14 @@ static int exec_owned(struct kpmu_ctx *ctx, void *data)
 	u32 n = 0;
 
 	if (!x->begun)
-		begin(ctx, x);
+		begin_exec(ctx, x);
 	while (n < KPMU_BATCH) {
 		leader = x->left ? kpmu_scan_group(ctx) : NULL;
 		if (!leader) {
 			if (x->removing)
 				return false;
 			x->removing = true;
-			begin(ctx, x);
+			begin_exec(ctx, x);
 			continue;
 		}
 		x->left--;

@@ -15,9 +15,9 @@
  * The event is not counting any more.  It leaves the error state too, as it cannot
  * be enabled again: reads return its last values.
  */
-static void end(struct kpmu_event *e)
+static void end_event(struct kpmu_event *e)
 {
-	kpmu_look_gone(&e->se);
+	kpmu_check_gone(&e->se);
 	if (e->se.state == KPMU_ERROR)
 		e->se.state = KPMU_OFF;
 	e->se.attached = false;
@@ -27,10 +27,10 @@ static void end(struct kpmu_event *e)
 
 /*
  * The event has ended.  The final values of a child are added to its family; the root may be
- * closed and freed from then on.  Pollers are woken last, when they find that no record can come
- * any more; a ring is freed by RCU.
+ * closed and freed from then on.  Pollers are woken last, so that they find that no record can
+ * follow.  The ring is valid until then, as it is freed by RCU.
  */
-static void finish(struct kpmu_event *e)
+static void finish_event(struct kpmu_event *e)
 {
 	struct kpmu_ring *ring;
 
@@ -55,10 +55,10 @@ void kpmu_event_end_owned(struct kpmu_ctx *ctx, struct kpmu_event *e,
 			  struct list_head *gone)
 {
 	kpmu_event_leave(ctx, e);
-	end(e);
+	end_event(e);
 	e->se.group.nr = 1;
 	kpmu_group_clocks(&e->se, ctx->time);
-	finish(e);
+	finish_event(e);
 	if (e->root)
 		list_add_tail(&e->se.node, gone);
 }
@@ -68,15 +68,15 @@ static void end_group(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	struct kpmu_event *e;
 
 	kpmu_queue_del(ctx, &leader->se);
-	/* An inherited leader is freed after this batch, while later ones are yet to come */
+	/* An inherited leader is freed after this batch: later batches must not find it placed */
 	kpmu_ctx_unplace(ctx, &leader->se);
-	end(leader);
+	end_event(leader);
 	kpmu_for_each_member(e, leader)
-		end(e);
+		end_event(e);
 	kpmu_group_clocks(&leader->se, ctx->time);
-	finish(leader);
+	finish_event(leader);
 	kpmu_for_each_member(e, leader)
-		finish(e);
+		finish_event(e);
 }
 
 /* kpmu_sched_ops.end: inherited groups are moved to @gone */

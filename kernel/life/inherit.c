@@ -59,7 +59,7 @@ static void free_blanks(struct fork *f)
 	INIT_HLIST_HEAD(&f->spares);
 }
 
-/* In advance: no memory can be allocated or freed under the locks taken later */
+/* Allocated in advance, as no memory can be allocated or freed under the locks taken later */
 static void get_blanks(struct fork *f, u32 nr, bool sampling)
 {
 	struct kpmu_event *e;
@@ -98,7 +98,7 @@ static struct kpmu_event *blank_like(struct fork *f, const struct kpmu_event *e)
 	return child;
 }
 
-static bool wanted(const struct fork *f, const struct kpmu_event *leader)
+static bool is_inherited(const struct fork *f, const struct kpmu_event *leader)
 {
 	if (!(leader->se.flags & KPMU_ATTR_INHERIT) || !leader->se.attached)
 		return false;
@@ -109,8 +109,8 @@ static bool wanted(const struct fork *f, const struct kpmu_event *leader)
 }
 
 /* Copy an event to the child's context; NULL without memory, or if its root is closed */
-static struct kpmu_event *copy(struct fork *f, struct kpmu_event *e,
-			       struct kpmu_event *leader)
+static struct kpmu_event *copy_event(struct fork *f, struct kpmu_event *e,
+				     struct kpmu_event *leader)
 {
 	struct kpmu_event *child = blank_like(f, e);
 
@@ -136,15 +136,15 @@ static struct kpmu_event *copy(struct fork *f, struct kpmu_event *e,
 
 static void copy_group(struct fork *f, struct kpmu_event *from)
 {
-	struct kpmu_event *leader = copy(f, from, NULL), *e;
+	struct kpmu_event *leader = copy_event(f, from, NULL), *e;
 	u32 going = 0;
 
 	if (!leader)
 		return;
 	kpmu_for_each_member(e, from)
-		if (!copy(f, e, leader) && e->family->closed)
+		if (!copy_event(f, e, leader) && e->family->closed)
 			going++;
-	/* The gen that the parent's group has once its closed members have left */
+	/* The gen that the parent's group will have after its closed members have left */
 	leader->se.group.gen = from->se.group.gen + going;
 }
 
@@ -158,7 +158,7 @@ static int copy_batch(struct fork *f, struct kpmu_ctx *ctx)
 		if (!f->left || !ctx->scan)
 			return 0;
 		leader = kpmu_event_of(ctx->scan);
-		if (wanted(f, leader)) {
+		if (is_inherited(f, leader)) {
 			f->need = leader->se.group.nr;
 			if (f->nr_blanks < f->need && !f->no_memory)
 				return -EAGAIN;
@@ -185,11 +185,11 @@ static int fork_owned(struct kpmu_ctx *ctx, void *data)
 	if (!f->no_memory && ctx->nr_sampling && !f->sampling)
 		return -EAGAIN;
 	/* The child does not run yet: the holder of its context's lock owns the context */
-	raw_spin_lock_nested(&f->ctx->lock, SINGLE_DEPTH_NESTING);
+	raw_spin_lock_nested(&f->ctx->ctx_lock, SINGLE_DEPTH_NESTING);
 	if (!f->ctx->retired)
 		err = copy_batch(f, ctx);
-	kpmu_look_ctx(f->ctx);
-	raw_spin_unlock(&f->ctx->lock);
+	kpmu_check_ctx(f->ctx);
+	raw_spin_unlock(&f->ctx->ctx_lock);
 	return err;
 }
 

@@ -12,13 +12,13 @@
 #include "../sched/sched.h"
 #include "life.h"
 
-static int stop_owned(struct kpmu_ctx *ctx, void *data)
+static int stop_event_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct kpmu_event *e = data;
 	struct kpmu_sampling *s = e->sampling;
 
 	s->stopped = false;
-	/* Another REFRESH came before the event was disabled */
+	/* Another REFRESH was requested before the event was disabled */
 	if (atomic_read(&s->limit)) {
 		kpmu_counters_resume(&e->se.hw);
 		return 0;
@@ -28,20 +28,20 @@ static int stop_owned(struct kpmu_ctx *ctx, void *data)
 }
 
 /* The context is active on another CPU by now; disable the event there */
-static void stop_there(struct work_struct *work)
+static void stop_event_there(struct work_struct *work)
 {
 	struct kpmu_sampling *s = container_of(work, struct kpmu_sampling, stop);
 
-	kpmu_ctx_call(s->event->se.ctx, stop_owned, s->event);
+	kpmu_ctx_call(s->event->se.ctx, stop_event_owned, s->event);
 }
 
-static void stop(struct kpmu_event *e)
+static void stop_event(struct kpmu_event *e)
 {
-	if (!kpmu_ctx_try(e->se.ctx, stop_owned, e))
+	if (!kpmu_ctx_try(e->se.ctx, stop_event_owned, e))
 		queue_work(KPMU_SYSTEM_WQ, &e->sampling->stop);
 }
 
-static void wake(struct kpmu_event *e)
+static void wake_readers(struct kpmu_event *e)
 {
 	struct kpmu_ring *ring;
 
@@ -52,7 +52,7 @@ static void wake(struct kpmu_event *e)
 	rcu_read_unlock();
 }
 
-static void notify(struct irq_work *work)
+static void notify_readers(struct irq_work *work)
 {
 	struct kpmu_sampling *s = container_of(work, struct kpmu_sampling, notify);
 	struct kpmu_event *e = s->event;
@@ -60,9 +60,9 @@ static void notify(struct irq_work *work)
 	int signals = atomic_xchg(&s->signals, 0);
 
 	if (what & KPMU_TELL_STOP)
-		stop(e);
+		stop_event(e);
 	if (what & KPMU_TELL_WAKE)
-		wake(e);
+		wake_readers(e);
 	while (signals--)
 		kill_fasync(&e->fasync, SIGIO, POLL_IN);
 	if (what & KPMU_TELL_HUP)
@@ -79,8 +79,8 @@ void kpmu_notify_init(struct kpmu_event *e)
 {
 	struct kpmu_sampling *s = e->sampling;
 
-	init_irq_work(&s->notify, notify);
-	INIT_WORK(&s->stop, stop_there);
+	init_irq_work(&s->notify, notify_readers);
+	INIT_WORK(&s->stop, stop_event_there);
 }
 
 static int refresh_owned(struct kpmu_ctx *ctx, void *data)

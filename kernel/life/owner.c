@@ -17,7 +17,7 @@
 #define BUCKET_BITS	6
 
 static struct bucket {
-	spinlock_t lock;
+	spinlock_t bucket_lock;
 	struct list_head events;
 	struct list_head searches;
 } buckets[1 << BUCKET_BITS];
@@ -45,11 +45,11 @@ void kpmu_owner_set(struct kpmu_event *e, const struct task_struct *who)
 
 	e->owner = key_of(who);
 	if (e->se.ctx->task == who)
-		return;			/* is found through its context */
+		return;			/* found through its context */
 	b = bucket_of(e->owner);
-	spin_lock(&b->lock);
+	spin_lock(&b->bucket_lock);
 	list_add_tail(&e->owned, &b->events);
-	spin_unlock(&b->lock);
+	spin_unlock(&b->bucket_lock);
 }
 
 #define SOME	16
@@ -72,7 +72,7 @@ struct search {
 	struct kpmu_event *event[SOME];
 };
 
-static struct kpmu_event *after(struct bucket *b, struct kpmu_event *e)
+static struct kpmu_event *next_in_bucket(struct bucket *b, struct kpmu_event *e)
 {
 	return list_is_last(&e->owned, &b->events) ?
 		       NULL : list_next_entry(e, owned);
@@ -85,7 +85,7 @@ static void search_skip(struct bucket *b, struct kpmu_event *e)
 
 	list_for_each_entry(s, &b->searches, node)
 		if (s->next == e)
-			s->next = after(b, e);
+			s->next = next_in_bucket(b, e);
 }
 
 /**
@@ -100,13 +100,13 @@ void kpmu_owner_clear(struct kpmu_event *e)
 
 	if (!e->owned.next)
 		return;
-	spin_lock(&b->lock);
+	spin_lock(&b->bucket_lock);
 	search_skip(b, e);
 	list_del(&e->owned);
-	spin_unlock(&b->lock);
+	spin_unlock(&b->bucket_lock);
 }
 
-static void consider(struct search *s, struct kpmu_event *e)
+static void search_group(struct search *s, struct kpmu_event *e)
 {
 	if (e->owner != s->owner || e->root)
 		return;
@@ -131,7 +131,7 @@ static int search_owned(struct kpmu_ctx *ctx, void *data)
 		e = kpmu_scan_next(ctx);
 		if (!e)
 			return false;
-		consider(s, kpmu_event_of(e));
+		search_group(s, kpmu_event_of(e));
 	}
 	return true;
 }
@@ -141,31 +141,31 @@ static bool search_bucket(struct search *s, struct bucket *b)
 {
 	int i;
 
-	spin_lock(&b->lock);
+	spin_lock(&b->bucket_lock);
 	for (i = 0; i < KPMU_BATCH && s->n < SOME && s->next; i++) {
-		consider(s, s->next);
-		s->next = after(b, s->next);
+		search_group(s, s->next);
+		s->next = next_in_bucket(b, s->next);
 	}
-	spin_unlock(&b->lock);
+	spin_unlock(&b->bucket_lock);
 	return s->next;
 }
 
 static void search_begin(struct search *s, struct bucket *b)
 {
-	spin_lock(&b->lock);
+	spin_lock(&b->bucket_lock);
 	list_add(&s->node, &b->searches);
 	s->next = list_first_entry_or_null(&b->events, struct kpmu_event, owned);
-	spin_unlock(&b->lock);
+	spin_unlock(&b->bucket_lock);
 }
 
 static void search_end(struct search *s, struct bucket *b)
 {
-	spin_lock(&b->lock);
+	spin_lock(&b->bucket_lock);
 	list_del(&s->node);
-	spin_unlock(&b->lock);
+	spin_unlock(&b->bucket_lock);
 }
 
-static void control(struct search *s, enum kpmu_op op)
+static void control_found(struct search *s, enum kpmu_op op)
 {
 	int i;
 
@@ -193,14 +193,14 @@ void kpmu_owner_control(enum kpmu_op op)
 	search_begin(&s, b);
 	do {
 		more = search_bucket(&s, b);
-		control(&s, op);
+		control_found(&s, op);
 	} while (more);
 	search_end(&s, b);
 	if (!ctx)
 		return;
 	do {
 		more = kpmu_ctx_call(ctx, search_owned, &s);
-		control(&s, op);
+		control_found(&s, op);
 	} while (more);
 	kpmu_ctx_put(ctx);
 }
@@ -215,7 +215,7 @@ void __init kpmu_owners_init(void)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(buckets); i++) {
-		spin_lock_init(&buckets[i].lock);
+		spin_lock_init(&buckets[i].bucket_lock);
 		INIT_LIST_HEAD(&buckets[i].events);
 		INIT_LIST_HEAD(&buckets[i].searches);
 	}

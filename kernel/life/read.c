@@ -24,7 +24,7 @@ struct reading {
 	size_t need;		/* size of the result in bytes */
 };
 
-static u64 *put_group(u64 *p, struct kpmu_event *leader, u64 format, u64 now)
+static u64 *read_group_values(u64 *p, struct kpmu_event *leader, u64 format, u64 now)
 {
 	struct kpmu_event *e;
 
@@ -62,7 +62,7 @@ static int read_owned(struct kpmu_ctx *ctx, void *data)
 		r->need = kpmu_read_size(e, e->se.leader->group.nr);
 		if (r->need > r->room)
 			return -EAGAIN;
-		return put_group(p, kpmu_leader(e), e->read_format, now) - r->buf;
+		return read_group_values(p, kpmu_leader(e), e->read_format, now) - r->buf;
 	}
 	p = kpmu_put_single(p, e->read_format,
 			    kpmu_value_of(e, e->read_format, kpmu_event_count(e)),
@@ -95,7 +95,7 @@ static int read_words(struct reading *r)
 }
 
 /* Copy a small result word by word, which is faster than copy_to_user() */
-static ssize_t put_words(char __user *buf, const u64 *words, int n)
+static ssize_t copy_words(char __user *buf, const u64 *words, int n)
 {
 	u64 __user *to = (u64 __user *)buf;
 	int i;
@@ -123,7 +123,7 @@ static ssize_t read_one(struct kpmu_event *e, char __user *buf, size_t len)
 	if (len < e->read_size)
 		return READ_ONCE(e->se.state) == KPMU_ERROR ? 0 : -ENOSPC;
 	n = read_words(&r);
-	return n ? put_words(buf, words, n) : 0;
+	return n ? copy_words(buf, words, n) : 0;
 }
 
 /* Read a large group; it may grow while memory is allocated, so retry */
@@ -141,7 +141,7 @@ static noinline ssize_t read_large(struct reading *r, char __user *buf,
 			return -ENOMEM;
 		n = read_words(r);
 		if (n > 0)
-			n = put_words(buf, r->buf, n);
+			n = copy_words(buf, r->buf, n);
 		kfree(r->buf);
 	} while (n == -EAGAIN);
 	return n;
@@ -157,7 +157,7 @@ static ssize_t read_group(struct kpmu_event *e, char __user *buf, size_t len)
 		return read_large(&r, buf, len);
 	if (n <= 0)
 		return n;
-	return len < r.need ? -ENOSPC : put_words(buf, few, n);
+	return len < r.need ? -ENOSPC : copy_words(buf, few, n);
 }
 
 /* The most common read: only the count, of an event whose context is active on this CPU */

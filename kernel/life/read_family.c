@@ -38,7 +38,7 @@ struct family_read {
 	struct kpmu_value *entry;
 };
 
-static struct kpmu_total own(struct kpmu_event *e)
+static struct kpmu_total own_total(struct kpmu_event *e)
 {
 	return (struct kpmu_total){
 		.count = kpmu_event_count(e),
@@ -52,13 +52,13 @@ static void add_times(struct family_read *r, const struct kpmu_total *t)
 	r->times.running += t->times.running;
 }
 
-static bool changed(const struct family_read *r)
+static bool has_changed(const struct family_read *r)
 {
 	return r->group && (kpmu_leader(r->event) != r->leader ||
 			    r->leader->se.group.gen != r->gen);
 }
 
-static int begin_owned(struct kpmu_ctx *ctx, void *data)
+static int begin_read_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct family_read *r = data;
 	struct kpmu_event *e = r->leader;
@@ -68,26 +68,26 @@ static int begin_owned(struct kpmu_ctx *ctx, void *data)
 		return 0;
 	r->gen = e->se.group.gen;
 	r->n = r->group ? e->se.group.nr : 1;
-	if (changed(r) || r->n > r->room)
+	if (has_changed(r) || r->n > r->room)
 		return -EAGAIN;
-	t = own(e);
+	t = own_total(e);
 	kpmu_family_begin(e, &t);
 	r->times = t.times;
 	r->entry[0] = kpmu_value_of(e, r->event->read_format, t.count);
 	r->n = 1;
 	if (r->group)
 		kpmu_for_each_member(e, r->leader) {
-			t = own(e);
+			t = own_total(e);
 			kpmu_family_begin(e, &t);
 			r->entry[r->n++] = kpmu_value_of(e, r->event->read_format, t.count);
 		}
 	return 1;
 }
 
-static int child_owned(struct kpmu_event *child, void *data)
+static int read_child_owned(struct kpmu_event *child, void *data)
 {
 	struct family_read *r = data;
-	struct kpmu_total t = own(child);
+	struct kpmu_total t = own_total(child);
 	struct kpmu_event *e;
 	int i = 0;
 
@@ -102,14 +102,14 @@ static int child_owned(struct kpmu_event *child, void *data)
 	return 0;
 }
 
-static int end_owned(struct kpmu_ctx *ctx, void *data)
+static int end_read_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct family_read *r = data;
 	struct kpmu_event *e = r->leader;
 	struct kpmu_total t = {};
 	int i = 0;
 
-	if (changed(r))
+	if (has_changed(r))
 		return -ECHILD;
 	kpmu_family_end(e, &t);
 	add_times(r, &t);
@@ -132,10 +132,10 @@ static int sum_up(struct family_read *r)
 	int more, err = 0;
 
 	mutex_lock(&top->walk_lock);
-	more = kpmu_ctx_call(ctx, begin_owned, r);
+	more = kpmu_ctx_call(ctx, begin_read_owned, r);
 	if (more > 0)
-		err = kpmu_family_visit(r->leader->family, child_owned, r) ?:
-		      kpmu_ctx_call(ctx, end_owned, r);
+		err = kpmu_family_visit(r->leader->family, read_child_owned, r) ?:
+		      kpmu_ctx_call(ctx, end_read_owned, r);
 	kpmu_family_done(top);
 	mutex_unlock(&top->walk_lock);
 	return err ?: more;

@@ -19,7 +19,7 @@
 #include "soft/soft.h"
 #include "x86/x86.h"
 
-static const struct kpmu_source *software(u64 config)
+static const struct kpmu_source *find_software(u64 config)
 {
 	switch (config) {
 	case PERF_COUNT_SW_CPU_CLOCK:
@@ -69,7 +69,7 @@ static const struct kpmu_source *find_own(const struct kpmu_attr *attr)
 	case KPMU_TYPE_RAW:
 		return &x86_source;
 	case KPMU_TYPE_SOFTWARE:
-		return software(attr->config);
+		return find_software(attr->config);
 	case KPMU_TYPE_TRACEPOINT:
 		return &kpmu_tracepoint;
 	case KPMU_TYPE_BREAKPOINT:
@@ -80,7 +80,7 @@ static const struct kpmu_source *find_own(const struct kpmu_attr *attr)
 	return find_dynamic(attr);
 }
 
-/* PMUs of drivers, which look-ups find under RCU */
+/* PMUs of drivers; looked up under RCU */
 static LIST_HEAD(drivers);
 static DEFINE_MUTEX(drivers_lock);
 static DEFINE_IDA(driver_types);
@@ -202,7 +202,7 @@ static const struct kpmu_file uprobe_format[] = {
 	{ }
 };
 
-static bool describe(struct kpmu_pmu *pmu, const char *name, u32 type,
+static bool fill_pmu(struct kpmu_pmu *pmu, const char *name, u32 type,
 		     const struct kpmu_file *format)
 {
 	*pmu = (struct kpmu_pmu){ .name = name, .type = type, .format = format };
@@ -216,18 +216,18 @@ bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu)
 	case 0:
 		return x86_describe(pmu);
 	case 1:
-		return describe(pmu, "software", KPMU_TYPE_SOFTWARE, NULL);
+		return fill_pmu(pmu, "software", KPMU_TYPE_SOFTWARE, NULL);
 	case 2:
-		return describe(pmu, "tracepoint", KPMU_TYPE_TRACEPOINT, NULL);
+		return fill_pmu(pmu, "tracepoint", KPMU_TYPE_TRACEPOINT, NULL);
 	case 3:
-		return describe(pmu, "breakpoint", KPMU_TYPE_BREAKPOINT, NULL);
+		return fill_pmu(pmu, "breakpoint", KPMU_TYPE_BREAKPOINT, NULL);
 	case 4:
-		return describe(pmu, "kprobe", kpmu_native_type(KSYM_perf_kprobe),
+		return fill_pmu(pmu, "kprobe", kpmu_native_type(KSYM_perf_kprobe),
 				kprobe_format);
 	case 5:
-		return describe(pmu, "fault_trace", KPMU_TYPE_FAULT_TRACE, NULL);
+		return fill_pmu(pmu, "fault_trace", KPMU_TYPE_FAULT_TRACE, NULL);
 	default:
-		return describe(pmu, "uprobe", kpmu_native_type(KSYM_perf_uprobe),
+		return fill_pmu(pmu, "uprobe", kpmu_native_type(KSYM_perf_uprobe),
 				uprobe_format);
 	}
 }
@@ -250,7 +250,7 @@ void kpmu_sources_show(struct seq_file *m)
 		else
 			seq_printf(m, "%-26s %-8s %s\n", pmu.name, "missing",
 				   i ? "its number cannot be looked up" :
-				   "this machine has no PMU that we know");
+				   "no supported PMU");
 	mutex_lock(&drivers_lock);
 	list_for_each_entry(driver, &drivers, node)
 		seq_printf(m, "%-26s %-8s events of type %d, by %s\n", driver->name,

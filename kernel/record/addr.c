@@ -41,7 +41,7 @@ u64 kpmu_phys_of(u64 addr)
 }
 
 /* Size of the page that maps @addr; no page table is freed while IRQs are off */
-static u64 walk(struct mm_struct *mm, u64 addr)
+static u64 walk_page_table(struct mm_struct *mm, u64 addr)
 {
 	pgd_t pgd = READ_ONCE(*pgd_offset(mm, addr));
 	p4d_t p4d;
@@ -89,7 +89,7 @@ u64 kpmu_page_size_of(u64 addr)
 	if (!current->mm)
 		return 0;
 	local_irq_save(flags);
-	size = walk(current->mm, addr);
+	size = walk_page_table(current->mm, addr);
 	local_irq_restore(flags);
 	return size;
 }

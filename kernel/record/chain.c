@@ -135,7 +135,7 @@ struct collector {
 	u32 marks;
 };
 
-static void mark(struct collector *c, u64 what)
+static void add_marker(struct collector *c, u64 what)
 {
 	if (!c->marks) {
 		c->left = 0;
@@ -145,7 +145,7 @@ static void mark(struct collector *c, u64 what)
 	c->frames->ip[c->frames->nr++] = what;
 }
 
-static bool add(struct collector *c, u64 ip)
+static bool add_ip(struct collector *c, u64 ip)
 {
 	if (!c->left)
 		return false;
@@ -166,13 +166,13 @@ static void add_kernel(struct collector *c, struct pt_regs *regs)
 
 	if (!(regs->flags & X86_EFLAGS_FIXED))
 		unwind_start(&state, current, NULL, (void *)regs->sp);
-	else if (add(c, regs->ip))
+	else if (add_ip(c, regs->ip))
 		unwind_start(&state, current, regs, NULL);
 	else
 		return;
 	for (; !unwind_done(&state); unwind_next_frame(&state)) {
 		ip = unwind_get_return_address(&state);
-		if (!ip || !add(c, ip))
+		if (!ip || !add_ip(c, ip))
 			return;
 	}
 }
@@ -194,7 +194,7 @@ static void add_user64(struct collector *c, u64 at)
 
 	while (c->left && !copy_from_user_nmi(&frame, (void __user *)at,
 					      sizeof(frame))) {
-		add(c, frame.ip);
+		add_ip(c, frame.ip);
 		at = frame.next;
 	}
 }
@@ -205,14 +205,14 @@ static void add_user32(struct collector *c, u32 at)
 
 	while (c->left && !copy_from_user_nmi(&frame, (void __user *)(u64)at,
 					      sizeof(frame))) {
-		add(c, frame.ip);
+		add_ip(c, frame.ip);
 		at = frame.next;
 	}
 }
 
 static void add_user(struct collector *c, const struct pt_regs *regs)
 {
-	add(c, regs->ip);
+	add_ip(c, regs->ip);
 	if (user_64bit_mode((struct pt_regs *)regs))
 		add_user64(c, regs->bp);
 	else
@@ -253,11 +253,11 @@ const struct kpmu_frames *kpmu_chain_take(const struct kpmu_event *e,
 	c.frames = (void *)(__this_cpu_read(buffer) + level * words);
 	c.frames->nr = 0;
 	if (kernel && !user_mode(regs)) {
-		mark(&c, PERF_CONTEXT_KERNEL);
+		add_marker(&c, PERF_CONTEXT_KERNEL);
 		add_kernel(&c, regs);
 	}
 	if (user) {
-		mark(&c, PERF_CONTEXT_USER);
+		add_marker(&c, PERF_CONTEXT_USER);
 		add_user(&c, user_mode(regs) ? regs : task_pt_regs(current));
 	}
 	return c.frames;

@@ -79,28 +79,57 @@ static inline void kpmu_record_put(struct kpmu_record *r, const void *data,
 	kpmu_ring_put(&r->h, data, size);
 }
 
-/* Ids of a task in the pid namespace of the event's opener */
 u32 kpmu_record_id(const struct kpmu_event *e, struct task_struct *task,
 		   enum pid_type type);
 
+/**
+ * kpmu_record_pid() - a task's process id in the pid namespace of the event's opener
+ * @e: the event
+ * @task: the task
+ *
+ * Context: any, including NMI.
+ * Return: the id, see kpmu_record_id().
+ */
 static inline u32 kpmu_record_pid(const struct kpmu_event *e,
 				  struct task_struct *task)
 {
 	return kpmu_record_id(e, task, PIDTYPE_TGID);
 }
 
+/**
+ * kpmu_record_tid() - a task's thread id in the pid namespace of the event's opener
+ * @e: the event
+ * @task: the task
+ *
+ * Context: any, including NMI.
+ * Return: the id, see kpmu_record_id().
+ */
 static inline u32 kpmu_record_tid(const struct kpmu_event *e,
 				  struct task_struct *task)
 {
 	return kpmu_record_id(e, task, PIDTYPE_PID);
 }
 
+/**
+ * kpmu_root_of() - the root of an event, which has the ring and the pid namespace
+ * @e: the event; an inherited event must be attached
+ *
+ * Context: any.
+ * Return: the root; @e itself for a root.
+ */
 static inline const struct kpmu_event *kpmu_root_of(const struct kpmu_event *e)
 {
 	return e->root ?: e;
 }
 
-/* Process and thread id as one u64, the form that most records have */
+/**
+ * kpmu_record_ids() - a task's process and thread id, as most records contain them
+ * @e: the event; the ids are those in the pid namespace of its opener
+ * @task: the task
+ *
+ * Context: any, including NMI.
+ * Return: the process id in bits 31:0, the thread id in bits 63:32; see kpmu_record_id().
+ */
 static inline u64 kpmu_record_ids(const struct kpmu_event *e,
 				  struct task_struct *task)
 {
@@ -111,9 +140,15 @@ static inline u64 kpmu_record_ids(const struct kpmu_event *e,
 	       (u64)kpmu_record_tid(e, task) << 32;
 }
 
-/*
- * The task that an event counts at the moment.  Not always current: when a task is
- * scheduled in its events start while current is still the previous task.
+/**
+ * kpmu_task_of() - the task that an event counts now
+ * @e: the event
+ *
+ * For a task event it is not always current: when a task is scheduled in, its events
+ * start while current is still the previous task.
+ *
+ * Context: any, including NMI; on the CPU where the event's context is active.
+ * Return: the task.
  */
 static inline struct task_struct *kpmu_task_of(const struct kpmu_event *e)
 {
@@ -152,7 +187,7 @@ kpmu_record_room(struct kpmu_record *r, struct kpmu_event *e, u32 size)
 	r->ring = rcu_dereference_sched(root->ring);
 	if (unlikely(!r->ring))
 		goto none;
-	/* Children of one task event may run on several CPUs; a ring has one writer CPU */
+	/* Children of a task event may run on several CPUs; a ring has one writer CPU */
 	if (unlikely(e->root && e->se.cpu < 0))
 		goto lost;
 	if (unlikely(!kpmu_ring_begin(r->ring, &r->h, size,

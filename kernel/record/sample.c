@@ -253,7 +253,7 @@ static u32 measure_some(struct kpmu_filling *f, bool last)
 }
 
 /* Total size of the variable fields, in bytes */
-static noinline u32 measure(struct kpmu_filling *f)
+static noinline u32 measure_variable(struct kpmu_filling *f)
 {
 	u32 size = measure_some(f, false);
 
@@ -317,7 +317,7 @@ static __always_inline void put_front(struct kpmu_record *r, const struct kpmu_e
 	kpmu_ring_skip(&r->h, fixed);
 }
 
-static __always_inline void finish(struct kpmu_record *r, const struct kpmu_event *e)
+static __always_inline void end_record(struct kpmu_record *r, const struct kpmu_event *e)
 {
 	if (e->sampling->wakeup_events)
 		kpmu_ring_sample(&r->h, e->sampling->wakeup_events);
@@ -336,11 +336,11 @@ static noinline bool write_variable(struct kpmu_event *e, const struct kpmu_hit 
 		return false;
 	f.chain = NULL;
 	f.room = KPMU_RECORD_MAX - size;
-	size += measure(&f);
+	size += measure_variable(&f);
 	if (size <= KPMU_RECORD_MAX && kpmu_record_room(&f.r, e, size)) {
 		put_front(&f.r, e, s, size);
 		put_variable(&f);
-		finish(&f.r, e);
+		end_record(&f.r, e);
 		written = true;
 	}
 	if (f.chain)
@@ -348,7 +348,7 @@ static noinline bool write_variable(struct kpmu_event *e, const struct kpmu_hit 
 	return written;
 }
 
-static __always_inline bool write(struct kpmu_event *e, const struct kpmu_hit *s)
+static __always_inline bool write_sample(struct kpmu_event *e, const struct kpmu_hit *s)
 {
 	const struct kpmu_sampling *sampling = e->sampling;
 	struct kpmu_record r;
@@ -358,7 +358,7 @@ static __always_inline bool write(struct kpmu_event *e, const struct kpmu_hit *s
 	if (!kpmu_record_room(&r, e, sampling->fixed))
 		return false;
 	put_front(&r, e, s, sampling->fixed);
-	finish(&r, e);
+	end_record(&r, e);
 	return true;
 }
 
@@ -371,7 +371,7 @@ static noinline bool write_late(struct kpmu_event *e, const struct kpmu_hit *s)
 	kpmu_regs_of_user(&regs, e, s->regs);
 	hit.regs = &regs;
 	hit.addr = 0;
-	return write(e, &hit);
+	return write_sample(e, &hit);
 }
 
 /**
@@ -389,5 +389,5 @@ bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s)
 {
 	if (!user_mode(s->regs) && unlikely(e->se.flags & KPMU_ATTR_EXCLUDE_KERNEL))
 		return write_late(e, s);
-	return write(e, s);
+	return write_sample(e, s);
 }

@@ -57,12 +57,19 @@ struct kpmu_filling {
 	u32 aux_size;
 };
 
+/**
+ * kpmu_fill_word() - append a word to a sample
+ * @f: the sample, with room reserved by kpmu_record_room()
+ * @word: the word
+ *
+ * Context: as kpmu_record_room(), before kpmu_record_done().
+ */
 static inline void kpmu_fill_word(struct kpmu_filling *f, u64 word)
 {
 	kpmu_ring_put(&f->r.h, &word, sizeof(word));
 }
 
-/* read.c */
+/* read_format.c */
 u32 kpmu_values_size(const struct kpmu_event *e);
 void kpmu_values_put(struct kpmu_record *r, struct kpmu_event *e);
 
@@ -87,7 +94,7 @@ u32 kpmu_stack_size(const struct kpmu_user_regs *u, u32 asked, u32 room);
 void kpmu_stack_put(struct kpmu_record *r, const struct kpmu_user_regs *u,
 		    u32 size);
 
-/* aux.c */
+/* aux_record.c */
 void kpmu_aux_trace(struct kpmu_event *e, struct kpmu_hit *hit);
 void kpmu_aux_follow(struct kpmu_event *e, bool running);
 u32 kpmu_aux_size(struct kpmu_filling *f);

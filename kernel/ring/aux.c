@@ -26,7 +26,7 @@ struct kpmu_aux *kpmu_aux_alloc(unsigned long nr_pages, int node, bool overwrite
 	return aux;
 }
 
-static void free_rcu(struct rcu_head *rcu)
+static void free_aux_rcu(struct rcu_head *rcu)
 {
 	struct kpmu_aux *aux = container_of(rcu, struct kpmu_aux, rcu);
 
@@ -37,7 +37,7 @@ static void free_rcu(struct rcu_head *rcu)
 /* See aux.h */
 void kpmu_aux_free(struct kpmu_aux *aux)
 {
-	call_rcu(&aux->rcu, free_rcu);
+	call_rcu(&aux->rcu, free_aux_rcu);
 }
 
 /* See aux.h */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The AUX area: a second buffer beside a ring, for data too frequent for records.  A
+ * The AUX area: a second buffer of an event, for data too frequent for records.  A
  * source puts its bytes there; PERF_RECORD_AUX in the ring reports their position.
  * perf_event_open(2), "MMAP layout", aux_head and following.
  *
@@ -43,7 +43,7 @@ struct kpmu_aux {
 	bool busy;
 	unsigned long pgoff;
 	u32 maps;
-	struct kpmu_ring_charge charge;
+	struct kpmu_ring_charged charge;
 	struct rcu_head rcu;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The memory of rings counts as locked memory and is limited as such.  perf_event_open(2),
- * /proc/sys/kernel/perf_event_mlock_kb.
+ * /proc/sys/kernel/kpmu/perf_event_mlock_kb.
  */
 #include <linux/capability.h>
 #include <linux/cpumask.h>
@@ -17,7 +17,7 @@
 int kpmu_sysctl_mlock_kb = 512 + PAGE_SIZE / 1024;
 
 /* Number of pages that can still be charged to the user; more are charged to the mm */
-static unsigned long room(const struct user_struct *user)
+static unsigned long room_of_user(const struct user_struct *user)
 {
 	unsigned long limit = READ_ONCE(kpmu_sysctl_mlock_kb);
 	unsigned long used = atomic_long_read(&user->locked_vm);
@@ -27,11 +27,11 @@ static unsigned long room(const struct user_struct *user)
 }
 
 /* See ring.h */
-int kpmu_ring_charge(struct kpmu_ring_charge *c, struct mm_struct *mm,
+int kpmu_ring_charge(struct kpmu_ring_charged *c, struct mm_struct *mm,
 		     unsigned long pages, bool limited)
 {
 	struct user_struct *user = current_user();
-	unsigned long free = min(pages, room(user)), extra = pages - free;
+	unsigned long free = min(pages, room_of_user(user)), extra = pages - free;
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 
 	if (limited && atomic64_read(&mm->pinned_vm) + extra > limit &&
@@ -53,7 +53,7 @@ int kpmu_ring_charge(struct kpmu_ring_charge *c, struct mm_struct *mm,
  *
  * Context: task.
  */
-void kpmu_ring_uncharge(struct kpmu_ring_charge *c)
+void kpmu_ring_uncharge(struct kpmu_ring_charged *c)
 {
 	atomic_long_sub(c->user_pages, &c->user->locked_vm);
 	atomic64_sub(c->mm_pages, &c->mm->pinned_vm);

@@ -71,7 +71,7 @@ struct kpmu_ring *kpmu_ring_alloc(unsigned long nr_pages, int node,
 	fill_page(ring);
 	refcount_set(&ring->ref, 1);
 	init_irq_work(&ring->wake, tell_readers);
-	spin_lock_init(&ring->lock);
+	spin_lock_init(&ring->readers_lock);
 	INIT_LIST_HEAD(&ring->readers);
 	return ring;
 }
@@ -87,7 +87,7 @@ void kpmu_ring_get(struct kpmu_ring *ring)
 	refcount_inc(&ring->ref);
 }
 
-static void free_rcu(struct rcu_head *rcu)
+static void free_ring_rcu(struct rcu_head *rcu)
 {
 	ring_free(container_of(rcu, struct kpmu_ring, rcu));
 }
@@ -101,7 +101,7 @@ static void free_rcu(struct rcu_head *rcu)
 void kpmu_ring_put_ref(struct kpmu_ring *ring)
 {
 	if (refcount_dec_and_test(&ring->ref))
-		call_rcu(&ring->rcu, free_rcu);
+		call_rcu(&ring->rcu, free_ring_rcu);
 }
 
 /* See ring.h */
@@ -138,28 +138,28 @@ bool kpmu_ring_join(struct kpmu_ring *ring, struct kpmu_ring_reader *reader)
 {
 	bool open;
 
-	spin_lock(&ring->lock);
+	spin_lock(&ring->readers_lock);
 	open = !ring->closed;
 	if (open)
 		list_add_rcu(&reader->node, &ring->readers);
-	spin_unlock(&ring->lock);
+	spin_unlock(&ring->readers_lock);
 	return open;
 }
 
 /* See ring.h */
 void kpmu_ring_close(struct kpmu_ring *ring)
 {
-	spin_lock(&ring->lock);
+	spin_lock(&ring->readers_lock);
 	ring->closed = true;
-	spin_unlock(&ring->lock);
+	spin_unlock(&ring->readers_lock);
 }
 
 /* See ring.h */
 void kpmu_ring_leave(struct kpmu_ring *ring, struct kpmu_ring_reader *reader)
 {
-	spin_lock(&ring->lock);
+	spin_lock(&ring->readers_lock);
 	list_del_rcu(&reader->node);
-	spin_unlock(&ring->lock);
+	spin_unlock(&ring->readers_lock);
 }
 
 /**

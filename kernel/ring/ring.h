@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The buffer that mmap(2) of an event's fd maps: the user page, the ring of records, the
- * AUX area.  This code does not know events.  perf_event_open(2), "MMAP layout".
+ * AUX area.  This code does not access events.  perf_event_open(2), "MMAP layout".
  *
  * Lifetime: a stored pointer holds a reference.  Writers use RCU instead: a ring found
  * under rcu_read_lock(), with preemption off or in an NMI is valid until that ends.
@@ -26,13 +26,13 @@ struct user_struct;
 struct vm_area_struct;
 
 /**
- * struct kpmu_ring_charge - accounting of the memory as locked memory
+ * struct kpmu_ring_charged - accounting of the memory as locked memory
  * @user: charged up to kpmu_sysctl_mlock_kb per CPU
  * @mm: charged for the rest, limited by RLIMIT_MEMLOCK
  * @user_pages: pages charged to @user
  * @mm_pages: pages charged to @mm
  */
-struct kpmu_ring_charge {
+struct kpmu_ring_charged {
 	struct user_struct *user;
 	struct mm_struct *mm;
 	unsigned long user_pages;
@@ -49,7 +49,7 @@ struct kpmu_ring_charge {
  * @polled: EPOLLIN if there was a wakeup for data since the last kpmu_ring_poll()
  * @waking: @wake is queued and has not begun
  * @wake: wakes the readers outside of NMIs; holds a reference while queued
- * @lock: guards @readers and @closed
+ * @readers_lock: guards @readers and @closed
  * @readers: waiters for records, struct kpmu_ring_reader
  * @closed: no reader may join any more
  * @charge: accounting of the pages
@@ -64,10 +64,10 @@ struct kpmu_ring {
 	atomic_t polled;
 	atomic_t waking;
 	struct irq_work wake;
-	spinlock_t lock;
+	spinlock_t readers_lock;
 	struct list_head readers;
 	bool closed;
-	struct kpmu_ring_charge charge;
+	struct kpmu_ring_charged charge;
 	struct kpmu_aux __rcu *aux;
 };
 
@@ -188,7 +188,7 @@ __poll_t kpmu_ring_poll(struct kpmu_ring *ring);
 bool kpmu_ring_join(struct kpmu_ring *ring, struct kpmu_ring_reader *reader);
 
 /**
- * kpmu_ring_close() - the ring has no new readers any more
+ * kpmu_ring_close() - close a ring to new readers
  * @ring: the ring, unmapped
  *
  * Context: task.
@@ -258,8 +258,8 @@ extern int kpmu_sysctl_mlock_kb;
  * Context: task.
  * Return: 0 or -EPERM.
  */
-int kpmu_ring_charge(struct kpmu_ring_charge *c, struct mm_struct *mm,
+int kpmu_ring_charge(struct kpmu_ring_charged *c, struct mm_struct *mm,
 		     unsigned long pages, bool limited);
-void kpmu_ring_uncharge(struct kpmu_ring_charge *c);
+void kpmu_ring_uncharge(struct kpmu_ring_charged *c);
 
 #endif

@@ -12,10 +12,18 @@
 #define RING_POINT()	barrier()
 #endif
 
-/*
- * Is there room after @written?  At least one byte stays free, as upstream, unless old
- * records are overwritten.  User space may store any tail: it can only make the ring look
- * full or empty.  A control dependency orders the data after the load of the tail.
+/**
+ * kpmu_core_has_room() - is there room for a record?
+ * @c: the ring, with data
+ * @written: bytes written before the record, see struct kpmu_ring_core
+ * @size: bytes of the record
+ *
+ * At least one byte stays free, as upstream, unless old records are overwritten.  User
+ * space may store any tail: it can only make the ring look full or empty.  A control
+ * dependency orders the data after the load of the tail.
+ *
+ * Context: as kpmu_ring_begin().
+ * Return: true if there is.
  */
 static __always_inline bool
 kpmu_core_has_room(const struct kpmu_ring_core *c, u64 written, u64 size)
@@ -29,14 +37,29 @@ kpmu_core_has_room(const struct kpmu_ring_core *c, u64 written, u64 size)
 	return (used & (c->size - 1)) + size < c->size;
 }
 
-/* The head that corresponds to @written */
+/**
+ * kpmu_core_head_of() - the head that corresponds to a number of bytes written
+ * @c: the ring
+ * @written: the number, see struct kpmu_ring_core
+ *
+ * Context: any.
+ * Return: the head: its negative if the ring is filled backward.
+ */
 static __always_inline u64
 kpmu_core_head_of(const struct kpmu_ring_core *c, u64 written)
 {
 	return c->backward ? -written : written;
 }
 
-/* If the record has passed the mark, advance it once, and request a wakeup */
+/**
+ * kpmu_core_watch() - request a wakeup if a record has passed the mark
+ * @c: the ring
+ * @written: bytes written including the record, see struct kpmu_ring_core
+ *
+ * The mark advances by the watermark, once for all writers that find it passed.
+ *
+ * Context: as kpmu_ring_begin().
+ */
 static __always_inline void kpmu_core_watch(struct kpmu_ring_core *c, u64 written)
 {
 	u64 marked = local64_read(&c->marked);
@@ -48,6 +71,14 @@ static __always_inline void kpmu_core_watch(struct kpmu_ring_core *c, u64 writte
 		WRITE_ONCE(c->wake_due, true);
 }
 
+/**
+ * kpmu_core_drop() - count a record as lost
+ * @c: the ring; without data it counts nothing
+ * @lost: number of earlier lost records that the caller took from @c->lost, and puts back
+ *
+ * Context: as kpmu_ring_begin().
+ * Return: false, for the caller to return.
+ */
 static __always_inline bool kpmu_core_drop(struct kpmu_ring_core *c, u64 lost)
 {
 	if (c->size)
@@ -59,8 +90,9 @@ static __always_inline bool kpmu_core_drop(struct kpmu_ring_core *c, u64 lost)
  * kpmu_core_commit() - publish a complete record
  * @h: from kpmu_core_begin()
  *
- * Only the outermost writer publishes the head.  A writer that interrupts it before it
- * has cleared @nest leaves the head to it, so it checks for new records after that.
+ * Only the outermost writer publishes the head.  A writer that interrupts it while @nest
+ * is not 0 does not publish.  So the outermost writer checks for new records after it has
+ * cleared @nest.
  *
  * Context: as kpmu_ring_begin().
  * Return: whether the readers are to be woken.
@@ -79,7 +111,7 @@ static __always_inline bool kpmu_core_commit(struct kpmu_ring_handle *h)
 	for (;;) {
 		written = local64_read(&c->written);
 		RING_POINT();
-		/* Publish the records before the head; pairs with the reader's load of it */
+		/* Publish the records before the head; pairs with the reader's load */
 		smp_store_release(c->head, kpmu_core_head_of(c, written));
 		RING_POINT();
 		if (READ_ONCE(c->wake_due)) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The time spent on overflows is limited to a share of a CPU's time
- * (/proc/sys/kernel/perf_cpu_time_max_percent): a period shorter than an NMI would leave no time
- * for anything else.  Upstream then lowers the maximum sample rate for all events, for good.
- * kpmu throttles the event that overflows after the share is used up, until the next tick.
+ * (/proc/sys/kernel/kpmu/perf_cpu_time_max_percent): a period shorter than an NMI would leave no
+ * time for anything else.  Upstream then lowers the maximum sample rate for all events
+ * permanently.  kpmu throttles the event that overflows after the share is used up, until the next
+ * tick.
  */
 #include <linux/jiffies.h>
 #include <linux/kprobes.h>
@@ -47,7 +48,7 @@ struct budget {
 static DEFINE_PER_CPU(struct budget, budget);
 
 /* Return: true if overflows have exceeded their share of this tick; @e is throttled then */
-static bool spend(struct budget *r, struct kpmu_event *e, u64 cycles)
+static bool spend_budget(struct budget *r, struct kpmu_event *e, u64 cycles)
 {
 	unsigned long now = READ_ONCE(jiffies);
 
@@ -62,11 +63,11 @@ static bool spend(struct budget *r, struct kpmu_event *e, u64 cycles)
 	kpmu_rate_exceeded(e);
 	return true;
 }
-NOKPROBE_SYMBOL(spend);
+NOKPROBE_SYMBOL(spend_budget);
 
 /* The exit path of an NMI counts at most this many times what its entry path counts */
 #define WAY_OUT	16
-/* Events counted on the exit path at most if they are rare on the entry path */
+/* Maximum events counted on the exit path if they are rare on the entry path */
 #define SELDOM	1024
 
 /*
@@ -85,20 +86,20 @@ static bool is_stuck(const struct budget *r, const struct kpmu_event *e,
 	       e->se.hw.period <= WAY_OUT * way_in + SELDOM;
 }
 
-static noinline bool get_unstuck(struct kpmu_event *e)
+static noinline bool lengthen_period(struct kpmu_event *e)
 {
 	if (e->sampling->freq)
 		e->se.hw.period = min_t(u64, e->se.hw.period * 8, KPMU_LONGEST_PERIOD);
 	kpmu_rate_exceeded(e);
 	return true;
 }
-NOKPROBE_SYMBOL(get_unstuck);
+NOKPROBE_SYMBOL(lengthen_period);
 
 /* An interrupt takes about twice the time that is measured within it */
 #define AROUND	2
 
 /* Number of overflows in this tick that a timed one stands for */
-static u64 stands_for(struct budget *r, u64 began)
+static u64 weigh_timed(struct budget *r, u64 began)
 {
 	u64 since = began - r->began, tick = tsc_khz * (MSEC_PER_SEC / HZ);
 
@@ -109,9 +110,10 @@ static u64 stands_for(struct budget *r, u64 began)
 }
 
 /**
- * kpmu_rate_handler_ns() - the duration of one NMI overflow and its interrupt on this CPU, in ns
+ * kpmu_rate_handler_ns() - the time that one NMI overflow and its interrupt take on this CPU
  *
  * Context: IRQs off, or NMI.
+ * Return: the time in ns, an average.
  */
 u64 kpmu_rate_handler_ns(void)
 {
@@ -136,16 +138,16 @@ bool kpmu_rate_took(struct kpmu_event *e, const struct kpmu_hit *hit)
 	if (hit->next) {
 		if (likely(!is_stuck(r, e, hit->regs)))
 			return false;
-		return get_unstuck(e);
+		return lengthen_period(e);
 	}
 	r->regs = *hit->regs;
 	took = AROUND * kpmu_fair(r->took, get_cycles() - hit->began);
 	r->handler = div_u64(took * USEC_PER_SEC, max(tsc_khz, 1U));
-	return spend(r, e, stands_for(r, hit->began) * took);
+	return spend_budget(r, e, weigh_timed(r, hit->began) * took);
 }
 NOKPROBE_SYMBOL(kpmu_rate_took);
 
-/* Throttled timers of a tick that expire again in the next one */
+/* Number of throttled timers per tick that expire again in the next tick */
 #define AGAIN	64
 
 /**
@@ -184,9 +186,9 @@ u32 kpmu_rate_spent(struct kpmu_event *e)
 bool kpmu_rate_took_timer(struct kpmu_event *e, u64 began)
 {
 	struct budget *r = this_cpu_ptr(&budget);
+	u64 most = min(READ_ONCE(kpmu_rate_share), kpmu_tick_cycles());
 
-	return spend(r, e, AROUND * kpmu_charge(r->timer_took, get_cycles() - began,
-					   min(READ_ONCE(kpmu_rate_share), kpmu_tick_cycles())));
+	return spend_budget(r, e, AROUND * kpmu_charge(r->timer_took, get_cycles() - began, most));
 }
 
 /**

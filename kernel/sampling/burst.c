@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * One hit may cause many overflows, of one event or of thousands, and each may have a filter.
- * The time for all but the first is limited, as that of the overflows from interrupts is.
+ * The time for all but the first is limited, like the time for overflows from interrupts.
  */
 #include <linux/jiffies.h>
 #include <linux/kprobes.h>
@@ -50,7 +50,7 @@ u64 kpmu_rate_burst(struct kpmu_event *e)
 		return LONGEST_BURST * kpmu_tick_cycles();
 	kpmu_rate_exceeded(e);
 	kpmu_rate_pause(e, r->after - 1);
-	kpmu_counters_settle();
+	kpmu_counters_update();
 	return 0;
 }
 NOKPROBE_SYMBOL(kpmu_rate_burst);
@@ -80,7 +80,7 @@ void kpmu_rate_burst_took(struct kpmu_event *e, u64 cycles)
 	if (!e->sampling->throttled)
 		return;
 	kpmu_rate_pause(e, time_before(now, r->after) ? r->after - 1 : now);
-	kpmu_counters_settle();
+	kpmu_counters_update();
 }
 NOKPROBE_SYMBOL(kpmu_rate_burst_took);
 

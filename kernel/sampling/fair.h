@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Durations that are charged, in cycles of the TSC. */
+/* Durations that are charged, in get_cycles(). */
 #ifndef KPMU_FAIR_H
 #define KPMU_FAIR_H
 
@@ -7,9 +7,18 @@
 #include <linux/minmax.h>
 #include <asm/tsc.h>
 
-/*
- * The TSC keeps counting while a hypervisor has preempted this CPU.  As the work of a handler
- * is about the same each time, limit a duration to the median of the three before it.
+#include "../compat/tsc.h"
+
+/**
+ * kpmu_fair() - limit a measured duration to the median of the three before it
+ * @before: the last three durations, oldest first; @took is appended
+ * @took: the duration, in TSC cycles
+ *
+ * The TSC keeps counting while a hypervisor has preempted this CPU, but the work of a
+ * handler is about the same each time.
+ *
+ * Context: any, preemption off; @before is per-CPU data.
+ * Return: the duration to account, in TSC cycles.
  */
 static __always_inline u64 kpmu_fair(u64 before[3], u64 took)
 {
@@ -21,16 +30,30 @@ static __always_inline u64 kpmu_fair(u64 before[3], u64 took)
 	return min(took, max(min(a, b), min(max(a, b), c)));
 }
 
-/*
- * The same where the work differs each time, and a user may choose its order: a cheap one before
- * must not hide what an expensive one took, so up to a quarter of @limit is charged.
+/**
+ * kpmu_charge() - kpmu_fair() where the work differs each time
+ * @before: the last three durations, oldest first; @took is appended
+ * @took: the duration, in TSC cycles
+ * @limit: maximum time for such work, in TSC cycles
+ *
+ * A user may choose the order of cheap and expensive work.  Cheap work must not hide the
+ * duration of expensive work that follows, so up to a quarter of @limit is accounted in
+ * any case.
+ *
+ * Context: any, preemption off; @before is per-CPU data.
+ * Return: the duration to account, in TSC cycles.
  */
 static __always_inline u64 kpmu_charge(u64 before[3], u64 took, u64 limit)
 {
 	return min(took, max(kpmu_fair(before, took), limit / 4));
 }
 
-/* The length of a tick, at least 1 */
+/**
+ * kpmu_tick_cycles() - length of a tick
+ *
+ * Context: any.
+ * Return: TSC cycles; 1 if the rate of the TSC is not known.
+ */
 static __always_inline u64 kpmu_tick_cycles(void)
 {
 	return max_t(u64, div_u64((u64)tsc_khz * MSEC_PER_SEC, HZ), 1);

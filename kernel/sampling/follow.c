@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What follows the state of a context: user pages, timers, gated hits, and the timer that
- * adjusts periods; sources that are told when their events run.  A context has lists of the
- * events concerned.
+ * What depends on the state of a context: user pages, timers, gated hits, the timer that
+ * adjusts periods, and sources with .start and .stop.  A context has lists of the events
+ * concerned.
  */
 #include <linux/rculist.h>
 
@@ -10,14 +10,14 @@
 #include "follow.h"
 #include "rate.h"
 
-static void set_follow(struct kpmu_ctx *ctx)
+static void update_follow(struct kpmu_ctx *ctx)
 {
 	ctx->follow = ctx->mapped.first || ctx->timed.first || ctx->nr_freq ||
 		      ctx->nr_gated || kpmu_ctx_borrows_mm(ctx);
 }
 
 /* Start or stop the event's source, and its timer if it samples by one */
-static void tell(struct kpmu_event *e, bool run)
+static void run_source(struct kpmu_event *e, bool run)
 {
 	const struct kpmu_source *source = e->se.hw.source;
 
@@ -34,12 +34,12 @@ static void tell(struct kpmu_event *e, bool run)
 }
 
 /**
- * kpmu_hit_link() - list an event in its context if it counts hits, samples by a timer, or is
- *	told when it runs
+ * kpmu_hit_link() - list an event in its context if it counts hits, samples by a timer, or
+ *	has a source with .start
  * @ctx: the context
  * @e: the event
  *
- * Context: the context's owner, IRQs off; kpmu_ctx_follow() must come after.
+ * Context: the context's owner, IRQs off; call kpmu_ctx_follow() afterwards.
  */
 void kpmu_hit_link(struct kpmu_ctx *ctx, struct kpmu_event *e)
 {
@@ -49,7 +49,7 @@ void kpmu_hit_link(struct kpmu_ctx *ctx, struct kpmu_event *e)
 			ctx->nr_gated++;
 			ctx->follow = true;
 		}
-	} else if (kpmu_is_told(e)) {
+	} else if (kpmu_is_followed(e)) {
 		if (kpmu_has_timer(e))
 			kpmu_timer_init(e);
 		hlist_add_head(&e->hit_node, &ctx->timed);
@@ -68,9 +68,9 @@ void kpmu_hit_unlink(struct kpmu_event *e)
 	if (hlist_unhashed(&e->hit_node))
 		return;
 	hlist_del_init_rcu(&e->hit_node);
-	if (kpmu_is_told(e)) {
-		tell(e, false);
-		set_follow(e->se.ctx);
+	if (kpmu_is_followed(e)) {
+		run_source(e, false);
+		update_follow(e->se.ctx);
 	}
 	if (!e->se.hw.gated)
 		return;
@@ -79,7 +79,7 @@ void kpmu_hit_unlink(struct kpmu_event *e)
 		kpmu_hits_leave(&e->se.hw);
 }
 
-/* Have gated hits reported for the running events only */
+/* Enable the reporting of gated hits for the running events only */
 static void gate_hits(struct kpmu_ctx *ctx, bool active)
 {
 	struct kpmu_event *e;
@@ -119,6 +119,6 @@ void kpmu_followers_update(struct kpmu_ctx *ctx, bool active)
 	if (ctx->nr_gated)
 		gate_hits(ctx, active);
 	hlist_for_each_entry(e, &ctx->timed, hit_node)
-		tell(e, active && e->se.clock.is_running);
-	set_follow(ctx);
+		run_source(e, active && e->se.clock.is_running);
+	update_follow(ctx);
 }

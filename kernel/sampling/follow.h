@@ -10,7 +10,13 @@
 struct kpmu_ctx;
 struct perf_event_mmap_page;
 
-/* Does the event sample by a timer? */
+/**
+ * kpmu_has_timer() - does an event sample by a timer?
+ * @e: the event
+ *
+ * Context: any.
+ * Return: true for a sampling event that is a clock event or is polled.
+ */
 static inline bool kpmu_has_timer(const struct kpmu_event *e)
 {
 	const struct kpmu_source *source = e->se.hw.source;
@@ -18,13 +24,29 @@ static inline bool kpmu_has_timer(const struct kpmu_event *e)
 	return (source->clock || source->ahead) && e->se.hw.period;
 }
 
-/* Is the event in its context's list of events that are told when they run? */
-static inline bool kpmu_is_told(const struct kpmu_event *e)
+/**
+ * kpmu_is_followed() - is the event's source or timer started and stopped with the event?
+ * @e: the event
+ *
+ * Such events are in ctx->timed while they are attached.
+ *
+ * Context: any.
+ * Return: true if its source has .start, or if it samples by a timer.
+ */
+static inline bool kpmu_is_followed(const struct kpmu_event *e)
 {
 	return e->se.hw.source->start || kpmu_has_timer(e);
 }
 
-/* Does the event exclude hits in this mode?  @regs: NULL for a hit in the kernel */
+/**
+ * kpmu_hit_excluded() - does an event exclude hits in this mode?
+ * @e: the event
+ * @regs: registers at the hit; NULL for a hit in the kernel
+ *
+ * Context: any, including NMI.
+ * Return: true if exclude_kernel applies, or exclude_user, which a source with .both
+ * ignores.
+ */
 static __always_inline bool kpmu_hit_excluded(const struct kpmu_event *e, struct pt_regs *regs)
 {
 	if (regs && user_mode(regs))

@@ -11,7 +11,7 @@
 #include "rate.h"
 
 /* The period that gives frequency @freq (Hz) if @events occur in @ns */
-static u64 ideal(u32 freq, u64 events, u64 ns)
+static u64 ideal_period(u32 freq, u64 events, u64 ns)
 {
 	int shift = fls64(events) > 33 ? fls64(events) - 33 : 0;
 
@@ -23,9 +23,9 @@ static u64 ideal(u32 freq, u64 events, u64 ns)
  * Go half of the way to the ideal period, to limit the effect of a single odd interval.
  * The ideal is first clamped to between half and 8 times the old period.
  */
-static void retune(struct kpmu_event *e, u64 events, u64 ns)
+static void adjust_period(struct kpmu_event *e, u64 events, u64 ns)
 {
-	u64 old = e->se.hw.period, new = ideal(e->sampling->freq, events, ns);
+	u64 old = e->se.hw.period, new = ideal_period(e->sampling->freq, events, ns);
 
 	new = clamp(new, old / 2, old * 8);
 	e->se.hw.period = clamp_t(u64, old + ((s64)(new - old) / 2), 1,
@@ -65,7 +65,7 @@ void kpmu_rate_adjust(struct kpmu_event *e, u64 events)
 	s->seen = now;
 	/* A long interval says nothing about the rate; the timer adjusts such events */
 	if (ns && ns < 2 * TICK_NSEC)
-		retune(e, events, ns);
+		adjust_period(e, events, ns);
 	if (unlikely(is_crowded(e, old, ns)))
 		e->se.hw.period = clamp_t(u64, 2 * old, e->se.hw.period, KPMU_LONGEST_PERIOD);
 }
@@ -80,14 +80,14 @@ NOKPROBE_SYMBOL(kpmu_rate_adjust);
 void kpmu_rate_look(struct kpmu_event *e)
 {
 	struct kpmu_sampling *s = e->sampling;
-	u64 now = kpmu_ctx_now(e->se.ctx), ns = now - s->looked;
+	u64 now = kpmu_ctx_now(e->se.ctx), ns = now - s->examined;
 	u64 count = kpmu_event_count(e), events = count - s->counted;
 
-	s->looked = now;
+	s->examined = now;
 	s->counted = count;
 	if (now - s->seen < TICK_NSEC || !events || !ns || ns > 8 * TICK_NSEC)
 		return;
-	retune(e, events, ns);
+	adjust_period(e, events, ns);
 	if ((s64)(e->se.hw.next - count) > 2 * (s64)e->se.hw.period)
 		e->se.hw.source->set_period(&e->se.hw, e->se.hw.period);
 }

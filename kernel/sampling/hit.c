@@ -23,7 +23,7 @@
  * The period of an event with a frequency is stale after a rate drop: shrink it to
  * the hits since the last overflow, so that the event overflows now.
  */
-static void hurry(struct kpmu_event *e, u64 count)
+static void shrink_period(struct kpmu_event *e, u64 count)
 {
 	u64 passed = kpmu_ctx_now(e->se.ctx) - e->sampling->seen;
 	s64 left = e->se.hw.next - count;
@@ -33,17 +33,17 @@ static void hurry(struct kpmu_event *e, u64 count)
 	e->se.hw.period = max_t(s64, e->se.hw.period - left, 1);
 	e->se.hw.next = count;
 }
-NOKPROBE_SYMBOL(hurry);
+NOKPROBE_SYMBOL(shrink_period);
 
-static bool overflow(struct kpmu_event *e, struct kpmu_hit *hit)
+static bool report_overflow_hit(struct kpmu_event *e, struct kpmu_hit *hit)
 {
-	if (hit->settle) {
-		hit->settle(hit->regs);
-		hit->settle = NULL;
+	if (hit->fix_regs) {
+		hit->fix_regs(hit->regs);
+		hit->fix_regs = NULL;
 	}
 	return kpmu_overflow(&e->se.hw, hit);
 }
-NOKPROBE_SYMBOL(overflow);
+NOKPROBE_SYMBOL(report_overflow_hit);
 
 /*
  * Number of overflows due at @count.  One hit may add millions (the nanoseconds of
@@ -74,7 +74,7 @@ static noinline void overflow_again(struct kpmu_event *e, u64 nr, struct kpmu_hi
 	if (!most)
 		return;
 	hit->more = true;
-	while (nr-- && !overflow(e, hit)) {
+	while (nr-- && !report_overflow_hit(e, hit)) {
 		if (unlikely(get_cycles() - began > most)) {
 			kpmu_rate_exceeded(e);
 			break;
@@ -89,7 +89,7 @@ NOKPROBE_SYMBOL(overflow_again);
  * With SAMPLE_PERIOD and no frequency each hit is one sample, with the number of its
  * occurrences as the period, as upstream.
  */
-static void sample(struct kpmu_event *e, u64 nr, u64 count, struct kpmu_hit *hit)
+static void sample_hits(struct kpmu_event *e, u64 nr, u64 count, struct kpmu_hit *hit)
 {
 	struct kpmu_sampling *s = e->sampling;
 
@@ -101,21 +101,22 @@ static void sample(struct kpmu_event *e, u64 nr, u64 count, struct kpmu_hit *hit
 	}
 	if (!s->freq && s->sample_type & KPMU_SAMPLE_PERIOD) {
 		hit->period = nr;
-		overflow(e, hit);
+		report_overflow_hit(e, hit);
 		return;
 	}
 	if (s->freq)
-		hurry(e, count);
+		shrink_period(e, count);
 	hit->period = e->se.hw.period;
 	nr = overflows_due(e, count);
-	if (nr && !overflow(e, hit) && unlikely(nr > 1))
+	if (nr && !report_overflow_hit(e, hit) && unlikely(nr > 1))
 		overflow_again(e, nr - 1, hit);
 }
-NOKPROBE_SYMBOL(sample);
+NOKPROBE_SYMBOL(sample_hits);
 
 /*
  * A filter may compare strings for a millisecond, and there may be thousands of them, with IRQs
- * off.  Together they have a quarter of a tick at a hit; the others let nothing through.
+ * off.  Together they may take a quarter of a tick per hit.  After that, an event with a filter
+ * does not count the hit.
  */
 static noinline bool match_hit(const struct kpmu_match *match, struct kpmu_hit *hit)
 {
@@ -140,17 +141,17 @@ static __always_inline bool filtered_out(const struct kpmu_event *e,
 	return unlikely(match) && !match_hit(match, hit);
 }
 
-/* So many samples of a hit are free */
+/* Number of samples of one hit that are not throttled as a burst */
 #define FREE_SAMPLES	16
 
-/* Events that sample the same hit may be thousands: together they are throttled as a burst is */
+/* Thousands of events may sample the same hit: together they are throttled as a burst */
 static noinline void sample_more(struct kpmu_event *e, u64 nr, u64 count, struct kpmu_hit *hit)
 {
 	u64 began = get_cycles();
 
 	if (!kpmu_rate_burst(e))
 		return;
-	sample(e, nr, count, hit);
+	sample_hits(e, nr, count, hit);
 	kpmu_rate_sample_took(e, get_cycles() - began);
 }
 NOKPROBE_SYMBOL(sample_more);
@@ -174,7 +175,7 @@ static void hit_ctx(struct kpmu_ctx *ctx, const void *tap, u64 nr,
 		}
 		count = local64_add_return(nr, &e->se.hw.count);
 		if (likely(hit->samples++ < FREE_SAMPLES))
-			sample(e, nr, count, hit);
+			sample_hits(e, nr, count, hit);
 		else
 			sample_more(e, nr, count, hit);
 	}
@@ -186,7 +187,7 @@ static __always_inline void hit_all(struct kpmu_cpu *kc, const void *tap, u64 nr
 {
 	struct kpmu_ctx *ctx;
 
-	/* The contexts of a CPU that goes belong to another one; its last tasks still run here */
+	/* Tasks may still run on a CPU that goes offline; other CPUs may own the contexts then */
 	if (unlikely(kc->offline))
 		return;
 	kpmu_for_each_cpu_ctx(ctx, kc)

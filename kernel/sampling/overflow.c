@@ -17,7 +17,7 @@
 #include "rate.h"
 
 /* Take one of the overflows allowed by REFRESH; return true if it was the last one */
-static bool last_one(struct kpmu_sampling *s)
+static bool take_refresh(struct kpmu_sampling *s)
 {
 	return atomic_read(&s->limit) && atomic_dec_and_test(&s->limit);
 }
@@ -56,7 +56,7 @@ bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 					       kpmu_rate_account(e);
 	if (s->freq)
 		kpmu_rate_adjust(e, hit->period);
-	if (unlikely(last_one(s))) {
+	if (unlikely(take_refresh(s))) {
 		s->stopped = true;
 		atomic_or(KPMU_TELL_STOP | KPMU_TELL_WAKE | KPMU_TELL_HUP, &s->what);
 		if (s->trap)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The user page: lets a program read its own event without a system call.
+ * The user page: allows a program to read its event without a system call.
  * perf_event_open(2), "MMAP layout".
  *
  * The page is valid at any time: the read loop of the manual page always yields what
@@ -116,7 +116,7 @@ struct page_change {
 	int reads;
 };
 
-static int change_owned(struct kpmu_ctx *ctx, void *data)
+static int change_page_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct page_change *pc = data;
 	struct kpmu_event *e = pc->event;
@@ -148,5 +148,5 @@ void kpmu_page_set(struct kpmu_event *e, struct perf_event_mmap_page *page,
 {
 	struct page_change pc = { .event = e, .page = page, .reads = reads };
 
-	kpmu_ctx_call(e->se.ctx, change_owned, &pc);
+	kpmu_ctx_call(e->se.ctx, change_page_owned, &pc);
 }

@@ -63,7 +63,7 @@ static __always_inline bool kpmu_rate_account_hit(struct kpmu_event *e, bool mor
 		s->hits++;
 		return false;
 	}
-	/* Keep the window: a new tick that begins within a hit does not renew the limit */
+	/* The window stays: a tick that begins within a hit does not renew the limit */
 	if (likely(++s->hits < READ_ONCE(kpmu_rate_per_tick)))
 		return false;
 	kpmu_rate_exceeded(e);

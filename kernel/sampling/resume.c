@@ -33,7 +33,7 @@ static bool tick_group(struct kpmu_event *leader)
 	return more;
 }
 
-static bool tick(void)
+static bool tick_all(void)
 {
 	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
 	bool more = false;
@@ -53,7 +53,7 @@ static bool tick(void)
  */
 void __init kpmu_rates_init(void)
 {
-	kpmu_tickers_init(tick);
+	kpmu_tickers_init(tick_all);
 	kpmu_rate_limits();
 }
 

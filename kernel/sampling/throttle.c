@@ -2,7 +2,7 @@
 /*
  * Throttling: an event that overflows too often does not count until the next tick, and neither
  * does its group.  perf_event_open(2), PERF_RECORD_THROTTLE;
- * /proc/sys/kernel/perf_event_max_sample_rate.
+ * /proc/sys/kernel/kpmu/perf_event_max_sample_rate.
  */
 #include <linux/jiffies.h>
 #include <linux/kprobes.h>
@@ -16,7 +16,7 @@
 u32 kpmu_rate_per_tick;
 
 /* Only a leader writes its group's throttle records, unless it has no ring to write to */
-static bool tells(const struct kpmu_event *e)
+static bool writes_throttle(const struct kpmu_event *e)
 {
 	const struct kpmu_event *leader = kpmu_leader(e);
 
@@ -39,12 +39,12 @@ void kpmu_rate_resume(struct kpmu_event *e)
 		return;
 	s->throttled = false;
 	s->hits = 0;
-	if (tells(e))
+	if (writes_throttle(e))
 		kpmu_record_throttle(e, false);
 }
 NOKPROBE_SYMBOL(kpmu_rate_resume);
 
-static void throttle(struct kpmu_event *e)
+static void throttle_event(struct kpmu_event *e)
 {
 	kpmu_counters_halt(&e->se.hw);
 	if (kpmu_counts_hits(&e->se))
@@ -52,7 +52,7 @@ static void throttle(struct kpmu_event *e)
 	if (!e->sampling)
 		return;
 	e->sampling->throttled = true;
-	if (tells(e))
+	if (writes_throttle(e))
 		kpmu_record_throttle(e, true);
 }
 
@@ -70,16 +70,16 @@ void kpmu_rate_pause(struct kpmu_event *e, unsigned long window)
 }
 NOKPROBE_SYMBOL(kpmu_rate_pause);
 
-/* One member that is too fast throttles the whole group, as its counts belong together */
+/* The whole group is throttled, as its counts must cover the same time */
 static noinline void throttle_group(struct kpmu_event *fast)
 {
 	struct kpmu_event *leader = kpmu_leader(fast), *e;
 
 	kpmu_stat_inc(throttled);
 	kpmu_rate_pause(fast, fast->sampling->window);
-	throttle(leader);
+	throttle_event(leader);
 	kpmu_for_each_member(e, leader)
-		throttle(e);
+		throttle_event(e);
 	kpmu_ticker_arm();
 }
 NOKPROBE_SYMBOL(throttle_group);
@@ -119,7 +119,7 @@ void kpmu_rate_exceeded(struct kpmu_event *e)
 NOKPROBE_SYMBOL(kpmu_rate_exceeded);
 
 /* Is a counter of the group halted, other than by REFRESH running out? */
-static bool counters_stand(const struct kpmu_event *leader)
+static bool counters_are_halted(const struct kpmu_event *leader)
 {
 	struct kpmu_event *e;
 	struct kpmu_hw *hw;
@@ -133,7 +133,7 @@ static bool counters_stand(const struct kpmu_event *leader)
 	}
 	return false;
 }
-NOKPROBE_SYMBOL(counters_stand);
+NOKPROBE_SYMBOL(counters_are_halted);
 
 /* Longest pause of a group without counters, in ticks */
 #define LONGEST_PAUSE	(600 * HZ)
@@ -142,9 +142,9 @@ NOKPROBE_SYMBOL(counters_stand);
  * kpmu_rate_waits() - check whether an event that was hit is still throttled
  * @e: the event, its group throttled before
  *
- * A group with counters resumes when they do: at the timer's next tick, or when it gets
- * counters again.  One without is in no plan, where the timer looks, so the first hit after
- * the pause resumes it here.
+ * A group with counters resumes together with them: at the timer's next tick, or when it gets
+ * counters again.  A group without counters is in no plan.  The timer only visits groups in
+ * plans, so the first hit after the pause resumes the group here.
  *
  * Context: IRQs off on the CPU where the event counts, or NMI.
  * Return: true if it is still throttled and does not count; else it is resumed.
@@ -154,7 +154,7 @@ bool kpmu_rate_waits(struct kpmu_event *e)
 	struct kpmu_event *leader = kpmu_leader(e), *member;
 
 	if (!leader->se.group.free) {
-		if (counters_stand(leader)) {
+		if (counters_are_halted(leader)) {
 			kpmu_ticker_arm();
 			return true;
 		}

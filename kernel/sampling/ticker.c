@@ -26,7 +26,7 @@ static DEFINE_PER_CPU(struct ticker, ticker);
 /* Called every tick; returns whether the timer is still needed */
 static bool (*on_tick)(void);
 
-static enum hrtimer_restart expired(struct hrtimer *timer)
+static enum hrtimer_restart ticker_expired(struct hrtimer *timer)
 {
 	struct ticker *t = container_of(timer, struct ticker, timer);
 
@@ -41,7 +41,7 @@ static enum hrtimer_restart expired(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-static void arm(struct irq_work *work)
+static void arm_ticker(struct irq_work *work)
 {
 	struct ticker *t = container_of(work, struct ticker, arm);
 
@@ -81,9 +81,9 @@ void __init kpmu_tickers_init(bool (*fn)(void))
 	for_each_possible_cpu(cpu) {
 		t = per_cpu_ptr(&ticker, cpu);
 		t->cpu = cpu;
-		kpmu_hrtimer_setup(&t->timer, expired, CLOCK_MONOTONIC,
+		kpmu_hrtimer_setup(&t->timer, ticker_expired, CLOCK_MONOTONIC,
 				   HRTIMER_MODE_REL_PINNED_HARD);
-		init_irq_work(&t->arm, arm);
+		init_irq_work(&t->arm, arm_ticker);
 	}
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timers of cpu-clock and task-clock events that sample, and of events that are polled.  Each has a timer that runs while
- * the event does, and continues an unfinished period when the event is scheduled in again.
+ * Timers of cpu-clock and task-clock events that sample, and of events that are polled.  The timer
+ * of an event runs while the event does, and continues an unfinished period when the event is
+ * scheduled in again.
  *
  * The timer belongs to the CPU on which the event's context is active.  It is started and
  * stopped there with IRQs off, so its handler never runs at the same time.
@@ -21,7 +22,7 @@
 #define SHORTEST	10000
 
 /* Time until the next expiry, in ns */
-static u64 period(struct kpmu_event *e)
+static u64 timer_period(struct kpmu_event *e)
 {
 	const struct kpmu_source *source = e->se.hw.source;
 
@@ -30,7 +31,7 @@ static u64 period(struct kpmu_event *e)
 	return max_t(u64, e->se.hw.period, SHORTEST);
 }
 
-static bool report(struct kpmu_event *e, struct kpmu_hit *hit)
+static bool report_expiry(struct kpmu_event *e, struct kpmu_hit *hit)
 {
 	if (!hit->regs || kpmu_hit_excluded(e, hit->regs))
 		return false;
@@ -40,7 +41,7 @@ static bool report(struct kpmu_event *e, struct kpmu_hit *hit)
 }
 
 /* An event that is polled.  If several periods have passed, they are one overflow */
-static noinline bool poll(struct kpmu_event *e, struct kpmu_hit *hit)
+static noinline bool poll_event(struct kpmu_event *e, struct kpmu_hit *hit)
 {
 	struct kpmu_hw *hw = &e->se.hw;
 	s64 late = hw->source->read(hw) - hw->next;
@@ -51,17 +52,19 @@ static noinline bool poll(struct kpmu_event *e, struct kpmu_hit *hit)
 	late -= late % hw->period;
 	hw->next += late;
 	hit->period = hw->period + late;
-	halt = report(e, hit);
+	halt = report_expiry(e, hit);
 	hw->next += hw->period;
 	return halt;
 }
 
 /* Return: true if the event has to be halted */
-static bool overflow(struct kpmu_event *e)
+static bool overflow_by_timer(struct kpmu_event *e)
 {
 	struct kpmu_hit hit = { .regs = get_irq_regs(), .period = e->se.hw.period };
 
-	return unlikely(e->se.hw.source->ahead) ? poll(e, &hit) : report(e, &hit);
+	if (unlikely(e->se.hw.source->ahead))
+		return poll_event(e, &hit);
+	return report_expiry(e, &hit);
 }
 
 /* Maximum number of late expiries in a row */
@@ -71,7 +74,7 @@ static bool overflow(struct kpmu_event *e)
  * Set the next expiry.  If the period is shorter than a timer interrupt takes here, there
  * would be no forward progress: after MAX_LATE late expiries the next one is a tick later.
  */
-static void forward(struct kpmu_timer *t, u64 ns)
+static void forward_timer(struct kpmu_timer *t, u64 ns)
 {
 	if (hrtimer_forward_now(&t->timer, ns_to_ktime(ns)) < 2) {
 		t->late = 0;
@@ -81,25 +84,25 @@ static void forward(struct kpmu_timer *t, u64 ns)
 	}
 }
 
-static enum hrtimer_restart expired(struct hrtimer *timer)
+static enum hrtimer_restart timer_expired(struct hrtimer *timer)
 {
 	struct kpmu_timer *t = container_of(timer, struct kpmu_timer, timer);
 	struct kpmu_event *e = t->event;
 	u64 began = get_cycles();
 	u32 pause = kpmu_rate_spent(e);
-	bool halted = pause || overflow(e);
+	bool halted = pause || overflow_by_timer(e);
 
 	/* Account excluded overflows too: they take CPU time just the same */
 	if (!pause)
 		halted |= kpmu_rate_took_timer(e, began);
 	if (halted)
-		kpmu_counters_settle();
+		kpmu_counters_update();
 	/* REFRESH has run out: the next REFRESH starts the timer again */
 	if (e->sampling->stopped) {
 		t->on = false;
 		return HRTIMER_NORESTART;
 	}
-	forward(t, halted ? max(pause, 1U) * TICK_NSEC : period(e));
+	forward_timer(t, halted ? max(pause, 1U) * TICK_NSEC : timer_period(e));
 	return HRTIMER_RESTART;
 }
 
@@ -114,21 +117,21 @@ void kpmu_timer_init(struct kpmu_event *e)
 	struct kpmu_timer *t = &e->sampling->timer;
 
 	t->event = e;
-	kpmu_hrtimer_setup(&t->timer, expired, CLOCK_MONOTONIC,
+	kpmu_hrtimer_setup(&t->timer, timer_expired, CLOCK_MONOTONIC,
 			   HRTIMER_MODE_REL_PINNED_HARD);
 }
 
-static void start(struct kpmu_event *e)
+static void start_timer(struct kpmu_event *e)
 {
 	struct kpmu_timer *t = &e->sampling->timer;
 
-	hrtimer_start(&t->timer, ns_to_ktime(t->left ?: period(e)),
+	hrtimer_start(&t->timer, ns_to_ktime(t->left ?: timer_period(e)),
 		      HRTIMER_MODE_REL_PINNED_HARD);
 	t->left = 0;
 	t->on = true;
 }
 
-static void stop(struct kpmu_event *e)
+static void stop_timer(struct kpmu_event *e)
 {
 	struct kpmu_timer *t = &e->sampling->timer;
 	s64 left = ktime_to_ns(hrtimer_get_remaining(&t->timer));
@@ -152,20 +155,20 @@ void kpmu_timer_run(struct kpmu_event *e, bool run)
 	if (run == e->sampling->timer.on)
 		return;
 	if (run)
-		start(e);
+		start_timer(e);
 	else
-		stop(e);
+		stop_timer(e);
 }
 
 /**
  * kpmu_timer_reset() - begin a new period after a change of the period
  * @e: the event
  *
- * Context: the context's owner, IRQs off; kpmu_ctx_follow() must come after.
+ * Context: the context's owner, IRQs off; call kpmu_ctx_follow() afterwards.
  */
 void kpmu_timer_reset(struct kpmu_event *e)
 {
 	if (e->sampling->timer.on)
-		stop(e);
+		stop_timer(e);
 	e->sampling->timer.left = 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Putting a plan into effect on this CPU, with IRQs off.  CPU contexts and contexts of tasks
- * become active here.
+ * Putting a plan into effect on this CPU, with IRQs off.  Also the activation of contexts of
+ * tasks and cgroups.
  */
 #include <linux/percpu.h>
 
@@ -68,7 +68,7 @@ void kpmu_place_none(struct kpmu_ctx *ctx)
 }
 
 /**
- * kpmu_plan_apply() - put a plan into force that is new, or is not the one in force
+ * kpmu_plan_apply() - put a plan into force that is not in force yet, or is stale
  * @kc: this CPU
  * @plan: its plan; built if it is not good
  * @clock: local_clock() of the change

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Bodies of functions that the task switch calls, inline there: each call costs ten instructions. */
+/* Functions that the task switch calls, inlined there: a call costs ten instructions. */
 #ifndef KPMU_APPLY_H
 #define KPMU_APPLY_H
 
@@ -8,7 +8,13 @@
 void kpmu_plan_apply(struct kpmu_cpu *kc, struct kpmu_plan *plan, u64 clock);
 void kpmu_rotate_arm(struct kpmu_cpu *kc);
 
-/* See kpmu_resched() */
+/**
+ * kpmu_resched_inline() - kpmu_resched() without a call
+ * @kc: this CPU
+ * @clock: local_clock() when the change began
+ *
+ * Context: as kpmu_resched().
+ */
 static __always_inline void kpmu_resched_inline(struct kpmu_cpu *kc, u64 clock)
 {
 	struct kpmu_plan *plan = kpmu_plan_of(kc);
@@ -27,16 +33,24 @@ static __always_inline void kpmu_resched_inline(struct kpmu_cpu *kc, u64 clock)
 	} while (unlikely(ctx));
 	if (kc->task)
 		kpmu_ctx_follow(kc->task, true);
-	kpmu_look_cpu(kc);
+	kpmu_check_cpu(kc);
 }
 
-/* See kpmu_ctx_activate() */
+/**
+ * kpmu_ctx_activate_inline() - kpmu_ctx_activate() without a call
+ * @kc: this CPU
+ * @ctx: the context
+ * @clock: local_clock() of the change
+ *
+ * Context: as kpmu_ctx_activate().
+ * Return: false if the context has retired, or is active elsewhere.
+ */
 static __always_inline bool kpmu_ctx_activate_inline(struct kpmu_cpu *kc, struct kpmu_ctx *ctx,
 						     u64 clock)
 {
 	bool ok;
 
-	raw_spin_lock(&ctx->lock);
+	raw_spin_lock(&ctx->ctx_lock);
 	ok = ctx->cpu < 0 && !ctx->retired;
 	if (ok) {
 		ctx->since = clock;
@@ -46,7 +60,7 @@ static __always_inline bool kpmu_ctx_activate_inline(struct kpmu_cpu *kc, struct
 			kpmu_free_move(ctx);
 		}
 	}
-	raw_spin_unlock(&ctx->lock);
+	raw_spin_unlock(&ctx->ctx_lock);
 	return ok;
 }
 

@@ -137,7 +137,7 @@ void kpmu_cgroup_watch(int cpu, int by)
 	smp_call_function_single(cpu, check_here, NULL, 1);
 }
 
-static bool watches(int cpu, void *unused)
+static bool cpu_has_ctx(int cpu, void *unused)
 {
 	return READ_ONCE(per_cpu(kpmu_cpu, cpu).watch);
 }
@@ -152,5 +152,5 @@ static bool watches(int cpu, void *unused)
 void kpmu_cgroup_moved(void)
 {
 	if (!irqs_disabled())
-		on_each_cpu_cond(watches, check_here, NULL, true);
+		on_each_cpu_cond(cpu_has_ctx, check_here, NULL, true);
 }

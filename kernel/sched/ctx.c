@@ -27,6 +27,49 @@ static struct kpmu_ctx *get_active(void)
 	return ctx;
 }
 
+struct start {
+	struct kpmu_ctx *ctx;
+	bool found;
+};
+
+static void start_here(void *data)
+{
+	struct start *s = data;
+
+	if (s->ctx->task != current)
+		return;
+	kpmu_switch_in(s->ctx);
+	s->found = true;
+}
+
+/*
+ * Activate a new context, which is in the hash, if its task is running.
+ *
+ * A switch to the task activates the context, but a task that is running already needs
+ * an IPI.  If that does not find the task running, it is repeated only if the task has
+ * moved to another CPU; otherwise the next switch to the task is not missed.
+ */
+static void start_ctx(struct kpmu_ctx *ctx)
+{
+	struct start s = { .ctx = ctx };
+	unsigned long flags;
+	int cpu;
+
+	if (ctx->task == current) {
+		local_irq_save(flags);
+		kpmu_switch_in(ctx);
+		local_irq_restore(flags);
+		return;
+	}
+	do {
+		cpu = task_cpu(ctx->task);
+		/* Fails if the CPU is offline: a sleeping task may still be assigned to it */
+		smp_call_function_single(cpu, start_here, &s, 1);
+		kpmu_stat_inc(remote);
+	} while (!s.found && READ_ONCE(ctx->cpu) < 0 &&
+		 cpu != task_cpu(ctx->task));
+}
+
 static noinline struct kpmu_ctx *search_task(struct task_struct *task)
 {
 	struct kpmu_ctx *ctx;
@@ -42,7 +85,7 @@ static noinline struct kpmu_ctx *search_task(struct task_struct *task)
 		kpmu_ctx_put(ctx);
 		return ERR_PTR(-ESRCH);
 	}
-	kpmu_ctx_start(ctx);
+	start_ctx(ctx);
 	return ctx;
 }
 
@@ -83,52 +126,6 @@ struct kpmu_ctx *kpmu_ctx_of_cgroup(struct cgroup_subsys_state *css, int cpu)
 	return ctx;
 }
 
-struct start {
-	struct kpmu_ctx *ctx;
-	bool found;
-};
-
-static void start_here(void *data)
-{
-	struct start *s = data;
-
-	if (s->ctx->task != current)
-		return;
-	kpmu_switch_in(s->ctx);
-	s->found = true;
-}
-
-/**
- * kpmu_ctx_start() - activate a new context if its task is running
- * @ctx: the context, in the hash
- *
- * A switch to the task activates the context, but a task that is running already needs
- * an IPI.  If that does not find the task running, it is repeated only if the task has
- * moved to another CPU; otherwise the next switch to the task is not missed.
- *
- * Context: may sleep.
- */
-void kpmu_ctx_start(struct kpmu_ctx *ctx)
-{
-	struct start s = { .ctx = ctx };
-	unsigned long flags;
-	int cpu;
-
-	if (ctx->task == current) {
-		local_irq_save(flags);
-		kpmu_switch_in(ctx);
-		local_irq_restore(flags);
-		return;
-	}
-	do {
-		cpu = task_cpu(ctx->task);
-		/* Fails if the CPU is offline: a sleeping task may still be assigned to it */
-		smp_call_function_single(cpu, start_here, &s, 1);
-		kpmu_stat_inc(remote);
-	} while (!s.found && READ_ONCE(ctx->cpu) < 0 &&
-		 cpu != task_cpu(ctx->task));
-}
-
 /* Call @fn for a context active on this CPU, then update the counters */
 static __always_inline int
 call_active(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
@@ -164,14 +161,14 @@ static void call_here(void *data)
 		c->ret = call_active(c->ctx, c->fn, c->data);
 		c->done = true;
 	} else if (cpu < 0) {
-		raw_spin_lock(&c->ctx->lock);
+		raw_spin_lock(&c->ctx->ctx_lock);
 		if (c->ctx->cpu < 0) {
 			c->ret = c->fn(c->ctx, c->data);
 			kpmu_ctx_follow(c->ctx, false);
-			kpmu_look_ctx(c->ctx);
+			kpmu_check_ctx(c->ctx);
 			c->done = true;
 		}
-		raw_spin_unlock(&c->ctx->lock);
+		raw_spin_unlock(&c->ctx->ctx_lock);
 	}
 }
 
@@ -251,7 +248,7 @@ bool kpmu_ctx_try(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 }
 
 /* Mark a context retired; returns false if it was already */
-static bool retire(struct kpmu_ctx *ctx)
+static bool mark_retired(struct kpmu_ctx *ctx)
 {
 	if (ctx->retired)
 		return false;
@@ -264,7 +261,7 @@ struct end {
 	bool begun;		/* the scan of the events has begun */
 };
 
-static int end_owned(struct kpmu_ctx *ctx, void *data)
+static int end_ctx_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct end *end = data;
 
@@ -279,20 +276,20 @@ static int end_idle_owned(struct kpmu_ctx *ctx, void *age)
 	if (ctx->nr_events ||
 	    time_before(jiffies, ctx->emptied + *(unsigned long *)age))
 		return false;
-	return retire(ctx);
+	return mark_retired(ctx);
 }
 
 /* The caller has a reference of its own */
-static void unhash(struct kpmu_ctx *ctx)
+static void unhash_ctx(struct kpmu_ctx *ctx)
 {
 	kpmu_ctx_unhash(ctx);
 	if (ctx->css)
 		kpmu_cgroup_watch(ctx->home, -1);
 }
 
-static int stop_owned(struct kpmu_ctx *ctx, void *unused)
+static int stop_ctx_owned(struct kpmu_ctx *ctx, void *unused)
 {
-	return retire(ctx);
+	return mark_retired(ctx);
 }
 
 /*
@@ -300,23 +297,23 @@ static int stop_owned(struct kpmu_ctx *ctx, void *unused)
  * sample can follow any more, and the events still exist.
  *
  * The context leaves its CPU first: an event that ended while counting would lose its counts
- * since the last fold.  The exiting task and an open that sees it exit may both call this; the
- * call that retires the context ends the events.
+ * since the last fold.  The exiting task and a concurrent open may both call this; the call that
+ * retires the context ends the events.
  */
 static void ctx_end(struct kpmu_ctx *ctx, void (*tell)(struct kpmu_ctx *ctx))
 {
 	struct end end = { .gone = LIST_HEAD_INIT(end.gone) };
 	bool more;
 
-	if (!kpmu_ctx_call(ctx, stop_owned, NULL))
+	if (!kpmu_ctx_call(ctx, stop_ctx_owned, NULL))
 		return;
 	if (tell && READ_ONCE(ctx->nr_sampling))
 		tell(ctx);
 	do {
-		more = kpmu_ctx_call(ctx, end_owned, &end);
+		more = kpmu_ctx_call(ctx, end_ctx_owned, &end);
 		events->put(&end.gone);
 	} while (more);
-	unhash(ctx);
+	unhash_ctx(ctx);
 }
 
 struct reap {
@@ -324,12 +321,12 @@ struct reap {
 	bool left;		/* some may be retired later */
 };
 
-static bool reap_one(struct kpmu_ctx *ctx, void *data)
+static bool reap_ctx(struct kpmu_ctx *ctx, void *data)
 {
 	struct reap *r = data;
 
 	if (kpmu_ctx_call(ctx, end_idle_owned, &r->age)) {
-		unhash(ctx);
+		unhash_ctx(ctx);
 		return true;
 	}
 	r->left = true;
@@ -355,7 +352,7 @@ bool kpmu_ctxs_reap(unsigned long age)
 
 	do {
 		r.left = false;
-	} while (kpmu_ctxs_visit_empty(reap_one, &r));
+	} while (kpmu_ctxs_visit_empty(reap_ctx, &r));
 	return r.left;
 }
 

@@ -66,7 +66,7 @@ static int free_counter(const struct kpmu_entity *e, u32 mask)
 	return free ? 31 - __builtin_clz(free) : -1;
 }
 
-static __always_inline bool add(struct kpmu_slots *slots, struct kpmu_entity *e)
+static __always_inline bool add_entity(struct kpmu_slots *slots, struct kpmu_entity *e)
 {
 	int counter;
 
@@ -82,14 +82,14 @@ static __always_inline bool add(struct kpmu_slots *slots, struct kpmu_entity *e)
 }
 
 /* Add all events of the group, or none */
-static noinline bool add_all(struct kpmu_slots *slots, struct kpmu_entity *leader)
+static noinline bool add_members(struct kpmu_slots *slots, struct kpmu_entity *leader)
 {
 	u32 mask = slots->mask;
 	struct kpmu_entity *e;
-	bool ok = add(slots, leader);
+	bool ok = add_entity(slots, leader);
 
 	kpmu_for_each_in_group(e, leader)
-		ok = ok && add(slots, e);
+		ok = ok && add_entity(slots, e);
 	if (!ok)
 		slots->mask = mask;
 	return ok;
@@ -97,8 +97,8 @@ static noinline bool add_all(struct kpmu_slots *slots, struct kpmu_entity *leade
 
 static bool add_group(struct kpmu_slots *slots, struct kpmu_entity *leader)
 {
-	return list_empty(&leader->group.members) ? add(slots, leader) :
-						    add_all(slots, leader);
+	return list_empty(&leader->group.members) ? add_entity(slots, leader) :
+						    add_members(slots, leader);
 }
 
 /**

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is scheduled: entities and groups of entities.  An event embeds its entity; nothing in
- * sched/ knows the event around it.
+ * What is scheduled: entities and groups of entities.  An event embeds its entity; code
+ * in sched/ does not access the event around it.
  */
 #ifndef KPMU_ENTITY_H
 #define KPMU_ENTITY_H
@@ -50,7 +50,14 @@ struct kpmu_times {
 	u64 running;
 };
 
-/* The times of an event when its context's clock is at @now */
+/**
+ * kpmu_times_at() - an event's times at a moment of its context's clock
+ * @c: the event's clock
+ * @now: the context's clock, in ns; not before @c->since
+ *
+ * Context: owner of the context, or NMI on the CPU where it is active.
+ * Return: both times, in ns.
+ */
 static inline struct kpmu_times kpmu_times_at(const struct kpmu_clock *c, u64 now)
 {
 	u64 passed = now - c->since;
@@ -130,8 +137,8 @@ struct kpmu_group {
  * @hw: the part that the event source works on
  * @state: requested by the user; written by the owner of the context
  * @attached: the event takes part in scheduling; cleared at close, task exit and exec
- * @max: limit of the group's size that the event sets, at most KPMU_GROUP_MAX, so that its
- *	read result does not get too long
+ * @max: limit of the group's size that the event sets, at most KPMU_GROUP_MAX, so that
+ *	its read result does not get too long
  * @cpu: CPU the event is bound to, -1 for any
  * @flags: the attr's flag word
  * @clock: time_enabled and time_running
@@ -159,7 +166,13 @@ struct kpmu_entity {
 #define kpmu_for_each_in_group(e, leader) \
 	list_for_each_entry(e, &(leader)->group.members, node)
 
-/* A group of one, of which up to @max - 1 others may become members */
+/**
+ * kpmu_entity_init() - initialize a group of one entity
+ * @e: the entity, which leads the group
+ * @max: maximum number of events in the group, see struct kpmu_entity
+ *
+ * Context: any, before the entity joins a context.
+ */
 static inline void kpmu_entity_init(struct kpmu_entity *e, u16 max)
 {
 	e->leader = e;
@@ -169,28 +182,61 @@ static inline void kpmu_entity_init(struct kpmu_entity *e, u16 max)
 	INIT_LIST_HEAD(&e->group.members);
 }
 
+/**
+ * kpmu_is_leader() - does an entity lead its group?
+ * @e: the entity
+ *
+ * Context: owner of its context; without ownership the result may be stale.
+ * Return: true if it does.
+ */
 static inline bool kpmu_is_leader(const struct kpmu_entity *e)
 {
 	return e->leader == e;
 }
 
+/**
+ * kpmu_is_pinned() - is a group pinned?
+ * @e: its leader
+ *
+ * Context: any.
+ * Return: true if it is, false for a flexible group.
+ */
 static inline bool kpmu_is_pinned(const struct kpmu_entity *e)
 {
 	return e->flags & KPMU_ATTR_PINNED;
 }
 
-/* Are the event and its leader enabled?  For the owner of the context. */
+/**
+ * kpmu_is_enabled() - are an event and its leader enabled?
+ * @e: the event
+ *
+ * Context: owner of its context.
+ * Return: true if both are, and the event is attached.
+ */
 static inline bool kpmu_is_enabled(const struct kpmu_entity *e)
 {
 	return e->attached && e->state == KPMU_ON && e->leader->state == KPMU_ON;
 }
 
+/**
+ * kpmu_has_counter() - does an event need a counter?
+ * @e: the event
+ *
+ * Context: any.
+ * Return: true if it does, whether it is on a counter or not.
+ */
 static inline bool kpmu_has_counter(const struct kpmu_entity *e)
 {
 	return e->hw.allowed;
 }
 
-/* Does the event count hits reported by kpmu_hit()? */
+/**
+ * kpmu_counts_hits() - does an event count hits reported by kpmu_hit()?
+ * @e: the event
+ *
+ * Context: any, including NMI.
+ * Return: true if it does.
+ */
 static inline bool kpmu_counts_hits(const struct kpmu_entity *e)
 {
 	return !kpmu_has_counter(e) && e->hw.tap;

@@ -57,7 +57,7 @@ static void ctx_setup(struct kpmu_ctx *ctx, int home)
 	memset(&ctx->plan, 0, offsetof(struct kpmu_plan, groups));
 	ctx->plan.slots.mask = 0;
 	ctx->plan.slots.alt = 0;
-	raw_spin_lock_init(&ctx->lock);
+	raw_spin_lock_init(&ctx->ctx_lock);
 	ctx->cpu = -1;
 	ctx->home = home;
 	ctx->last_cpu = home;
@@ -133,7 +133,7 @@ struct kpmu_ctx *kpmu_ctx_find_cgroup(struct cgroup_subsys_state *css, int cpu)
 	return rhashtable_lookup(&contexts, &key, params);
 }
 
-static struct kpmu_ctx *find_get(const struct owner_key *key)
+static struct kpmu_ctx *get_ctx(const struct owner_key *key)
 {
 	struct kpmu_ctx *ctx;
 
@@ -156,10 +156,10 @@ struct kpmu_ctx *kpmu_ctx_find_get(struct task_struct *task)
 {
 	const struct owner_key key = { task, -1 };
 
-	return find_get(&key);
+	return get_ctx(&key);
 }
 
-static struct kpmu_ctx *make(const struct owner_key *key, gfp_t gfp)
+static struct kpmu_ctx *make_ctx(const struct owner_key *key, gfp_t gfp)
 {
 	struct kpmu_ctx *ctx = kmem_cache_alloc(ctx_cache, gfp);
 
@@ -174,7 +174,7 @@ static struct kpmu_ctx *make(const struct owner_key *key, gfp_t gfp)
 		ctx->css = key->owner;
 		css_get(ctx->css);
 	}
-	refcount_inc(&ctx->ref);		/* the hash's */
+	refcount_inc(&ctx->ref);		/* held by the hash */
 	return ctx;
 }
 
@@ -182,10 +182,10 @@ static struct kpmu_ctx *make(const struct owner_key *key, gfp_t gfp)
  * kpmu_ctx_find_or_make() - look up a context, or create it
  * @owner: the task or cgroup
  * @cpu: the CPU of a cgroup context, -1 for a task context
- * @gfp: how to get memory
+ * @gfp: allocation flags
  * @fresh: set to whether the context is new
  *
- * Context: may sleep if @gfp says so; any but NMI otherwise.
+ * Context: may sleep if @gfp permits it; any but NMI otherwise.
  * Return: the context, referenced; -ENOMEM.
  */
 struct kpmu_ctx *kpmu_ctx_find_or_make(void *owner, int cpu, gfp_t gfp, bool *fresh)
@@ -194,10 +194,10 @@ struct kpmu_ctx *kpmu_ctx_find_or_make(void *owner, int cpu, gfp_t gfp, bool *fr
 	struct kpmu_ctx *ctx, *other;
 
 	*fresh = false;
-	ctx = find_get(&key);
+	ctx = get_ctx(&key);
 	if (ctx)
 		return ctx;
-	ctx = make(&key, gfp);
+	ctx = make_ctx(&key, gfp);
 	if (!ctx)
 		return ERR_PTR(-ENOMEM);
 	do {
@@ -209,7 +209,7 @@ struct kpmu_ctx *kpmu_ctx_find_or_make(void *owner, int cpu, gfp_t gfp, bool *fr
 			return ctx;
 		}
 		if (!IS_ERR(other))
-			other = find_get(&key);
+			other = get_ctx(&key);
 	} while (!other);
 	ctx_free(&ctx->rcu);			/* never published */
 	return other;
@@ -276,10 +276,11 @@ int kpmu_ctxs_visit_empty(bool (*fn)(struct kpmu_ctx *ctx, void *data), void *da
 }
 
 /**
- * kpmu_ctxs_left() - is there any context of a task or cgroup?
+ * kpmu_ctxs_left() - check whether any context of a task or cgroup exists
  *
- * Context: any.  The answer no is final while no event of a task or cgroup exists or is being
- * opened.
+ * Context: any.
+ * Return: true if there is one.  False is final while no event of a task or cgroup exists or
+ * is being opened.
  */
 bool kpmu_ctxs_left(void)
 {

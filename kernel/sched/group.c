@@ -9,7 +9,7 @@
 #include "sched.h"
 
 /* The counter requirements of a group have changed: queue it again */
-static void requeue(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
+static void requeue_group(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	if (!leader->group.queued || ctx->parked == leader)
 		return;
@@ -48,7 +48,7 @@ bool kpmu_group_fits(struct kpmu_entity *leader, struct kpmu_entity *new)
 }
 
 /* Does the event need a counter while its leader is enabled? */
-static bool demands(const struct kpmu_entity *e)
+static bool needs_counter(const struct kpmu_entity *e)
 {
 	return kpmu_has_counter(e) && e->state == KPMU_ON;
 }
@@ -65,10 +65,10 @@ static noinline void join_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
 	g->gen++;
 	g->max = min(g->max, e->max);
 	g->shared = true;
-	if (!demands(e))
+	if (!needs_counter(e))
 		return;
 	kpmu_plan_remove(live, leader);
-	requeue(ctx, leader);
+	requeue_group(ctx, leader);
 	if (leader->state == KPMU_ON)
 		kpmu_plan_insert(live, leader);
 	kpmu_group_clocks(leader, ctx->time);
@@ -115,7 +115,7 @@ static noinline void promote_members(struct kpmu_ctx *ctx, struct kpmu_entity *l
 		e->leader = e;
 		e->group.nr = 1;
 		if (e->attached && e->state == KPMU_ON && !ctx->retired) {
-			/* Per member: NULL after one did not fit, a new plan is built then */
+			/* For each member: NULL after one did not fit; then a new plan is built */
 			live = kpmu_plan_live(ctx);
 			kpmu_queue_add(ctx, e);
 			kpmu_plan_insert(live, e);
@@ -134,7 +134,7 @@ static noinline void update_max(struct kpmu_entity *leader)
 		return;
 	kpmu_for_each_in_group(e, leader) {
 		if (e->max == leader->group.max)
-			return;		/* there is another one */
+			return;		/* another event has the same limit */
 		max = min(max, e->max);
 	}
 	leader->group.max = max;
@@ -146,7 +146,7 @@ static noinline void leave_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
 {
 	struct kpmu_entity *leader = e->leader;
 	struct kpmu_group *g = &leader->group;
-	bool demanded = demands(e);
+	bool demanded = needs_counter(e);
 
 	/* Before e->leader changes: counters_of() finds the event's counter by it */
 	if (demanded)
@@ -159,7 +159,7 @@ static noinline void leave_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
 		update_max(leader);
 	if (!demanded)
 		return;
-	requeue(ctx, leader);
+	requeue_group(ctx, leader);
 	if (g->queued && ctx->parked != leader)
 		kpmu_plan_insert(live, leader);
 	kpmu_group_clocks(leader, ctx->time);
@@ -177,7 +177,7 @@ void kpmu_entity_leave(struct kpmu_ctx *ctx, struct kpmu_entity *e)
 	struct kpmu_cpu *live = kpmu_plan_live(ctx);
 
 	kpmu_ctx_assert_owned(ctx);
-	kpmu_look_gone(e);
+	kpmu_check_gone(e);
 	if (unlikely(ctx->scan == e))
 		kpmu_scan_next(ctx);
 	if (e->attached && !--ctx->nr_events)

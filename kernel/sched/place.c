@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Placement of a group: all its enabled events that need counters get one, beside those
- * of the groups placed before, or none does.
+ * Placement of a group: each of its enabled events that need a counter gets one that the
+ * groups placed before do not use, or none does.
  */
 #include "place.h"
 
 static_assert(KPMU_MAX_COUNTERS == KPMU_NR_SLOTS);
 
 static const char why_exclusive[] = "an exclusive group runs";
-static const char why_not_alone[] = "exclusive, and others run";
-static const char why_counters[] = "no free counter that it may use";
+static const char why_not_alone[] = "exclusive, but other groups run";
+static const char why_counters[] = "no usable counter is free";
 static const char why_extra[] = "an extra register is in use with another value";
 const char *const kpmu_place_elsewhere = "bound to another CPU";
 
 /*
- * Claim an extra register.  Where registers 1 and 2 are equivalent, one that holds
+ * Claim an extra register.  Where another one is equivalent, one that holds
  * the value already is shared, else the event's own register is preferred.
  */
 static bool claim_extra(struct kpmu_build *b, const struct kpmu_hw *hw, bool *alt)
@@ -48,7 +48,7 @@ struct needs {
 	s8 hint[KPMU_MAX_COUNTERS];
 };
 
-static bool need(struct needs *n, struct kpmu_entity *e)
+static bool add_need(struct needs *n, struct kpmu_entity *e)
 {
 	if (!kpmu_has_counter(e) || e->state != KPMU_ON)
 		return true;
@@ -62,7 +62,7 @@ static bool need(struct needs *n, struct kpmu_entity *e)
 }
 
 /* Place all events or none.  Returns NULL, or the reason for failure. */
-static const char *place(struct kpmu_build *b, const struct needs *n)
+static const char *place_needs(struct kpmu_build *b, const struct needs *n)
 {
 	u8 used = b->extra_used;
 	u64 saved[4];
@@ -92,7 +92,7 @@ static const char *place(struct kpmu_build *b, const struct needs *n)
 }
 
 /**
- * kpmu_place() - place a group beside the placed ones
+ * kpmu_place() - place a group together with those already placed
  * @b: the build
  * @leader: the group's leader
  *
@@ -114,12 +114,12 @@ const char *kpmu_place(struct kpmu_build *b, struct kpmu_entity *leader)
 	if (alone && b->m.nr)
 		return why_not_alone;
 	n.n = 0;
-	if (!need(&n, leader))
+	if (!add_need(&n, leader))
 		return why_counters;
 	kpmu_for_each_in_group(e, leader)
-		if (!need(&n, e))
+		if (!add_need(&n, e))
 			return why_counters;
-	why = place(b, &n);
+	why = place_needs(b, &n);
 	if (why)
 		return why;
 	b->exclusive = alone;
@@ -153,7 +153,7 @@ bool kpmu_plan_fits(struct kpmu_entity *const *events, int n)
 		needs.allowed[needs.n] = hw->allowed;
 		needs.hint[needs.n++] = -1;
 	}
-	return !place(&b, &needs);
+	return !place_needs(&b, &needs);
 }
 
 /**
@@ -176,7 +176,7 @@ const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_entity *leader)
 	if (leader->group.placed)
 		return NULL;
 	if (leader->state == KPMU_ERROR)
-		return "in error: pinned, and there was no room";
+		return "in error: pinned, and no counter was free";
 	if (!kpmu_is_enabled(leader))
 		return "off";
 	if (!plan)
@@ -185,5 +185,5 @@ const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_entity *leader)
 	for (i = 0; i < plan->nr; i++)
 		kpmu_place(&b, plan->groups[i]);
 	why = kpmu_place(&b, leader);
-	return why ?: "it has its turn with the next rotation";
+	return why ?: "waits for the next rotation";
 }

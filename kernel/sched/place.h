@@ -28,7 +28,16 @@ struct kpmu_build {
 	int cpu;
 };
 
-/* Set single fields: the arrays are large, and written before they are read */
+/**
+ * kpmu_build_init() - start a build of a plan, without groups
+ * @b: the build
+ * @plan: the plan; NULL to only test what fits
+ * @cpu: the CPU, where kpmu_place() accepts bound groups; -1 for none
+ *
+ * Sets single fields, because the arrays are large and written before they are read.
+ *
+ * Context: any.
+ */
 static inline void kpmu_build_init(struct kpmu_build *b, struct kpmu_plan *plan, int cpu)
 {
 	b->plan = plan;

@@ -4,7 +4,7 @@
  *
  * Groups are placed in this order: pinned groups of the CPU, of cgroups, of the
  * task; then flexible groups of the CPU, of cgroups, of the task.  Among the
- * flexible groups of a context the one served least comes first.  A group that does
+ * flexible groups of a context the least served is placed first.  A group that does
  * not fit is skipped, so no counter is idle while a group that fits waits.
  *
  * The context whose groups ran less than those of the others, on average, places
@@ -113,8 +113,8 @@ static void build_turn(struct kpmu_build *b, struct kpmu_ctx *ctx)
 }
 
 /*
- * The context whose flexible groups go first.  Returns the index of the active context: 0 is the
- * CPU's, then those of cgroups, then the task's.
+ * Find the context whose flexible groups are placed first.  Returns its index among the active
+ * contexts: 0 is the CPU context, then the contexts of cgroups, then that of the task.
  */
 static int first_turn(struct kpmu_cpu *kc)
 {
@@ -133,7 +133,7 @@ static int first_turn(struct kpmu_cpu *kc)
 	return kc->task && kc->task->ahead < least ? turn + 1 : first;
 }
 
-/* The flexible groups of all contexts, starting with the context that goes first */
+/* Place the flexible groups of all contexts, beginning with the context of first_turn() */
 static void build_turns(struct kpmu_build *b, struct kpmu_cpu *kc)
 {
 	int pass, turn, first = first_turn(kc);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Candidates for counters.  Enabled pinned groups of a context are in a list, in
- * the order in which they were enabled.  Its enabled flexible groups are kept in classes: groups
- * of a class need the same counters, so if one of them does not fit beside what is
- * placed, none does.  A plan therefore looks at each class once, however many
- * groups wait.  Within a class the group served least comes first.
+ * the order in which they were enabled.  Its enabled flexible groups are in classes: groups
+ * of a class need the same counters, so if one of them does not fit together with the
+ * groups already placed, none does.  So the build of a plan visits each class once, however
+ * many groups wait.  A class is sorted by service, the least served group first.
  *
  * A plan is built with IRQs off, so the number of classes in a context is limited.  Further
  * groups share one class, the rest, whatever they need.
@@ -138,7 +138,7 @@ static void class_del(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 }
 
 /* A group becomes (@by is 1) or ceases to be (@by is -1) a candidate */
-static void count(struct kpmu_ctx *ctx, struct kpmu_entity *leader, int by)
+static void count_group(struct kpmu_ctx *ctx, struct kpmu_entity *leader, int by)
 {
 	if (leader->cpu >= 0)
 		ctx->nr_bound += by;
@@ -149,7 +149,7 @@ static void count(struct kpmu_ctx *ctx, struct kpmu_entity *leader, int by)
 	kpmu_ctx_changed(ctx);
 }
 
-static void take_out(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
+static void take_out_group(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	if (kpmu_is_pinned(leader))
 		list_del(&leader->group.pinned_node);
@@ -158,16 +158,16 @@ static void take_out(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 	leader->group.queued = false;
 }
 
-static void unpark(struct kpmu_ctx *ctx)
+static void unpark_groups(struct kpmu_ctx *ctx)
 {
 	struct kpmu_entity *leader = ctx->parked;
 
 	ctx->parked = NULL;
-	take_out(ctx, leader);
+	take_out_group(ctx, leader);
 }
 
 /* A group that joins starts level with those that run, without credit for earlier time */
-static void join(struct kpmu_ctx *ctx, struct kpmu_group *g)
+static void join_served(struct kpmu_ctx *ctx, struct kpmu_group *g)
 {
 	if (ctx->nr_placed)
 		kpmu_queue_charge(ctx);
@@ -181,15 +181,15 @@ static void join(struct kpmu_ctx *ctx, struct kpmu_group *g)
 static noinline void add_free(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	if (ctx->parked == leader)
-		unpark(ctx);
+		unpark_groups(ctx);
 	if (!leader->group.free)
 		kpmu_ctx_unplace(ctx, leader);
 	kpmu_free_add(ctx, leader);
 }
 
 /* May a parked group return to its place? */
-static bool keeps_place(const struct kpmu_ctx *ctx,
-			const struct kpmu_entity *leader)
+static bool may_return(const struct kpmu_ctx *ctx,
+		       const struct kpmu_entity *leader)
 {
 	const struct kpmu_group *g = &leader->group;
 
@@ -199,22 +199,22 @@ static bool keeps_place(const struct kpmu_ctx *ctx,
 	       (g->order >= ctx->min_served && g->class.key == class_key(leader));
 }
 
-static noinline void add(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
+static noinline void add_group_to_queue(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	struct kpmu_group *g = &leader->group;
 
 	if (ctx->parked == leader)
-		unpark(ctx);
+		unpark_groups(ctx);
 	if (g->queued)
 		return;
 	if (kpmu_is_pinned(leader)) {
 		list_add_tail(&g->pinned_node, &ctx->pinned);
 	} else {
-		join(ctx, g);
+		join_served(ctx, g);
 		class_add(ctx, leader);
 	}
-	g->queued = true;	/* not before join(), which charges queued groups */
-	count(ctx, leader, 1);
+	g->queued = true;	/* after join_served(), which charges queued groups */
+	count_group(ctx, leader, 1);
 }
 
 /**
@@ -229,22 +229,22 @@ void kpmu_queue_add(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 	kpmu_ctx_assert_owned(ctx);
 	if (unlikely(!kpmu_has_counter(leader) && kpmu_group_is_free(leader))) {
 		add_free(ctx, leader);
-	} else if (keeps_place(ctx, leader)) {
+	} else if (may_return(ctx, leader)) {
 		ctx->parked = NULL;
 		leader->group.charged = ctx->time;
-		count(ctx, leader, 1);
+		count_group(ctx, leader, 1);
 	} else {
-		add(ctx, leader);
+		add_group_to_queue(ctx, leader);
 	}
 }
 
-static void leave(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
+static void leave_queue(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	struct kpmu_group *g = &leader->group;
 
 	if (g->placed)
 		g->served += ctx->time - g->charged;
-	count(ctx, leader, -1);
+	count_group(ctx, leader, -1);
 }
 
 /**
@@ -260,7 +260,7 @@ void kpmu_queue_del(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	kpmu_ctx_assert_owned(ctx);
 	if (ctx->parked == leader) {
-		unpark(ctx);
+		unpark_groups(ctx);
 		return;
 	}
 	if (!leader->group.queued)
@@ -269,8 +269,8 @@ void kpmu_queue_del(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 		kpmu_free_del(leader);
 		return;
 	}
-	take_out(ctx, leader);
-	leave(ctx, leader);
+	take_out_group(ctx, leader);
+	leave_queue(ctx, leader);
 }
 
 /**
@@ -278,7 +278,7 @@ void kpmu_queue_del(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
  * @ctx: its context
  * @leader: its leader
  *
- * The group keeps its place, and plans skip it.  Each context parks one group at a
+ * The group stays in its place, and plans skip it.  Each context parks one group at a
  * time: programs disable and enable the same event around the code they measure.
  *
  * Context: the context's owner, IRQs off.
@@ -293,9 +293,9 @@ void kpmu_queue_park(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 		return;
 	}
 	if (ctx->parked)
-		unpark(ctx);
+		unpark_groups(ctx);
 	ctx->parked = leader;
-	leave(ctx, leader);
+	leave_queue(ctx, leader);
 }
 
 /**
@@ -335,11 +335,11 @@ struct kpmu_entity *kpmu_queue_next(struct kpmu_ctx *ctx,
 
 /*
  * The order of groups follows their running time in steps of a turn.  Turns differ by some
- * microseconds; sorting by these would shuffle equal groups, and each would now and
- * then be a whole turn ahead of the others.  The remainder is kept in @served: a
+ * microseconds.  Sorting by these would shuffle equal groups, and each would
+ * occasionally be a whole turn ahead of the others.  The remainder stays in @served: a
  * step is due when it adds up to half a turn.
  */
-static bool reorder(struct kpmu_group *g)
+static bool reorder_group(struct kpmu_group *g)
 {
 	u64 turn = kpmu_turn();
 	s64 off = g->served - g->order;
@@ -351,14 +351,14 @@ static bool reorder(struct kpmu_group *g)
 }
 
 /* Charge a group; the tree changes only if the group's order does */
-static void charge(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
+static void charge_group(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	struct kpmu_group *g = &leader->group;
 	struct kpmu_class *c;
 
 	g->served += ctx->time - g->charged;
 	g->charged = ctx->time;
-	if (!reorder(g))
+	if (!reorder_group(g))
 		return;
 	c = find_class(ctx, g->class.key);
 	rb_erase_cached(&g->rb, &c->groups);
@@ -387,7 +387,7 @@ u64 kpmu_queue_charge(struct kpmu_ctx *ctx)
 		if (!g->queued || ctx->parked == leader || kpmu_is_pinned(leader))
 			continue;
 		sum += ctx->time - g->charged;
-		charge(ctx, leader);
+		charge_group(ctx, leader);
 		least = min(least, g->order);
 	}
 	if (least != U64_MAX)

@@ -31,7 +31,7 @@ bool kpmu_rotate_due(const struct kpmu_ctx *ctx)
 }
 
 /* Charge a context; returns the ns per flexible group, 0 without such groups */
-static u64 settle_one(struct kpmu_ctx *ctx, int *n)
+static u64 charge_ctx(struct kpmu_ctx *ctx, int *n)
 {
 	u64 sum = kpmu_queue_charge(ctx);
 
@@ -44,7 +44,7 @@ static u64 settle_one(struct kpmu_ctx *ctx, int *n)
 }
 
 /* Adjust @ahead by the difference to the average of the others; @total is the sum of all @n */
-static void compare(struct kpmu_ctx *ctx, u64 total, int n)
+static void adjust_ahead(struct kpmu_ctx *ctx, u64 total, int n)
 {
 	s64 most = MAX_AHEAD * kpmu_turn();
 
@@ -56,33 +56,33 @@ static void compare(struct kpmu_ctx *ctx, u64 total, int n)
 }
 
 /**
- * kpmu_rotate_settle() - compare the running times of the contexts active here
+ * kpmu_rotate_compare() - compare the running times of the contexts active here
  * @kc: this CPU, the clocks of its contexts up to date
  *
- * Contexts are active together only at times, so only that time is compared.
+ * Only the time during which the contexts were active together is compared.
  *
  * Context: IRQs off, on @kc's CPU; at each rotation, and before a task switch.
  */
-void kpmu_rotate_settle(struct kpmu_cpu *kc)
+void kpmu_rotate_compare(struct kpmu_cpu *kc)
 {
 	struct kpmu_ctx *ctx, *task = kc->task;
 	u64 total = 0;
 	int n = 0;
 
 	kpmu_for_each_cpu_ctx(ctx, kc)
-		total += settle_one(ctx, &n);
+		total += charge_ctx(ctx, &n);
 	if (task)
-		total += settle_one(task, &n);
+		total += charge_ctx(task, &n);
 	if (n < 2)
 		return;
 	for (ctx = kc->ctx.up; ctx; ctx = ctx->up)
-		compare(ctx, total, n);
+		adjust_ahead(ctx, total, n);
 	if (task)
-		compare(task, total, n);
+		adjust_ahead(task, total, n);
 }
 
 /**
- * kpmu_rotate_ctx() - start a new turn, in which the least served groups go first
+ * kpmu_rotate_ctx() - start a new turn, in which the least served groups are placed first
  * @ctx: the context, its clock up to date, its groups charged
  *
  * Context: its owner, IRQs off; a kpmu_resched() must follow.
@@ -93,7 +93,7 @@ void kpmu_rotate_ctx(struct kpmu_ctx *ctx)
 	kpmu_ctx_changed(ctx);
 }
 
-static enum hrtimer_restart rotate(struct hrtimer *timer)
+static enum hrtimer_restart rotate_ctxs(struct hrtimer *timer)
 {
 	struct kpmu_cpu *kc = container_of(timer, struct kpmu_cpu, rotate);
 	struct kpmu_ctx *task = kc->task, *ctx;
@@ -111,7 +111,7 @@ static enum hrtimer_restart rotate(struct hrtimer *timer)
 		kpmu_ctx_tick(ctx, clock);
 	if (task)
 		kpmu_ctx_tick(task, clock);
-	kpmu_rotate_settle(kc);
+	kpmu_rotate_compare(kc);
 	kpmu_for_each_cpu_ctx(ctx, kc)
 		kpmu_rotate_ctx(ctx);
 	if (task)
@@ -149,6 +149,6 @@ void kpmu_rotate_restart(void)
  */
 void kpmu_rotate_init(struct kpmu_cpu *kc)
 {
-	kpmu_hrtimer_setup(&kc->rotate, rotate, CLOCK_MONOTONIC,
+	kpmu_hrtimer_setup(&kc->rotate, rotate_ctxs, CLOCK_MONOTONIC,
 			   HRTIMER_MODE_REL_PINNED_HARD);
 }

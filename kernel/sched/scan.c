@@ -7,11 +7,11 @@
  * ctx->scan is the next event.  The context may change between two batches: when an event
  * leaves, the scan moves on to the one after it, and when a leader leaves, its members are
  * promoted and take its place in the list of leaders.  So no event is missed or seen
- * twice.  Groups attached meanwhile come last; a new member of an earlier group is not seen.
+ * twice.  Groups attached meanwhile are last; a new member of an earlier group is not seen.
  *
- * A context has at most one scan at a time, made by its own task.  The last ones write the
- * exit records and end the events.  If an open meets an exiting task, the last scan is made
- * by the one of the two that retires the context.
+ * A context has at most one scan at a time, made by its own task.  The last scans write the
+ * exit records and end the events.  If an open races with the exit of the task, the last scan
+ * is made by the one of the two that retires the context.
  */
 #include <linux/list.h>
 
@@ -53,7 +53,7 @@ struct kpmu_entity *kpmu_scan_group(struct kpmu_ctx *ctx)
 }
 
 /**
- * kpmu_scan_next() - get the next event; a leader comes before its members
+ * kpmu_scan_next() - get the next event; a leader precedes its members
  * @ctx: the context
  *
  * Context: the context's owner, IRQs off.

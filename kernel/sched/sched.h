@@ -22,7 +22,7 @@
 #include <linux/static_call.h>
 
 #include "../source/counters.h"
-#include "../trace/look.h"
+#include "../trace/checker.h"
 #include "entity.h"
 
 /**
@@ -55,9 +55,10 @@ struct kpmu_plan {
 
 /**
  * struct kpmu_ctx - the events of a task, of a CPU, or of a cgroup on a CPU
- * @lock: protects the context while it is not active; taken under the run-queue
- *	lock, struct kpmu_family.lock nests inside
- * @cpu: CPU it is active on, or -1; set under @lock, reset by kpmu_ctx_release() without it
+ * @ctx_lock: protects the context while it is not active; taken under the run-queue
+ *	lock, struct kpmu_family.family_lock nests inside
+ * @cpu: CPU it is active on, or -1; set under @ctx_lock, reset by kpmu_ctx_release()
+ *	without it
  * @home: CPU of a CPU or cgroup context; -1 for a task context
  * @last_cpu: CPU it is or was last active on, -1 if never
  * @retired: it is not activated again: its task exited, or it was empty for long
@@ -80,10 +81,10 @@ struct kpmu_plan {
  * @classes: enabled flexible groups, by the counters they need
  * @bound: enabled groups of a task that need no counter but are bound to a CPU
  * @hits: events that count hits, see sampling/hit.c
- * @parked: disabled group that keeps its place in the queue for a moment
+ * @parked: disabled group that stays in the queue, see kpmu_queue_park()
  * @side: events with side-band records
  * @mapped: events with a user page to keep up to date
- * @timed: clock events that sample
+ * @timed: events whose source or timer follows the context, see kpmu_is_followed()
  * @nr_classes: classes in @classes
  * @nr_pinned: enabled pinned groups
  * @nr_flexible: enabled flexible groups
@@ -96,18 +97,18 @@ struct kpmu_plan {
  * @emptied: jiffies when the last event left
  * @min_served: lower bound for group.served of a group that joins, ns
  * @rotated: @time of the last rotation
- * @had: scratch of kpmu_rotate_settle()
+ * @had: scratch of kpmu_rotate_compare()
  * @ahead: ns that its groups ran more, on average, than those of the contexts
- *	active beside it; the CPU context: 0
+ *	active at the same time; the CPU context: 0
  * @ref: held by events, by the hash, by lookups
  * @hash: node in the hash of task and cgroup contexts
- * @rcu: frees it when no switch can look at it any more
+ * @rcu: frees it when no task switch can access it any more
  * @nr_placed: groups placed now
  * @placed: their leaders
  * @plan: last plan stored here, see kpmu_plan_of()
  */
 struct kpmu_ctx {
-	raw_spinlock_t lock;
+	raw_spinlock_t ctx_lock;
 	int cpu;
 	int home;
 	int last_cpu;
@@ -171,7 +172,7 @@ struct kpmu_ctx {
  * @rotate: the rotation timer
  * @armed: @rotate is started
  * @nr_cgroups: cgroups watched on this CPU
- * @watch: @nr_cgroups was not 0 when this CPU last looked
+ * @watch: @nr_cgroups was not 0 when this CPU last read it
  * @css: cgroup whose contexts are active; not referenced, only compared
  * @offline: nothing may count here now
  */
@@ -190,7 +191,15 @@ struct kpmu_cpu {
 
 DECLARE_PER_CPU(struct kpmu_cpu, kpmu_cpu);
 
-/* The clock of a context, in ns; it advances only while the context is active */
+/**
+ * kpmu_ctx_now() - the clock of a context
+ * @ctx: the context
+ *
+ * The clock advances only while the context is active.
+ *
+ * Context: owner of the context, IRQs off; or NMI on the CPU where it is active.
+ * Return: ns.
+ */
 static inline u64 kpmu_ctx_now(const struct kpmu_ctx *ctx)
 {
 	if (ctx->cpu < 0)
@@ -198,10 +207,17 @@ static inline u64 kpmu_ctx_now(const struct kpmu_ctx *ctx)
 	return ctx->time + local_clock() - ctx->since;
 }
 
-/* End this CPU's ownership; all changes are visible before @cpu becomes -1 */
+/**
+ * kpmu_ctx_release() - end this CPU's ownership of a context
+ * @ctx: the context; the counts of its events are folded
+ *
+ * All changes are visible to the next owner.
+ *
+ * Context: IRQs off, on the CPU where the context is active.
+ */
 static inline void kpmu_ctx_release(struct kpmu_ctx *ctx)
 {
-	kpmu_look_ctx(ctx);
+	kpmu_check_ctx(ctx);
 	smp_store_release(&ctx->cpu, -1); /* pairs with call_here() */
 }
 
@@ -209,7 +225,13 @@ static inline void kpmu_ctx_release(struct kpmu_ctx *ctx)
 #define kpmu_for_each_cpu_ctx(ctx, kc) \
 	for (ctx = &(kc)->ctx; ctx; ctx = ctx->up)
 
-/* Storage of the plan for the contexts active on this CPU; may need a rebuild */
+/**
+ * kpmu_plan_of() - storage of the plan for the contexts active on this CPU
+ * @kc: this CPU
+ *
+ * Context: IRQs off.
+ * Return: the plan, which may have to be rebuilt, see kpmu_plan_is_good().
+ */
 static inline struct kpmu_plan *kpmu_plan_of(struct kpmu_cpu *kc)
 {
 	if (kc->task)
@@ -217,16 +239,29 @@ static inline struct kpmu_plan *kpmu_plan_of(struct kpmu_cpu *kc)
 	return kc->ctx.up ? &kc->ctx.up->plan : &kc->ctx.plan;
 }
 
-/*
- * Combine numbers into one.  They are small, so each is spread over all bits first:
- * the XOR of small numbers is the same for many pairs.
+/**
+ * kpmu_mix() - combine two numbers into a hash
+ * @key: a number, or the result for previous numbers
+ * @val: the number to add
+ *
+ * The numbers are usually small, and the XOR of small numbers is the same for many pairs.
+ * So @val is spread over all bits first.
+ *
+ * Context: any.
+ * Return: the hash.
  */
 static inline u64 kpmu_mix(u64 key, u64 val)
 {
 	return rol64(key ^ val * GOLDEN_RATIO_64, 29) * GOLDEN_RATIO_64;
 }
 
-/* One generation for the CPU context and the active cgroup contexts */
+/**
+ * kpmu_cpu_gen() - one generation for the CPU context and the active cgroup contexts
+ * @kc: this CPU
+ *
+ * Context: IRQs off.
+ * Return: the generation; 0 if these contexts have no group to place.
+ */
 static inline u64 kpmu_cpu_gen(const struct kpmu_cpu *kc)
 {
 	const struct kpmu_ctx *ctx = kc->ctx.up;
@@ -238,6 +273,14 @@ static inline u64 kpmu_cpu_gen(const struct kpmu_cpu *kc)
 	return gen;
 }
 
+/**
+ * kpmu_plan_is_good() - does a plan match the contexts active on this CPU?
+ * @plan: the plan
+ * @kc: this CPU
+ *
+ * Context: IRQs off.
+ * Return: true if it does, false if it must be built anew.
+ */
 static inline bool kpmu_plan_is_good(const struct kpmu_plan *plan,
 				     const struct kpmu_cpu *kc)
 {
@@ -246,7 +289,14 @@ static inline bool kpmu_plan_is_good(const struct kpmu_plan *plan,
 	       (plan->cpu < 0 || plan->cpu == kc->ctx.home);
 }
 
-/* Take a leader out of an array that contains it */
+/**
+ * kpmu_groups_drop() - remove a leader from an array that contains it
+ * @array: leaders; the order of the others stays
+ * @nr: number of entries, decremented
+ * @leader: the leader
+ *
+ * Context: owner of the leader's context, IRQs off.
+ */
 static inline void kpmu_groups_drop(struct kpmu_entity **array, u8 *nr,
 				    struct kpmu_entity *leader)
 {
@@ -258,7 +308,16 @@ static inline void kpmu_groups_drop(struct kpmu_entity **array, u8 *nr,
 		array[i] = array[i + 1];
 }
 
-/* Record that the plan matches the current state of the contexts */
+/**
+ * kpmu_plan_stamp() - record that a plan matches the current state of the contexts
+ * @plan: the plan, built or edited
+ * @kc: this CPU
+ *
+ * The plan is valid on this CPU only if a CPU or cgroup context has groups to place, or a
+ * group of the task is bound to a CPU; else on any.
+ *
+ * Context: IRQs off.
+ */
 static __always_inline void kpmu_plan_stamp(struct kpmu_plan *plan,
 					    struct kpmu_cpu *kc)
 {
@@ -298,11 +357,19 @@ kpmu_plan_live(const struct kpmu_ctx *ctx)
 static inline void kpmu_ctx_assert_owned(const struct kpmu_ctx *ctx)
 {
 	lockdep_assert_irqs_disabled();
-	lockdep_assert(READ_ONCE(ctx->cpu) < 0 ? lockdep_is_held(&ctx->lock) :
+	lockdep_assert(READ_ONCE(ctx->cpu) < 0 ? lockdep_is_held(&ctx->ctx_lock) :
 		       READ_ONCE(ctx->cpu) == raw_smp_processor_id());
 }
 
-/* Is it the context of a kernel thread, which runs on the mm of the previous task? */
+/**
+ * kpmu_ctx_borrows_mm() - is it the context of a kernel thread?
+ * @ctx: the context
+ *
+ * A kernel thread runs on the mm of the previous task.
+ *
+ * Context: any.
+ * Return: true if it is.
+ */
 static inline bool kpmu_ctx_borrows_mm(const struct kpmu_ctx *ctx)
 {
 	return ctx->task && ctx->task->flags & PF_KTHREAD;
@@ -313,9 +380,9 @@ static inline bool kpmu_ctx_borrows_mm(const struct kpmu_ctx *ctx)
  * @follow: a context with @follow set has changed, or becomes active or idle: update user
  *	pages, timers and the reporting of hits.  Owner of the context, IRQs off, possibly
  *	under the run-queue lock
- * @end: end a batch of the events of a context that has retired, from its scan on, and move
- *	what @put must release to @gone.  Owner of the context, IRQs off.  True if there are
- *	more
+ * @end: end a batch of the events of a context that has retired, from its scan on, and
+ *	move what @put must release to @gone.  Owner of the context, IRQs off.  True if
+ *	there are more
  * @put: release @gone.  Task, may be atomic
  */
 struct kpmu_sched_ops {
@@ -331,14 +398,28 @@ static inline void kpmu_follow_none(struct kpmu_ctx *ctx, bool active)
 /* Static call, avoids a retpoline at each task switch */
 DECLARE_STATIC_CALL(kpmu_follow, kpmu_follow_none);
 
-/* After a change: let the events of the context follow it */
+/**
+ * kpmu_ctx_follow() - update the events of a context after a change
+ * @ctx: the context
+ * @active: the context is active on this CPU from now on
+ *
+ * See @follow of struct kpmu_sched_ops.
+ *
+ * Context: owner of the context, IRQs off; possibly under the run-queue lock.
+ */
 static __always_inline void kpmu_ctx_follow(struct kpmu_ctx *ctx, bool active)
 {
 	if (unlikely(ctx->follow))
 		static_call(kpmu_follow)(ctx, active);
 }
 
-/* Advance the time of an active context to @clock, a reading of local_clock() */
+/**
+ * kpmu_ctx_tick() - advance the time of an active context
+ * @ctx: the context
+ * @clock: a reading of local_clock(), not before @ctx->since
+ *
+ * Context: owner of the context, IRQs off.
+ */
 static inline void kpmu_ctx_tick(struct kpmu_ctx *ctx, u64 clock)
 {
 	ctx->time += clock - ctx->since;
@@ -352,7 +433,6 @@ void kpmu_ctx_changed(struct kpmu_ctx *ctx);
 void kpmu_ctx_unplace(struct kpmu_ctx *ctx, struct kpmu_entity *leader);
 
 /* time.c: time_enabled and time_running */
-void kpmu_clock_set(struct kpmu_clock *c, u64 now, bool enabled, bool running);
 void kpmu_entity_clock(struct kpmu_entity *e, u64 now);
 void kpmu_group_clocks(struct kpmu_entity *leader, u64 now);
 
@@ -379,7 +459,6 @@ int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 		  void *data);
 bool kpmu_ctx_try(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 		  void *data);
-void kpmu_ctx_start(struct kpmu_ctx *ctx);
 void kpmu_ctx_exit(struct task_struct *task,
 		   void (*tell)(struct kpmu_ctx *ctx));
 bool kpmu_ctxs_reap(unsigned long age);
@@ -450,9 +529,14 @@ void kpmu_rotate_init(struct kpmu_cpu *kc);
 bool kpmu_rotate_due(const struct kpmu_ctx *ctx);
 void kpmu_rotate_ctx(struct kpmu_ctx *ctx);
 void kpmu_rotate_restart(void);
-void kpmu_rotate_settle(struct kpmu_cpu *kc);
+void kpmu_rotate_compare(struct kpmu_cpu *kc);
 
-/* Length of a turn, ns */
+/**
+ * kpmu_turn() - length of a turn, the interval of rotation
+ *
+ * Context: any.
+ * Return: ns.
+ */
 static inline u64 kpmu_turn(void)
 {
 	return (u64)READ_ONCE(kpmu_mux_interval_ms) * NSEC_PER_MSEC;

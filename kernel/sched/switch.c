@@ -14,7 +14,7 @@
  * kpmu_switch() - switch contexts at a task switch
  * @next: the task switched in
  *
- * A counter that both tasks use alike is not programmed anew; see kpmu_commit().  The
+ * A counter that both tasks use in the same way is not reprogrammed; see kpmu_commit().  The
  * cost does not depend on events of other tasks.
  *
  * Context: IRQs off; under the run-queue lock, except after system sleep.
@@ -38,7 +38,7 @@ void kpmu_switch(struct task_struct *next)
 	if (unlikely(kc->ctx.nr_flexible || kc->ctx.up)) {
 		kpmu_for_each_cpu_ctx(ctx, kc)
 			kpmu_ctx_tick(ctx, clock);
-		kpmu_rotate_settle(kc);
+		kpmu_rotate_compare(kc);
 	}
 	if (new && !kpmu_ctx_activate_inline(kc, new, clock))
 		new = NULL;
@@ -110,10 +110,10 @@ void kpmu_cpu_online(void)
 	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
 	struct kpmu_ctx *ctx = &kc->ctx;
 
-	raw_spin_lock(&ctx->lock);
+	raw_spin_lock(&ctx->ctx_lock);
 	ctx->since = local_clock();
 	ctx->cpu = ctx->home;
-	raw_spin_unlock(&ctx->lock);
+	raw_spin_unlock(&ctx->ctx_lock);
 	kc->offline = false;
 	/* kpmu_cgroup_watch() does not reach a CPU that is offline */
 	kc->watch = atomic_read(&kc->nr_cgroups);

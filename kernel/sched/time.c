@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * time_enabled and time_running.  Both are measured on the context's clock, which
- * stands still while the context is not active.  So a task switch updates no
+ * is stopped while the context is not active.  So a task switch updates no
  * event's times: that happens only when the event's own state changes, and a
  * reader adds the time since then.
  */
 #include "sched.h"
 
-/**
- * kpmu_clock_set() - bring an event's times up to date, then set which of them run
- * @c: the times
- * @now: the context's time in ns
- * @enabled: time_enabled runs from now on
- * @running: time_running runs from now on
- *
- * Context: the context's owner.
- */
-void kpmu_clock_set(struct kpmu_clock *c, u64 now, bool enabled, bool running)
+/* Bring an event's times up to date, then set which of them run; @now: the context's time, ns */
+static void set_times(struct kpmu_clock *c, u64 now, bool enabled, bool running)
 {
 	u64 passed = now - c->since;
 
@@ -40,7 +32,7 @@ void kpmu_entity_clock(struct kpmu_entity *e, u64 now)
 {
 	bool on = kpmu_is_enabled(e);
 
-	kpmu_clock_set(&e->clock, now, on, on && e->leader->group.placed);
+	set_times(&e->clock, now, on, on && e->leader->group.placed);
 }
 
 /**

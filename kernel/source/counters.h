@@ -23,8 +23,8 @@ struct kpmu_slots {
 
 /**
  * kpmu_commit() - program the counters of this CPU according to a plan
- * @want: the counters to use and their events; events that keep their counter go on
- *	counting
+ * @want: the counters to use and their events; events that stay on their counter
+ *	continue to count
  *
  * A direct call instead of an operation of struct kpmu_source: there is only one set of
  * counters, and the task switch is a hot path.
@@ -55,7 +55,7 @@ void kpmu_on_overflow(kpmu_overflow_fn fn);
  * @hw: the event; ignored if it is not on a counter
  *
  * Takes effect at the end of the PMI that calls it; outside of PMIs, with
- * kpmu_counters_settle().
+ * kpmu_counters_update().
  *
  * Context: IRQs off or NMI, on the event's CPU.
  */
@@ -70,11 +70,11 @@ void kpmu_counters_halt(const struct kpmu_hw *hw);
 void kpmu_counters_resume(const struct kpmu_hw *hw);
 
 /**
- * kpmu_counters_settle() - make previous kpmu_counters_halt() calls take effect
+ * kpmu_counters_update() - make previous kpmu_counters_halt() calls take effect
  *
  * Context: IRQs off, on the events' CPU; for callers that do not run in a PMI.
  */
-void kpmu_counters_settle(void);
+void kpmu_counters_update(void);
 
 /**
  * kpmu_counters_halted() - iterate over the events whose counter is stopped
@@ -124,8 +124,9 @@ void kpmu_rdpmc_drop(struct kpmu_grant *grant);
 /**
  * kpmu_counters_hide() - clear other tasks' counts from the counters
  *
- * Counters of shown events (struct kpmu_hw) are skipped: they hold nothing else.  So are
- * those of sampling events: their value depends on the distance to the next overflow only.
+ * Counters of shown events (struct kpmu_hw) are skipped: they hold no other counts.  So
+ * are those of sampling events: their value depends on the distance to the next overflow
+ * only.
  *
  * Context: IRQs off; on a switch to an mm that may execute RDPMC, after the task's events
  * are scheduled in and before it runs; and when a kernel thread that borrows an mm

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * PMUs: what has a directory in sysfs and an attr.type.  A driver in a module of its own
+ * PMUs: each has a directory in sysfs and an attr.type.  A driver in a module of its own
  * registers one with kpmu_register_pmu(); Documentation/writing-a-pmu-driver.rst.
  */
 #ifndef KPMU_PMU_H

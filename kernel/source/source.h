@@ -18,7 +18,6 @@ struct kpmu_attr;
 struct kpmu_hw;
 struct kpmu_match;
 struct perf_event_mmap_page;
-struct kpmu_tap;
 struct module;
 struct pt_regs;
 struct seq_file;
@@ -31,10 +30,12 @@ struct task_struct;
 #define KPMU_NEED_CPU		BIT(0)	/* it counts other tasks too (AnyThread) */
 #define KPMU_NEED_RAW		BIT(1)	/* its records expose kernel activity */
 
+#define KPMU_TIMED	8	/* one of this many NMIs is timed */
+
 /**
  * struct kpmu_hit - what a source knows of an overflow, or of a hit that may cause one
  * @regs: registers at the overflow or hit, NULL if not known
- * @settle: corrects @regs, called only if a sample is taken; NULL if they are final
+ * @fix_regs: corrects @regs, called only if a sample is taken; NULL if they are final
  * @period: event count since the previous overflow
  * @addr: data address, 0 if none
  * @raw: raw record, or NULL
@@ -45,11 +46,9 @@ struct task_struct;
  * @filtering: TSC cycles that filters of this hit took so far
  * @samples: events that have sampled this hit
  */
-#define KPMU_TIMED	8	/* one NMI in so many is timed */
-
 struct kpmu_hit {
 	struct pt_regs *regs;
-	void (*settle)(struct pt_regs *regs);
+	void (*fix_regs)(struct pt_regs *regs);
 	u64 period;
 	u64 addr;
 	const void *raw;
@@ -144,10 +143,11 @@ struct kpmu_target {
 /**
  * struct kpmu_source - a source of events
  * @name: name, as in sysfs
- * @owner: the module that has it if it is a driver's (pmu.h), else NULL
- * @cpus: it counts for CPUs only, and for these; NULL: for tasks, and on all CPUs
+ * @owner: the driver's module (pmu.h); NULL for kpmu's own sources
+ * @cpus: it counts for these CPUs only and not for tasks; NULL: all CPUs, and tasks
  * @nmi: overflows may occur in NMI context
- * @both: ignore exclude_user: hits occur in the kernel, even if their registers are the user's
+ * @both: ignore exclude_user: hits occur in the kernel, even if their registers are the
+ *	user's
  * @clock: counts the event's running time in ns; hw->count is a constant added to it
  * @waits: @get may wait for files or user memory; no locks of tasks may be held
  * @init: check type and config of an attr, fill in an event's hw part.
@@ -159,11 +159,12 @@ struct kpmu_target {
  *	context, may sleep.  -EBUSY if it is reserved elsewhere; explained in *@why
  * @put: undo @get.  Task context, may sleep
  * @read: fold, and return the count.  IRQs off, on the CPU of hw->idx, or where hw->runs
- * @start: the event counts on this CPU from now on.  IRQs off.  NULL: for sources with counters
- *	of struct kpmu_slots, with hits, and for clocks
- * @stop: it does not any more; the last fold.  IRQs off, on the CPU of @start
- * @ahead: of a source with @start, whose overflows are found by polling: the least time in
- *	ns until hw->count may have reached hw->next; @read is called then.  IRQs off
+ * @start: the event counts on this CPU from now on.  IRQs off.  NULL: for sources with
+ *	counters of struct kpmu_slots, with hits, and for clocks
+ * @stop: the event no longer counts; fold for the last time.  IRQs off, on the CPU of
+ *	@start
+ * @ahead: of a source with @start, whose overflows are found by polling: the least time
+ *	in ns until hw->count may have reached hw->next; @read is called then.  IRQs off
  * @filter: SET_FILTER: count only the hits that an ftrace filter accepts.  Either the
  *	source applies it itself; or it sets *@match and *@tap, the caller stores them in
  *	hw->match and hw->tap and passes the former tap to @unfilter.  Task context,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints kpmu:*.  Every decision of the scheduler passes one of them, so a
+ * Tracepoints kpmu:*.  Every decision on the scheduling of events is traced, so a
  * trace shows why an event runs where it runs, or why it does not.
  */
 #undef TRACE_SYSTEM

@@ -12,8 +12,8 @@
 	X(closes,	"events destroyed")				\
 	X(inherited,	"events inherited")				\
 	X(hits_unfiltered, "hits lost to filters that took too long")	\
-	X(not_inherited, "events not inherited for want of memory")	\
-	X(prctls_lost,	"prctls without effect for want of memory")	\
+	X(not_inherited, "events not inherited for lack of memory")	\
+	X(prctls_lost,	"prctls lost for lack of memory")	\
 	X(plans,	"plans computed")				\
 	X(plan_hits,	"cached plans used again")			\
 	X(commits,	"commits that changed the hardware")		\
@@ -21,10 +21,10 @@
 	X(counters,	"counters written")				\
 	X(switches,	"task switches with events on either side")	\
 	X(rotations,	"rotations")					\
-	X(pmis,		"overflow interrupts of ours")			\
+	X(pmis,		"overflow interrupts of kpmu")			\
 	X(pmis_late,	"overflows of a counter without an owner")	\
 	X(overflows,	"overflows of events that sample")		\
-	X(throttled,	"events that stood still for sampling too fast")	\
+	X(throttled,	"groups throttled")	\
 	X(remote,	"calls to another CPU")
 
 struct kpmu_stats {

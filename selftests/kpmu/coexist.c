@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kernel's own perf and kpmu want the counters at the same time, from all
- * CPUs, again and again.  Never have both of them one; who has them counts
- * exactly; who has not gets EBUSY; and neither is shut out.
+ * Native perf and kpmu compete for the counters from all CPUs, repeatedly.  They never
+ * hold them at the same time; the holder counts exactly; the other gets EBUSY; and
+ * neither is locked out.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -14,9 +14,9 @@
 #include "harness.h"
 
 #define SECONDS	4
-#define FEW	10	/* times to win and to lose, or it proves nothing */
+#define FEW	10	/* minimum of successful and of failed opens for a valid result */
 
-/* What the processes share; [0] is kpmu's, [1] native */
+/* Memory shared by the processes; index 0 is kpmu, 1 is native perf */
 struct ring {
 	int held[2];
 	long won[2];
@@ -40,8 +40,8 @@ static void tally(long *p)
 }
 
 /*
- * held[] is raised after an open and lowered before the close, so whoever
- * sees the other's raised while it has an event itself has caught both.
+ * held[] is incremented after an open and decremented before the close.  So if a process has an
+ * open event and the other side's held[] is not 0, both sides hold the counters.
  */
 static void hold(int native, int fd, bool exact_here, unsigned int seed)
 {
@@ -91,7 +91,7 @@ static void contender(int native, int cpu, bool on_cpu, uint64_t end)
 		} else {
 			tally(&ring->wrong_errno);
 		}
-		/* Let the other in now and then, or the counters never rest */
+		/* Pause now and then: otherwise one side could hold the counters all the time */
 		if (rand_r(&seed) % 4 == 0)
 			usleep(rand_r(&seed) % 5000);
 		else
@@ -99,7 +99,7 @@ static void contender(int native, int cpu, bool on_cpu, uint64_t end)
 	}
 }
 
-/* One of each on every CPU */
+/* On every CPU, one process uses kpmu and one uses native perf */
 static void fight(struct __test *_metadata, bool on_cpu)
 {
 	uint64_t end = now_ns() + SECONDS * 1000000000ULL;
@@ -126,7 +126,7 @@ static void fight(struct __test *_metadata, bool on_cpu)
 	for (i = 0; i < 2; i++) {
 		EXPECT_GT(ring->won[i], FEW);
 		EXPECT_GT(ring->lost[i], FEW);
-		/* Nobody has them any more */
+		/* All events are closed, so the counters are free */
 		fd = open_by(i, &a, 0, -1);
 		EXPECT_GE(fd, 0);
 		close(fd);
@@ -143,15 +143,15 @@ TEST(cpus)
 	fight(_metadata, true);
 }
 
-/* Who loses is told who has them, whichever way round */
-TEST(loser_is_told)
+/* A failed open logs which side holds the counters, in both directions */
+TEST(refusal_is_logged)
 {
 	static char buf[1 << 20];
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
 					   PERF_COUNT_HW_INSTRUCTIONS);
 	int fd, len, i;
 
-	sleep(6);		/* what other tests used up of the log's limit */
+	sleep(6);		/* let the ratelimit of the messages expire */
 	for (i = 0; i < 2; i++) {
 		fd = open_by(i, &a, 0, -1);
 		ASSERT_GE(fd, 0);
@@ -161,7 +161,7 @@ TEST(loser_is_told)
 	}
 	len = klogctl(3, buf, sizeof(buf) - 1);
 	ASSERT_GT(len, 0);
-	EXPECT_NE(strstr(buf, "kpmu: the kernel's perf asked for the counters, an event of /dev/kpmu has them"), NULL);
+	EXPECT_NE(strstr(buf, "kpmu: the kernel's perf requested the counters, but events of kpmu hold them"), NULL);
 	EXPECT_NE(strstr(buf, "kpmu: the kernel's perf holds the counters"), NULL);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What can be seen from outside: tracepoints, debugfs, sysctl, the device. */
+/* User-visible interfaces other than events: tracepoints, debugfs, sysctl, the device node. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static int put(const char *path, const char *val)
 	return n == len ? 0 : -1;
 }
 
-/* A line of the trace with both strings in it */
+/* Is there a line in text[] that contains both strings? */
 static bool traced(const char *event, const char *fmt, ...)
 {
 	char want[128], *line, *save = NULL;
@@ -86,7 +86,7 @@ TEST(tracepoints)
 	EXPECT_TRUE(traced("kpmu_read", "id=%llu count=10 ", id));
 }
 
-/* Twice as many as there are counters: some are rejected, then it rotates */
+/* With twice as many events as counters, some groups are rejected and rotation starts */
 TEST(waiting_is_traced)
 {
 	int i, n = counters_general();
@@ -115,7 +115,7 @@ static int lines_with(const char *event)
 	return n;
 }
 
-/* The model counts the writes to PMU registers; each of them is in the trace */
+/* The PMU model counts writes to PMU registers; the trace must contain as many */
 TEST(every_register_write_is_traced)
 {
 	struct perf_event_attr attr = ev_attr(PERF_TYPE_RAW, RAW_STORES);
@@ -124,7 +124,7 @@ TEST(every_register_write_is_traced)
 
 	pin_to(0);
 	attr.disabled = 0;
-	/* With the first one the kernel's own perf clears what it has left there */
+	/* At the first event, native perf clears its dirty counters; kpmu does not trace that */
 	ev_disable(ev_must(&attr, 0, -1, -1, 0));
 	ASSERT_EQ(0, put(TRACING "trace", ""));
 	ASSERT_EQ(0, put(TRACING "events/kpmu/kpmu_wrmsr/enable", "1"));
@@ -172,13 +172,13 @@ TEST(why_a_group_waits)
 	ASSERT_NE(NULL, slurp(DEBUG "cpus"));
 	EXPECT_TRUE(shown(off, "off"));
 	EXPECT_TRUE(shown(over, "in error"));
-	EXPECT_TRUE(shown(i, "no free counter that it may use"));
-	EXPECT_TRUE(shown(alone, "exclusive, and others run"));
+	EXPECT_TRUE(shown(i, "no usable counter is free"));
+	EXPECT_TRUE(shown(alone, "exclusive, but other groups run"));
 	EXPECT_TRUE(shown(cpu, "bound to another CPU"));
 	EXPECT_NE(NULL, strstr(text, "2 of the task, rotation on"));
 }
 
-/* The timer is there only while something waits */
+/* The rotation timer runs only while a group waits for a counter */
 TEST(rotation_only_while_something_waits)
 {
 	struct perf_event_attr attr = ev_attr(PERF_TYPE_RAW, RAW_LOADS);
@@ -194,7 +194,7 @@ TEST(rotation_only_while_something_waits)
 	ASSERT_NE(NULL, slurp(DEBUG "cpus"));
 	EXPECT_NE(NULL, strstr(text, "1 of the task, rotation on"));
 	close(fd);
-	usleep(100000);		/* it fires once more */
+	usleep(100000);		/* the timer stops when it next expires */
 	ASSERT_NE(NULL, slurp(DEBUG "cpus"));
 	EXPECT_NE(NULL, strstr(text, "0 of the task, rotation off"));
 }
@@ -218,12 +218,12 @@ TEST(debugfs_shows_what_runs)
 	EXPECT_NE(NULL, strstr(text, "plans"));
 }
 
-/* Every hook and symbol must be there on the kernels we promise */
+/* No hook or symbol is missing on a supported kernel */
 TEST(caps_are_complete)
 {
 	ASSERT_NE(NULL, slurp(DEBUG "caps"));
 	EXPECT_EQ(NULL, strstr(text, "missing"));
-	/* What is off says why */
+	/* Disabled features are listed with the reason */
 	EXPECT_NE(NULL, strstr(text, "rdpmc                      ok "));
 	EXPECT_NE(NULL, strstr(text, "count tracepoints          ok "));
 	EXPECT_NE(NULL, strstr(text, "page faults                ok "));
@@ -233,7 +233,7 @@ TEST(caps_are_complete)
 	EXPECT_NE(NULL, strstr(text, "perf_event_exit_task"));
 }
 
-TEST(device_is_roots)
+TEST(device_owner_and_mode)
 {
 	struct stat st;
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# run.sh N [SEED] - put N small bugs into the module, one at a time, and see whether a
-# test fails; make mutants calls it.  rules.cocci says what a small bug is.  The tests
-# are those that reach the place (make coverage must have run), the quick ones first, for
-# about T seconds, on 6.12 with check=1, until one fails.  A mutant that does not build, or
-# whose object code is the same, is not counted.
+# run.sh N [SEED] - mutation testing: insert N small bugs into the module, one at a time, and
+# check whether a test fails; make mutants calls it.  rules.cocci defines the bugs.
 #
-# In build/mutants: NR.diff the bugs, NR.log what the guests said.  The last line is
-# "mutants: K of N killed".
+# The programs that reach the place of a bug (make coverage must have run) run on 6.12 with
+# check=1, the fastest first, for about T seconds or until one fails.  A mutant that does not
+# build, or whose object code is unchanged, is not counted.
+#
+# Files in build/mutants: NR.diff is the bug, NR.log the output of its guest.  The last line
+# of the output is "mutants: K of N killed".
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../../qemu/lib.sh"
@@ -20,7 +21,7 @@ out=$KPMU_TOP/build/mutants
 src=$out/src built=$out/6.12
 kernel=6.12
 
-# places - RULE:FILE:LINE:COLUMN of all possible bugs.  Not in what looks for bugs.
+# places - print all possible bugs as RULE:FILE:LINE:COLUMN
 places()
 {
 	local key
@@ -36,7 +37,7 @@ places()
 	cat "$key"
 }
 
-# draw - all places in the order of the seed, the rules taking turns
+# draw - print all places in a random order given by the seed, the rules alternating
 draw()
 {
 	places | shuf --random-source=<(openssl enc -aes-128-ctr -nosalt \
@@ -44,7 +45,7 @@ draw()
 		awk -F: '{ print ++turn[$1] "\t" $0 }' | sort -s -n -k1,1 | cut -f2-
 }
 
-# counted FILE LINE - the line that coverage counts this one with
+# counted FILE LINE - print the line number under which coverage counts this line
 counted()
 {
 	awk -v file="$KPMU_TOP/$1" -v line="$2" '
@@ -53,15 +54,15 @@ counted()
 	END { print best + 0 }' "$coverage/module.info"
 }
 
-# tests FILE LINE - programs that reach it, cheap ones first, as many as there is time for
+# tests FILE LINE - print the programs that reach a line, fastest first, within the budget
 tests()
 {
 	local p
 	(cd "$coverage/reached" && grep -lx "$1:$(counted "$1" "$2")" -- *) |
 	while read -r p; do
 		case $p in
-		load|unload) p=kpmu_device ;;	# any will do
-		multiplex_fairness|life_suspend) continue ;;	# have boots of their own
+		load|unload) p=kpmu_device ;;	# the program does not matter
+		multiplex_fairness|life_suspend) continue ;;	# need boots of their own
 		esac
 		grep -qx "$p" "$out/upset" ||
 			echo "$(cat "$KPMU_CACHE/seconds/$kernel-$p" 2>/dev/null || echo 3) $p"
@@ -69,12 +70,12 @@ tests()
 		{ sum += $1 + 1; if (NR > 1 && sum > budget) exit; print $2 }'
 }
 
-# mutate PLACE - the source with the bug to $src, the difference to $out/new.diff
+# mutate PLACE - insert the bug into the source in $src, write the diff to $out/new.diff
 mutate()
 {
 	local file line
 	IFS=: read -r _ file line _ <<<"$1"
-	# Coverage knows nothing of a macro's line
+	# Coverage has no data for a preprocessor line
 	[[ $(sed -n "${line}p" "$KPMU_TOP/$file") != '#'* ]] || return 1
 	rm -f "$out/new.c"
 	(cd "$src" && KPMU_PLACE=$1 spatch --very-quiet --no-includes --timeout 60 \
@@ -87,7 +88,7 @@ mutate()
 
 build() { SOURCES=$src OUT=$built "$KPMU_TOP/qemu/module.sh" "$kernel" >"$out/build.log" 2>&1; }
 
-# builds FILE - and is it another module?
+# builds FILE - build the mutant; true if that works and the object code has changed
 builds()
 {
 	local o=${1%.c}.o
@@ -96,7 +97,7 @@ builds()
 	! cmp -s "$out/new.o" "$out/base/$o"
 }
 
-# bases - object code without a bug, to compare with
+# bases - build the module without a bug, and keep its object code for comparison
 bases()
 {
 	local f
@@ -111,7 +112,7 @@ bases()
 	cp "$built/kpmu.stripped.ko" "$out/good.ko"
 }
 
-# guest MODULE LOG PROGRAM... - true if all is well
+# guest MODULE LOG PROGRAM... - run programs in a guest; true if no failure is found
 guest()
 {
 	local log=$2
@@ -122,13 +123,13 @@ guest()
 			"$@" >"$log" 2>&1; then
 		return 0
 	fi
-	# What has skipped all its tests has not failed
+	# No failure if all tests were skipped
 	! grep -q '^0 passed, 0 failed' "$log" || return 0
 	cat "$out"/guest/*.tap.err >>"$log" 2>/dev/null || true
 	return 1
 }
 
-# why LOG - the test that failed, or what else did
+# why LOG - print the name of the test that failed, or the other cause of the failure
 why()
 {
 	local test
@@ -148,7 +149,7 @@ why()
 	fi
 }
 
-# upset TEST - does it fail without a bug, too?  Then it is not asked again.
+# upset TEST - true if the test also fails without a bug; its program is not run again then
 upset()
 {
 	local p=${1%%.*}
@@ -159,7 +160,7 @@ upset()
 	say "$1 fails without a bug, too"
 }
 
-# judge PLACE - "killed by X" or "survived ..."
+# judge PLACE - run the tests; print "killed by X" or "survived ..."
 judge()
 {
 	local file line progs log=$out/$nr.log
@@ -179,7 +180,7 @@ judge()
 need_tools spatch:coccinelle openssl shuf:coreutils
 cd "$KPMU_TOP"
 mapfile -t files < <(find kernel -name '*.c' ! -path 'kernel/check/*' \
-	! -path kernel/pmu/x86/check.c ! -path 'kernel/trace/*' | LC_ALL=C sort)
+	! -path kernel/pmu/x86/check_registers.c ! -path 'kernel/trace/*' | LC_ALL=C sort)
 rm -rf "$out"/{[0-9]*.diff,[0-9]*.log,without,upset}
 mkdir -p "$out/without"
 touch "$out/upset"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /*
- * Reading one's own event without a system call.
+ * Reading an event from user space without a system call.
  *
  * Map the event's fd (one page with PROT_READ is enough), then call
  * kpmu_read_self() in the task that is counted, or on the CPU that is.  User
@@ -36,10 +36,18 @@ struct kpmu_value {
 	__u64 running;
 };
 
-/* Ordering by the compiler; x86 keeps the order of loads itself */
+/* A compiler barrier suffices: x86 does not reorder loads */
 #define __kpmu_barrier()	__asm__ __volatile__("" : : : "memory")
 #define __kpmu_load(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 
+/**
+ * __kpmu_rdtsc() - read the time stamp counter
+ *
+ * SDM vol. 2, RDTSC.
+ *
+ * Context: user space, not under PR_TSC_SIGSEGV.
+ * Return: the counter, in TSC cycles.
+ */
 static inline __u64 __kpmu_rdtsc(void)
 {
 	__u32 lo, hi;
@@ -48,6 +56,16 @@ static inline __u64 __kpmu_rdtsc(void)
 	return lo | (__u64)hi << 32;
 }
 
+/**
+ * __kpmu_rdpmc() - read a counter
+ * @counter: index of the counter as RDPMC takes it, i.e. index - 1 of the user page
+ *
+ * Requires cap_user_rdpmc of the user page; else the CPU raises #GP, which is a SIGSEGV.
+ * SDM vol. 2, RDPMC.
+ *
+ * Context: user space, on the CPU where the event counts.
+ * Return: the counter's value in the low pmc_width bits.
+ */
 static inline __u64 __kpmu_rdpmc(__u32 counter)
 {
 	__u32 lo, hi;
@@ -64,6 +82,8 @@ static inline __u64 __kpmu_rdpmc(__u32 counter)
  *
  * Add time_zero (with cap_user_time_zero) to get the clock of the time stamps in
  * records.
+ *
+ * Return: the time in ns.
  */
 static inline __u64 kpmu_tsc_to_ns(__u64 cyc, __u32 mult, __u16 shift)
 {
@@ -73,7 +93,7 @@ static inline __u64 kpmu_tsc_to_ns(__u64 cyc, __u32 mult, __u16 shift)
 }
 
 /**
- * kpmu_read_self() - read one's own event
+ * kpmu_read_self() - read an event of the calling task or of this CPU
  * @page: user page of the event
  * @v: set to the count and both times.  With cap_user_time the times are current,
  *	else they are those of the page's last update
@@ -99,7 +119,7 @@ static inline int kpmu_read_self(const struct perf_event_mmap_page *page,
 		v->enabled = __kpmu_load(page->time_enabled);
 		v->running = __kpmu_load(page->time_running);
 		v->value = __kpmu_load(page->offset);
-		/* Bits are tested by number, as bit fields have no address to load from */
+		/* Bits are tested by number: a bit field has no address to load from */
 		if (caps & (1u << 3)) {
 			cyc = __kpmu_rdtsc();
 			mult = __kpmu_load(page->time_mult);

@@ -46,7 +46,7 @@ static int breakpoint_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 	tap = kpmu_tap_own(&attr, target->task, target->cpu);
 	if (IS_ERR(tap)) {
 		kfree(hw->own);
-		*why = "the kernel does not set such a breakpoint";
+		*why = "the kernel refuses such a breakpoint";
 		return PTR_ERR(tap);
 	}
 	hw->tap = tap;
@@ -72,7 +72,7 @@ static bool same_but_place(const struct kpmu_attr *old, struct kpmu_attr new)
 	return !memcmp(old, &new, sizeof(new));
 }
 
-static int move(struct perf_event *event, const struct kpmu_attr *to)
+static int move_breakpoint(struct perf_event *event, const struct kpmu_attr *to)
 {
 	struct perf_event_attr attr = event->attr;
 
@@ -95,7 +95,7 @@ static int breakpoint_modify(struct kpmu_hw *hw, const struct kpmu_attr *attr)
 	 */
 	if (own->flags & KPMU_ATTR_INHERIT)
 		return -EOPNOTSUPP;
-	err = move(kpmu_tap_event(kpmu_tap_of(hw)), attr);
+	err = move_breakpoint(kpmu_tap_event(kpmu_tap_of(hw)), attr);
 	if (err)
 		return err;
 	own->bp_addr = attr->bp_addr;

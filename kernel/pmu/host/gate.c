@@ -52,7 +52,7 @@ static void shut_gate(struct kpmu_gate *gate)
 
 static void shut_again(struct irq_work *work)
 {
-	kpmu_gate_settle(container_of(work, struct kpmu_gate, again));
+	kpmu_gate_update(container_of(work, struct kpmu_gate, again));
 }
 
 /**
@@ -102,12 +102,12 @@ void kpmu_gate_leave(struct kpmu_gate *gate)
 }
 
 /**
- * kpmu_gate_settle() - shut the gate if hits are not needed, e.g. for a new event
+ * kpmu_gate_update() - shut the gate if hits are not needed, e.g. for a new event
  * @gate: the gate of this CPU, a struct kpmu_gate
  *
  * Context: IRQs off, not NMI; can be called by smp_call_function_single().
  */
-void kpmu_gate_settle(void *gate)
+void kpmu_gate_update(void *gate)
 {
 	struct kpmu_gate *g = gate;
 

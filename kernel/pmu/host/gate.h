@@ -10,7 +10,8 @@ struct perf_event;
 
 /**
  * struct kpmu_gate - the event of a tap on one CPU
- * @event: the event of the kernel's perf, NULL if there is none; may be set by another CPU
+ * @event: the event of the kernel's perf, NULL if there is none; may be set by another
+ *	CPU
  * @aside: holds the event's list entry while the gate is shut
  * @wanted: number of kpmu events that run on this CPU and count the hits
  * @again: shuts the gate if it is found open while @wanted is 0
@@ -27,7 +28,7 @@ void kpmu_gate_end(struct kpmu_gate *gate);
 
 void kpmu_gate_want(struct kpmu_gate *gate);
 void kpmu_gate_leave(struct kpmu_gate *gate);
-void kpmu_gate_settle(void *gate);
+void kpmu_gate_update(void *gate);
 
 /**
  * kpmu_gate_hit() - a hit was delivered; shut the gate if hits are not needed

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Sources that rest on events of the kernel's own perf. */
+/* Sources that are backed by events of the kernel's own perf. */
 #ifndef KPMU_HOST_H
 #define KPMU_HOST_H
 

@@ -19,19 +19,19 @@
 #include "../../source/source.h"
 #include "host.h"
 
-static void tell(const struct kpmu_point *p, struct pt_regs *regs)
+static void report_hit(const struct kpmu_point *p, struct pt_regs *regs)
 {
 	struct kpmu_hit hit = { .regs = regs };
 
 	if (likely(!READ_ONCE(p->muted)))
 		kpmu_source_hit(p->tap, 1, &hit);
 }
-NOKPROBE_SYMBOL(tell);
+NOKPROBE_SYMBOL(report_hit);
 
 /* Works for tracepoints with any prototype: it takes none of their arguments */
 static void on_point(void *data)
 {
-	tell(data, NULL);
+	report_hit(data, NULL);
 }
 NOKPROBE_SYMBOL(on_point);
 
@@ -49,32 +49,32 @@ static void on_syscall(struct kpmu_point __rcu **who, struct pt_regs *regs)
 	rcu_read_lock();
 	p = rcu_dereference(who[nr]);
 	if (p)
-		tell(p, regs);
+		report_hit(p, regs);
 	rcu_read_unlock();
 }
 NOKPROBE_SYMBOL(on_syscall);
 
-static void on_entry(void *data, struct pt_regs *regs, long nr)
+static void on_syscall_entry(void *data, struct pt_regs *regs, long nr)
 {
 	on_syscall(entries, regs);
 }
-NOKPROBE_SYMBOL(on_entry);
+NOKPROBE_SYMBOL(on_syscall_entry);
 
-static void on_exit(void *data, struct pt_regs *regs, long ret)
+static void on_syscall_exit(void *data, struct pt_regs *regs, long ret)
 {
 	on_syscall(exits, regs);
 }
-NOKPROBE_SYMBOL(on_exit);
+NOKPROBE_SYMBOL(on_syscall_exit);
 
 static struct kpmu_thook hooks[] = {
-	{ "sys_enter", on_entry },
-	{ "sys_exit", on_exit },
+	{ "sys_enter", on_syscall_entry },
+	{ "sys_exit", on_syscall_exit },
 };
 
 static DEFINE_MUTEX(points_lock);
 static int users[ARRAY_SIZE(hooks)];
 
-static struct kpmu_point __rcu **place(const struct kpmu_point *p)
+static struct kpmu_point __rcu **point_slot(const struct kpmu_point *p)
 {
 	return (p->where.exit ? exits : entries) + p->where.syscall;
 }
@@ -90,7 +90,7 @@ static int listen_syscall(struct kpmu_point *p)
 		err = kpmu_thook_arm(&hooks[which]);
 	if (!err) {
 		users[which]++;
-		rcu_assign_pointer(*place(p), p);
+		rcu_assign_pointer(*point_slot(p), p);
 	}
 	mutex_unlock(&points_lock);
 	return err;
@@ -102,8 +102,8 @@ static void leave_syscall(struct kpmu_point *p)
 
 	mutex_lock(&points_lock);
 	/* A newer point may have replaced this one after its last user was gone */
-	if (rcu_access_pointer(*place(p)) == p)
-		RCU_INIT_POINTER(*place(p), NULL);
+	if (rcu_access_pointer(*point_slot(p)) == p)
+		RCU_INIT_POINTER(*point_slot(p), NULL);
 	if (!--users[which])
 		kpmu_thook_disarm(&hooks[which]);
 	mutex_unlock(&points_lock);

@@ -34,7 +34,7 @@ static int probe_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 	struct kpmu_tap *tap = kpmu_tap_own(&attr, target->task, target->cpu);
 
 	if (IS_ERR(tap)) {
-		*why = "the kernel does not set such a probe";
+		*why = "the kernel refuses such a probe";
 		return PTR_ERR(tap);
 	}
 	hw->tap = tap;

@@ -78,7 +78,7 @@ struct kpmu_tap *kpmu_tap_new(const struct perf_event_attr *attr, int nr)
 
 static LLIST_HEAD(dead);
 
-static void bury_dead(struct work_struct *work)
+static void release_dead(struct work_struct *work)
 {
 	struct llist_node *all = llist_del_all(&dead);
 	struct kpmu_tap *tap, *next;
@@ -95,7 +95,7 @@ static void bury_dead(struct work_struct *work)
 		kfree(tap);
 	}
 }
-static DECLARE_WORK(bury, bury_dead);
+static DECLARE_WORK(bury, release_dead);
 
 /**
  * kpmu_tap_free() - release the events of a tap, and free it after a grace period

@@ -63,7 +63,7 @@ bool kpmu_tap_is_gated(const struct kpmu_tap *tap);
 /* taps.c */
 struct kpmu_tap *kpmu_tap_share(u32 type, u64 config);
 struct kpmu_tap *kpmu_tap_count(u64 config);
-int kpmu_tap_heed(struct kpmu_tap *tap);
+int kpmu_tap_enable_bpf(struct kpmu_tap *tap);
 struct kpmu_tap *kpmu_tap_full(const struct kpmu_tap *like);
 struct event_filter *kpmu_tap_filter(struct kpmu_tap *tap, char *filter);
 void kpmu_tap_put(struct kpmu_tap *tap);

@@ -19,7 +19,7 @@ static LIST_HEAD(taps);
 static LIST_HEAD(points);
 static DEFINE_MUTEX(taps_lock);
 
-static int listen_on(struct kpmu_tap *tap, int cpu)
+static int fill_tap(struct kpmu_tap *tap, int cpu)
 {
 	struct perf_event *e;
 
@@ -28,7 +28,7 @@ static int listen_on(struct kpmu_tap *tap, int cpu)
 		return PTR_ERR(e);
 	WRITE_ONCE(tap->on[cpu].event, e);
 	if (tap->gated)
-		smp_call_function_single(cpu, kpmu_gate_settle, &tap->on[cpu], 1);
+		smp_call_function_single(cpu, kpmu_gate_update, &tap->on[cpu], 1);
 	return 0;
 }
 
@@ -42,13 +42,13 @@ struct fill {
  * Runs in a kernel thread, so that the kernel's perf does not check the user's permission:
  * kpmu has checked it already, by its own rules.
  */
-static void fill_all(struct work_struct *work)
+static void fill_taps(struct work_struct *work)
 {
 	struct fill *f = container_of(work, struct fill, work);
 	int cpu, err;
 
 	for_each_online_cpu(cpu) {
-		err = listen_on(f->tap, cpu);
+		err = fill_tap(f->tap, cpu);
 		/* -ENODEV: the CPU has gone offline meanwhile */
 		if (err && err != -ENODEV) {
 			f->err = err;
@@ -68,7 +68,7 @@ static struct kpmu_tap *make_on_cpus(const struct perf_event_attr *attr,
 		return ERR_PTR(-ENOMEM);
 	f.tap->as = as;
 	f.tap->gated = !as;
-	INIT_WORK_ONSTACK(&f.work, fill_all);
+	INIT_WORK_ONSTACK(&f.work, fill_taps);
 	queue_work(KPMU_UNBOUND_WQ, &f.work);
 	flush_work(&f.work);
 	destroy_work_on_stack(&f.work);
@@ -197,7 +197,7 @@ struct kpmu_tap *kpmu_tap_count(u64 config)
 }
 
 /**
- * kpmu_tap_heed() - let BPF programs suppress hits of a tap from now on
+ * kpmu_tap_enable_bpf() - let BPF programs suppress hits of a tap from now on
  * @tap: a tap for a tracepoint
  *
  * Their verdict is only visible to the kernel's perf, so its events replace the probe of
@@ -206,7 +206,7 @@ struct kpmu_tap *kpmu_tap_count(u64 config)
  * Context: task, may sleep.
  * Return: 0; -ENOMEM, or the error of the kernel's perf.
  */
-int kpmu_tap_heed(struct kpmu_tap *tap)
+int kpmu_tap_enable_bpf(struct kpmu_tap *tap)
 {
 	struct kpmu_tap *full;
 	int err = 0;
@@ -268,7 +268,7 @@ static void follow_cpus(struct work_struct *work)
 			WRITE_ONCE(tap->on[cpu].event, NULL);
 			if (old)
 				perf_event_release_kernel(old);
-			listen_on(tap, cpu);
+			fill_tap(tap, cpu);
 		}
 	}
 	mutex_unlock(&taps_lock);

@@ -38,10 +38,10 @@ static int refuse_function(const struct kpmu_attr *attr, const char **why)
 	if (attr->sample_period &&
 	    (!(attr->flags & KPMU_ATTR_EXCLUDE_CALLCHAIN_USER) ||
 	     attr->sample_type & KPMU_SAMPLE_STACK_USER)) {
-		*why = "ftrace:function shows nothing of the user's stack";
+		*why = "ftrace:function has no user call chain or user stack";
 		return -EINVAL;
 	}
-	*why = "ftrace:function is left to the kernel's own perf";
+	*why = "ftrace:function is only supported by the kernel's own perf";
 	return -EOPNOTSUPP;
 }
 
@@ -154,7 +154,7 @@ static void tracepoint_unfilter(const void *tap)
 
 /*
  * At each hit on any CPU, the kernel runs the BPF programs of all its events for the
- * tracepoint, one program for each event.  So an event that is disabled can hold it.
+ * tracepoint, one program for each event.  So a disabled event can hold the program.
  */
 static int tracepoint_set_bpf(struct kpmu_hw *hw, int fd)
 {
@@ -163,7 +163,7 @@ static int tracepoint_set_bpf(struct kpmu_hw *hw, int fd)
 
 	if (hw->own)
 		return -EEXIST;
-	err = kpmu_tap_heed(kpmu_tap_of(hw));
+	err = kpmu_tap_enable_bpf(kpmu_tap_of(hw));
 	if (err)
 		return err;
 	tap = kpmu_tap_silent(kpmu_tap_of(hw));

@@ -21,11 +21,11 @@ static int fault_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		return err;
 	if (attr->config || attr->config1 || attr->config2 || attr->config3 ||
 	    attr->config4) {
-		*why = "fault_trace has nothing to choose from";
+		*why = "fault_trace has only config 0";
 		return -EINVAL;
 	}
 	if (attr->flags & KPMU_ATTR_INHERIT) {
-		*why = "a trace is of one task, or of one CPU";
+		*why = "a trace event needs one task or one CPU";
 		return -EOPNOTSUPP;
 	}
 	return 0;

@@ -24,13 +24,13 @@
 /* Its address identifies the hits (hw->tap) */
 static const char faults;
 
-static void tell(unsigned long address, struct pt_regs *regs)
+static void report_fault(unsigned long address, struct pt_regs *regs)
 {
 	struct kpmu_hit hit = { .regs = regs, .addr = address };
 
 	kpmu_source_hit(&faults, 1, &hit);
 }
-NOKPROBE_SYMBOL(tell);
+NOKPROBE_SYMBOL(report_fault);
 
 /* The vsyscall page does not count as kernel memory */
 static bool is_of_kernel(unsigned long address)
@@ -43,7 +43,7 @@ static void on_user(void *data, unsigned long address, struct pt_regs *regs,
 		    unsigned long error)
 {
 	if (likely(!(error & X86_PF_RSVD) && !is_of_kernel(address)))
-		tell(address, regs);
+		report_fault(address, regs);
 }
 NOKPROBE_SYMBOL(on_user);
 
@@ -54,7 +54,7 @@ static void on_kernel(void *data, unsigned long address, struct pt_regs *regs,
 	if (error & (X86_PF_RSVD | X86_PF_INSTR) || is_of_kernel(address))
 		return;
 	if (!pagefault_disabled() && !irq_count() && current->mm)
-		tell(address, regs);
+		report_fault(address, regs);
 }
 NOKPROBE_SYMBOL(on_kernel);
 
@@ -87,7 +87,7 @@ void __init kpmu_faults_init(void)
 	kpmu_thooks_find(points, ARRAY_SIZE(points));
 }
 
-static int arm(void)
+static int attach_probes(void)
 {
 	int err;
 
@@ -115,7 +115,7 @@ int kpmu_faults_get(struct kpmu_hw *hw, const char **why)
 
 	mutex_lock(&faults_lock);
 	if (!users)
-		err = arm();
+		err = attach_probes();
 	if (!err)
 		users++;
 	mutex_unlock(&faults_lock);
@@ -125,7 +125,7 @@ int kpmu_faults_get(struct kpmu_hw *hw, const char **why)
 	}
 	tap = kpmu_tap_share(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
 	if (IS_ERR(tap)) {
-		*why = "nobody tells of page faults";
+		*why = "the page-fault tracepoints are not available";
 		return PTR_ERR(tap);
 	}
 	hw->tap = tap;

@@ -70,7 +70,7 @@ static int software_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 		return 0;
 	tap = kpmu_tap_share(PERF_TYPE_SOFTWARE, target->attr->config);
 	if (IS_ERR(tap)) {
-		*why = "the kernel's own perf does not tell";
+		*why = "the kernel's own perf does not report it";
 		return PTR_ERR(tap);
 	}
 	hw->tap = tap;
@@ -101,7 +101,7 @@ void kpmu_software_told_by(const void *fn)
  * The frames in between are kpmu's, the tracepoint iterator's if it is used, and that of
  * the function with the tracepoint.
  */
-static void leave_scheduler(struct pt_regs *regs)
+static void unwind_to_caller(struct pt_regs *regs)
 {
 	struct unwind_state state;
 	bool next = false;
@@ -131,7 +131,7 @@ static DEFINE_PER_CPU(struct pt_regs, switch_regs);
 void kpmu_software_switch(struct task_struct *prev, struct task_struct *next)
 {
 	struct kpmu_hit hit = {
-		.regs = this_cpu_ptr(&switch_regs), .settle = leave_scheduler,
+		.regs = this_cpu_ptr(&switch_regs), .fix_regs = unwind_to_caller,
 	};
 
 	perf_fetch_caller_regs(hit.regs);

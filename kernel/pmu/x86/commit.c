@@ -33,7 +33,7 @@
  * meanwhile and set the counter to the same value as before.  To detect that, hw->prev has
  * a generation number above the counter's bits, incremented whenever the counter is set.
  */
-static __always_inline void fold(struct kpmu_hw *hw, int idx)
+static __always_inline void fold_counter(struct kpmu_hw *hw, int idx)
 {
 	u64 prev, raw;
 
@@ -55,7 +55,7 @@ static __always_inline void fold(struct kpmu_hw *hw, int idx)
 u64 x86_read(struct kpmu_hw *hw)
 {
 	if (hw->idx >= 0)
-		fold(hw, hw->idx);
+		fold_counter(hw, hw->idx);
 	return local64_read(&hw->count);
 }
 
@@ -72,7 +72,7 @@ static noinline void enable_each(struct x86_cpu *c, u32 on)
 	}
 }
 
-static __always_inline void enable(struct x86_cpu *c, u32 on)
+static __always_inline void enable_counters(struct x86_cpu *c, u32 on)
 {
 	on &= ~READ_ONCE(c->halted);
 	if (c->on == on)
@@ -108,8 +108,9 @@ void x86_go_on_now(struct x86_cpu *c)
 }
 
 /*
- * While a counter is set, standing still, other counters may go on.  Their PMIs must not find it
- * half set: neither as one that has wrapped, nor where they read the counts of a group.
+ * A counter is stopped while it is set, but other counters may continue to count.  Their PMIs
+ * must not see the counter half set: neither take it for one that has wrapped, nor read it for
+ * the counts of a group.
  */
 static __always_inline void hide_counter(struct x86_cpu *c, struct kpmu_hw *hw)
 {
@@ -132,7 +133,15 @@ static __always_inline void show_counter(struct x86_cpu *c, struct kpmu_hw *hw, 
 	WRITE_ONCE(c->hidden, NULL);
 }
 
-/* See source.h */
+/**
+ * x86_set_period() - .set_period of the CPU's counters
+ * @hw: the event
+ * @period: events from one overflow to the next, counted from now
+ *
+ * The event's counter is stopped while it is set.
+ *
+ * Context: owner of the event's context, IRQs off; on the CPU of hw->idx.
+ */
 void x86_set_period(struct kpmu_hw *hw, u64 period)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
@@ -143,17 +152,25 @@ void x86_set_period(struct kpmu_hw *hw, u64 period)
 		hw->next = local64_read(&hw->count) + period;
 		return;
 	}
-	enable(c, c->on & ~(1u << idx));
-	fold(hw, idx);
+	enable_counters(c, c->on & ~(1u << idx));
+	fold_counter(hw, idx);
 	hide_counter(c, hw);
 	hw->period = period;
 	hw->next = local64_read(&hw->count) + period;
 	x86_aim(hw, idx);
 	show_counter(c, hw, idx);
-	enable(c, c->slots.mask);
+	enable_counters(c, c->slots.mask);
 }
 
-/* See source.h */
+/**
+ * x86_reset() - .reset of the CPU's counters: set the count to 0
+ * @hw: the event
+ *
+ * The distance to the next overflow stays the same, so a sampling event's counter must be
+ * set to match the new count.
+ *
+ * Context: owner of the event's context, IRQs off; on the CPU of hw->idx.
+ */
 void x86_reset(struct kpmu_hw *hw)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
@@ -163,8 +180,8 @@ void x86_reset(struct kpmu_hw *hw)
 		kpmu_source_reset(hw, x86_read(hw));
 		return;
 	}
-	enable(c, c->on & ~(1u << idx));
-	fold(hw, idx);
+	enable_counters(c, c->on & ~(1u << idx));
+	fold_counter(hw, idx);
 	hide_counter(c, hw);
 	/* An overflow that is due is not lost: its PMI finds nothing, so there is another one */
 	if ((s64)(local64_read(&hw->count) - hw->next) >= 0)
@@ -172,15 +189,15 @@ void x86_reset(struct kpmu_hw *hw)
 	kpmu_source_reset(hw, local64_read(&hw->count));
 	x86_aim(hw, idx);
 	show_counter(c, hw, idx);
-	enable(c, c->slots.mask);
+	enable_counters(c, c->slots.mask);
 }
 
 /* Set the counter of a counting event to x86_far(); the counter is stopped */
-static void move(struct x86_cpu *c, struct kpmu_hw *hw, int idx)
+static void move_counter(struct x86_cpu *c, struct kpmu_hw *hw, int idx)
 {
 	u64 from, to;
 
-	fold(hw, idx);
+	fold_counter(hw, idx);
 	from = local64_read(&hw->prev);
 	to = x86_far(hw);
 	hide_counter(c, hw);
@@ -201,18 +218,18 @@ void x86_counter_move(struct kpmu_hw *hw)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
 
-	enable(c, c->on & ~(1u << hw->idx));
-	move(c, hw, hw->idx);
-	enable(c, c->slots.mask);
+	enable_counters(c, c->on & ~(1u << hw->idx));
+	move_counter(c, hw, hw->idx);
+	enable_counters(c, c->slots.mask);
 }
 
-static void hide(struct x86_cpu *c, int idx)
+static void hide_event(struct x86_cpu *c, int idx)
 {
 	struct kpmu_hw *hw = c->slots.hw[idx];
 
 	if (hw) {
 		if (!hw->shown && !hw->period)
-			move(c, hw, idx);
+			move_counter(c, hw, idx);
 	} else if (x86_counter_read(idx) != x86_pmu.start) {
 		x86_counter_write(idx, x86_pmu.start);
 	}
@@ -226,10 +243,10 @@ void kpmu_counters_hide(void)
 
 	if (!c->ready)
 		return;
-	enable(c, c->on & ~c->kernel);
+	enable_counters(c, c->on & ~c->kernel);
 	for (m = x86_pmu.counters; m; m &= m - 1)
-		hide(c, __ffs(m));
-	enable(c, c->slots.mask);
+		hide_event(c, __ffs(m));
+	enable_counters(c, c->slots.mask);
 }
 
 /* See counters.h */
@@ -250,17 +267,17 @@ void kpmu_counters_resume(const struct kpmu_hw *hw)
 	if (hw->idx < 0 || !(READ_ONCE(c->halted) & 1u << hw->idx))
 		return;
 	this_cpu_and(x86_cpu.halted, ~(1u << hw->idx));
-	enable(c, c->slots.mask);
+	enable_counters(c, c->slots.mask);
 }
 
 /* See counters.h */
-void kpmu_counters_settle(void)
+void kpmu_counters_update(void)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
 
 	/* Not c->slots.mask, which is stale if a commit has been interrupted */
 	if (c->on & READ_ONCE(c->halted))
-		enable(c, c->on);
+		enable_counters(c, c->on);
 }
 
 /* See counters.h */
@@ -361,8 +378,8 @@ static noinline void prepare(struct x86_cpu *c, struct kpmu_hw *hw, int idx, boo
 }
 
 /* Schedule an event in on a counter that is stopped */
-static void start(struct x86_cpu *c, struct kpmu_hw *hw, int idx, u64 sel,
-		  bool alt)
+static void start_event(struct x86_cpu *c, struct kpmu_hw *hw, int idx, u64 sel,
+			bool alt)
 {
 	u64 raw;
 
@@ -387,11 +404,11 @@ static void start(struct x86_cpu *c, struct kpmu_hw *hw, int idx, u64 sel,
 	WRITE_ONCE(c->slots.hw[idx], hw);
 }
 
-static void stop(struct x86_cpu *c, int idx)
+static void stop_counter(struct x86_cpu *c, int idx)
 {
 	struct kpmu_hw *hw = c->slots.hw[idx];
 
-	fold(hw, idx);
+	fold_counter(hw, idx);
 	hw->idx = -1;
 	WRITE_ONCE(c->slots.hw[idx], NULL);
 	if (unlikely(c->halted))
@@ -446,20 +463,20 @@ void kpmu_commit(const struct kpmu_slots *want)
 		x86_cpu_setup(c);
 
 	fixed = c->fixed_ctrl;
-	enable(c, c->on & want->mask & ~must_stop(c, want, changed));
+	enable_counters(c, c->on & want->mask & ~must_stop(c, want, changed));
 	for (m = stopped; m; m &= m - 1)
-		stop(c, __ffs(m));
+		stop_counter(c, __ffs(m));
 	for (m = changed; m; m &= m - 1) {
 		int i = __ffs(m);
 		bool alt = want->alt & 1u << i;
 
-		start(c, want->hw[i], i, selector(want->hw[i], i, alt), alt);
+		start_event(c, want->hw[i], i, selector(want->hw[i], i, alt), alt);
 	}
 	if (c->fixed_ctrl != fixed)
 		x86_wrmsr(MSR_CORE_PERF_FIXED_CTR_CTRL, c->fixed_ctrl);
 	c->slots.mask = want->mask;
 	c->slots.alt = want->alt;
-	enable(c, want->mask);
+	enable_counters(c, want->mask);
 	kpmu_stat_inc(commits);
 	trace_kpmu_commit(stopped, changed, want->mask);
 }

@@ -37,7 +37,7 @@ static int generic_config(const struct kpmu_attr *attr, u32 *config,
 	return 0;
 }
 
-static int hardware(u32 config, struct choice *c, const char **why)
+static int hardware_config(u32 config, struct choice *c, const char **why)
 {
 	if (config >= X86_HW_EVENTS) {
 		*why = "no such generic event";
@@ -51,7 +51,7 @@ static int hardware(u32 config, struct choice *c, const char **why)
 	return 0;
 }
 
-static int hw_cache(u32 config, struct choice *c, const char **why)
+static int cache_config(u32 config, struct choice *c, const char **why)
 {
 	const struct x86_cache_event *e;
 	u32 id = config & 0xff;
@@ -81,7 +81,7 @@ static int hw_cache(u32 config, struct choice *c, const char **why)
 	return 0;
 }
 
-static int raw(const struct kpmu_attr *attr, struct choice *c, const char **why)
+static int raw_config(const struct kpmu_attr *attr, struct choice *c, const char **why)
 {
 	if (attr->config & ~(RAW_USED | RAW_IGNORED)) {
 		*why = "config bits that this PMU does not define";
@@ -129,7 +129,7 @@ static int extra_reg(struct kpmu_hw *hw, u64 extra, const char **why)
 			return -EINVAL;
 		}
 		if (!(x86_pmu.extra_ok & 1u << e->reg)) {
-			*why = "the event needs a register that this machine lacks";
+			*why = "the event needs a register that this CPU does not have";
 			return -ENXIO;
 		}
 		hw->extra_reg = e->reg;
@@ -202,7 +202,7 @@ static int refuse(const struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		*why = "this PMU writes no AUX data";
 		return -EOPNOTSUPP;
 	}
-	*why = "aux_output is for precise events";
+	*why = "aux_output needs a precise event";
 	return -EINVAL;
 }
 
@@ -235,14 +235,14 @@ int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 	switch (attr->type) {
 	case KPMU_TYPE_HARDWARE:
 		err = generic_config(attr, &config, why) ?:
-		      hardware(config, &c, why);
+		      hardware_config(config, &c, why);
 		break;
 	case KPMU_TYPE_HW_CACHE:
 		err = generic_config(attr, &config, why) ?:
-		      hw_cache(config, &c, why);
+		      cache_config(config, &c, why);
 		break;
 	default:
-		err = raw(attr, &c, why);
+		err = raw_config(attr, &c, why);
 		break;
 	}
 	if (err)
@@ -255,7 +255,7 @@ int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 	exclusions(hw, attr);
 	hw->allowed = allowed_counters(hw->sel);
 	if (!hw->allowed) {
-		*why = "no counter of this PMU can count it";
+		*why = "no counter of this PMU can count the event";
 		return -EINVAL;
 	}
 	return 0;

@@ -6,7 +6,13 @@
 #include "../../trace/stats.h"
 #include "msr.h"
 
-/* A value of a counter as RDPMC's users extend it */
+/**
+ * x86_sign_extend() - a counter's value as users of RDPMC extend it
+ * @raw: the value; bits above the counter's width are ignored
+ *
+ * Context: any.
+ * Return: the value, sign-extended to 64 bits.
+ */
 static inline s64 x86_sign_extend(u64 raw)
 {
 	int shift = 64 - x86_pmu.width;
@@ -14,6 +20,16 @@ static inline s64 x86_sign_extend(u64 raw)
 	return (s64)(raw << shift) >> shift;
 }
 
+/**
+ * x86_counter_write() - set a counter
+ * @idx: its slot
+ * @val: the value, at most x86_pmu.value; without full-width writes a general counter
+ *	takes bits 31:0 and sign-extends them
+ *
+ * SDM vol. 3, "Full-Width Writes to Performance Counter Registers".
+ *
+ * Context: IRQs off, or the PMI; the counter is not counting.
+ */
 static __always_inline void x86_counter_write(int idx, u64 val)
 {
 	if (idx >= X86_FIXED)
@@ -29,8 +45,8 @@ static __always_inline void x86_counter_write(int idx, u64 val)
  * x86_far() - start value for the counter of a counting event
  * @hw: the event, its count up to date
  *
- * The value is as far from the overflow as possible.  But the user page's offset, i.e. the
- * count minus the counter's value, must fit into the width of a counter including the
+ * The value is as far from the overflow as possible.  But the user page's offset, i.e.
+ * the count minus the counter's value, must fit into the width of a counter including the
  * sign.  If the count itself does not fit, no value can ensure that.
  *
  * Context: IRQs off, or the PMI.

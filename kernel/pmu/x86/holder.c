@@ -5,7 +5,7 @@
 #include "../../compat/ksym.h"
 #include "x86.h"
 
-static bool counts(enum kpmu_ksym sym)
+static bool counts_holders(enum kpmu_ksym sym)
 {
 	atomic_t *n = kpmu_ksym_data(sym);
 
@@ -15,14 +15,14 @@ static bool counts(enum kpmu_ksym sym)
 /**
  * x86_rival() - find a holder of the counters that the bitmaps may not show
  *
- * Context: any; x86_ask() must be locked out.
+ * Context: any; x86_yield_begin() must be locked out.
  * Return: message for the kernel log, NULL if there is no such holder.
  */
 const char *x86_rival(void)
 {
-	if (counts(KSYM_nr_mediated_pmu_vms))
+	if (counts_holders(KSYM_nr_mediated_pmu_vms))
 		return "a virtual machine holds the counters";
-	if (counts(KSYM_pmc_refcount))
+	if (counts_holders(KSYM_pmc_refcount))
 		return x86_rival_guess();
 	return NULL;
 }
@@ -39,7 +39,7 @@ const char *x86_rival_guess(void)
 
 	if (watchdog && *watchdog & 1)
 		return "the NMI watchdog holds the counters: sysctl kernel.nmi_watchdog=0 frees them";
-	if (counts(KSYM_pmc_refcount))
+	if (counts_holders(KSYM_pmc_refcount))
 		return "the kernel's perf holds the counters";
 	return "another driver holds the counters";
 }

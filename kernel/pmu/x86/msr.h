@@ -14,30 +14,70 @@
 #define MSR_GP_SEL(n)		(0x186 + (n))
 #define MSR_FIXED_COUNTER(n)	(MSR_CORE_PERF_FIXED_CTR0 + (n))
 
+/**
+ * x86_wrmsr() - write an MSR of this CPU's PMU, with a trace event
+ * @msr: number of the MSR
+ * @val: the value
+ *
+ * Context: IRQs off, or NMI.
+ */
 static __always_inline void x86_wrmsr(u32 msr, u64 val)
 {
 	trace_kpmu_wrmsr(msr, val);
 	kpmu_wrmsr(msr, val);
 }
 
-/* The index of a counter for RDPMC */
+/**
+ * x86_rdpmc_index() - index of a counter for RDPMC
+ * @idx: its slot
+ *
+ * SDM vol. 2, RDPMC: bit 30 selects the fixed counters.
+ *
+ * Context: any.
+ * Return: the index.
+ */
 static __always_inline u32 x86_rdpmc_index(int idx)
 {
 	return idx < X86_FIXED ? idx : (1u << 30) + idx - X86_FIXED;
 }
 
+/**
+ * x86_counter_read() - read a counter of this CPU
+ * @idx: its slot
+ *
+ * RDPMC is faster than RDMSR.
+ *
+ * Context: IRQs off, or NMI.
+ * Return: the value, x86_pmu.width bits.
+ */
 static __always_inline u64 x86_counter_read(int idx)
 {
 	return kpmu_rdpmc(x86_rdpmc_index(idx));
 }
 
-/* Convert slots to bits of GLOBAL_CTRL and GLOBAL_STATUS, and back */
+/**
+ * x86_global_bits() - convert slots to bits of GLOBAL_CTRL and GLOBAL_STATUS
+ * @slots: a bit for each slot
+ *
+ * SDM vol. 3, IA32_PERF_GLOBAL_CTRL: general counter n has bit n, fixed counter n has
+ * bit 32 + n.
+ *
+ * Context: any.
+ * Return: the bits.
+ */
 static __always_inline u64 x86_global_bits(u32 slots)
 {
 	return (slots & X86_GP_MASK) | (u64)(slots >> X86_FIXED) << 32;
 }
 
-/* Enable these slots and disable all others */
+/**
+ * x86_global_write() - enable some counters of this CPU, and disable all others
+ * @slots: the counters to enable, a bit for each slot
+ *
+ * SDM vol. 3, IA32_PERF_GLOBAL_CTRL; requires version 2 of the architectural PMU.
+ *
+ * Context: IRQs off, or NMI.
+ */
 static __always_inline void x86_global_write(u32 slots)
 {
 	trace_kpmu_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, x86_global_bits(slots));
@@ -45,6 +85,13 @@ static __always_inline void x86_global_write(u32 slots)
 			  slots >> X86_FIXED);
 }
 
+/**
+ * x86_global_slots() - convert bits of GLOBAL_STATUS to slots
+ * @bits: see x86_global_bits(); only bits of counters
+ *
+ * Context: any.
+ * Return: a bit for each slot.
+ */
 static __always_inline u32 x86_global_slots(u64 bits)
 {
 	return (bits & X86_GP_MASK) | (u32)(bits >> 32) << X86_FIXED;

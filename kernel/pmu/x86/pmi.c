@@ -36,7 +36,7 @@ void __init kpmu_on_overflow(kpmu_overflow_fn fn)
 }
 
 /* A sampling event's counter has wrapped: report an overflow if one is due */
-static __always_inline void sampled(struct x86_cpu *c, struct kpmu_hw *hw)
+static __always_inline void report_overflow(struct x86_cpu *c, struct kpmu_hw *hw)
 {
 	if ((s64)(local64_read(&hw->count) - hw->next) < 0)
 		return;
@@ -52,7 +52,7 @@ static __always_inline void sampled(struct x86_cpu *c, struct kpmu_hw *hw)
  * A counter has wrapped.  Fold, then set the counter so that it wraps at the next overflow;
  * for a counting event, as late as possible.
  */
-static __always_inline void wrapped(struct x86_cpu *c, int idx)
+static __always_inline void handle_wrap(struct x86_cpu *c, int idx)
 {
 	struct kpmu_hw *hw = READ_ONCE(c->slots.hw[idx]);
 	u64 prev, raw, to;
@@ -67,7 +67,7 @@ static __always_inline void wrapped(struct x86_cpu *c, int idx)
 	local64_add((raw - prev) & x86_pmu.value, &hw->count);
 	if (hw->period) {
 		local64_set(&hw->prev, raw | (prev & ~x86_pmu.value));
-		sampled(c, hw);
+		report_overflow(c, hw);
 		to = x86_aim(hw, idx);
 	} else {
 		to = x86_far(hw);
@@ -104,7 +104,7 @@ static u32 overflowed(struct x86_cpu *c)
 	return x86_global_slots(status);
 }
 
-static int pmi(unsigned int cmd, struct pt_regs *regs)
+static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
 	bool frozen;
@@ -124,7 +124,7 @@ static int pmi(unsigned int cmd, struct pt_regs *regs)
 	}
 	m = overflowed(c);
 	for (left = m; left; left &= left - 1)
-		wrapped(c, __ffs(left));
+		handle_wrap(c, __ffs(left));
 	if (m) {
 		kpmu_stat_inc(pmis);
 		/* Delivery masked the vector (Intel); unmask it for the next one */
@@ -135,7 +135,7 @@ static int pmi(unsigned int cmd, struct pt_regs *regs)
 	/* The number of overflows lets the kernel recognise back-to-back NMIs for them */
 	return hweight32(m);
 }
-NOKPROBE_SYMBOL(pmi);
+NOKPROBE_SYMBOL(handle_pmi);
 
 /**
  * x86_pmi_init() - register the NMI handler
@@ -145,7 +145,7 @@ NOKPROBE_SYMBOL(pmi);
  */
 int __init x86_pmi_init(void)
 {
-	return register_nmi_handler(NMI_LOCAL, pmi, NMI_FLAG_FIRST, "kpmu");
+	return register_nmi_handler(NMI_LOCAL, handle_pmi, NMI_FLAG_FIRST, "kpmu");
 }
 
 /**

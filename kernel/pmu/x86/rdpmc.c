@@ -73,13 +73,13 @@ static void update_pce(void *unused)
 	kpmu_cr4_update_pce();
 }
 
-static void allow(struct mm_struct *mm)
+static void allow_rdpmc(struct mm_struct *mm)
 {
 	if (atomic_inc_return(&mm->context.perf_rdpmc_allowed) == 1)
 		on_each_cpu_mask(mm_cpumask(mm), update_pce, NULL, 1);
 }
 
-static void forbid(struct mm_struct *mm)
+static void forbid_rdpmc(struct mm_struct *mm)
 {
 	if (atomic_dec_and_test(&mm->context.perf_rdpmc_allowed))
 		on_each_cpu_mask(mm_cpumask(mm), update_pce, NULL, 1);
@@ -106,7 +106,7 @@ struct kpmu_grant *kpmu_rdpmc_grant(struct mm_struct *mm)
 	mutex_lock(&grants_lock);
 	list_add(&g->node, &grants);
 	if (knob)
-		allow(mm);
+		allow_rdpmc(mm);
 	mutex_unlock(&grants_lock);
 	return g;
 }
@@ -135,7 +135,7 @@ void kpmu_rdpmc_drop(struct kpmu_grant *grant)
 	mutex_lock(&grants_lock);
 	list_del(&grant->node);
 	if (knob)
-		forbid(grant->mm);
+		forbid_rdpmc(grant->mm);
 	mutex_unlock(&grants_lock);
 	kfree(grant);
 }
@@ -165,9 +165,9 @@ int kpmu_rdpmc_set(unsigned long new)
 	mutex_lock(&grants_lock);
 	list_for_each_entry(g, &grants, node) {
 		if (knob && !new)
-			forbid(g->mm);
+			forbid_rdpmc(g->mm);
 		else if (!knob && new)
-			allow(g->mm);
+			allow_rdpmc(g->mm);
 	}
 	if (knob != 2 && new == 2)
 		static_key_slow_inc(everybody);

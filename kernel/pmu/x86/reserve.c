@@ -25,7 +25,7 @@ static DEFINE_SPINLOCK(reserve_lock);
 /* Number of events that need the counters; -1 while they are not reserved */
 static atomic_t users = ATOMIC_INIT(-1);
 static bool keep, guarded;
-/* Number of requests by others in progress: x86_ask() to x86_asked() */
+/* Number of requests by others in progress: x86_yield_begin() to x86_yield_end() */
 static int asking;
 
 /*
@@ -142,13 +142,13 @@ void kpmu_counters_yield(void)
 }
 
 /**
- * x86_ask() - release the counters for a user outside kpmu
+ * x86_yield_begin() - release the counters for a user outside kpmu
  *
  * Context: task, IRQs on.
- * Return: true if released; then kpmu does not reserve them until x86_asked().  False if a
+ * Return: true if released; then kpmu does not reserve them until x86_yield_end().  False if a
  * kpmu event needs them.
  */
-bool x86_ask(void)
+bool x86_yield_begin(void)
 {
 	bool ok;
 
@@ -160,11 +160,11 @@ bool x86_ask(void)
 }
 
 /**
- * x86_asked() - the attempt to reserve the counters after x86_ask() is over
+ * x86_yield_end() - the attempt to reserve the counters after x86_yield_begin() is over
  *
  * Context: task.
  */
-void x86_asked(void)
+void x86_yield_end(void)
 {
 	spin_lock(&reserve_lock);
 	asking--;
@@ -172,7 +172,7 @@ void x86_asked(void)
 }
 
 /**
- * x86_put() - an event does not need the counters any more
+ * x86_put() - release the counters of an event
  * @hw: the event
  *
  * Context: task, IRQs on.
@@ -184,13 +184,13 @@ void x86_put(struct kpmu_hw *hw)
 }
 
 /**
- * x86_keep() - set whether the counters stay reserved after the last event
- * @on: true if all other users of the counters go through x86_ask()
- * @safe: those that the bitmaps do not know do; if not, no event gets the counters
+ * x86_retain() - set whether the counters stay reserved after the last event
+ * @on: true if all other users of the counters go through x86_yield_begin()
+ * @safe: users that the bitmaps do not cover do too; if false, no event gets the counters
  *
  * Context: task, IRQs on.
  */
-void x86_keep(bool on, bool safe)
+void x86_retain(bool on, bool safe)
 {
 	keep = on;
 	guarded = safe;

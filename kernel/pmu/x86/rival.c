@@ -35,11 +35,11 @@ static int reserve_hardware(void)
 {
 	int err = -EBUSY;
 
-	if (x86_ask()) {
+	if (x86_yield_begin()) {
 		err = kpmu_divert_call(&rivals[0], 0);
-		x86_asked();
+		x86_yield_end();
 	} else {
-		pr_notice_ratelimited("the kernel's perf asked for the counters, an event of /dev/kpmu has them\n");
+		pr_notice_ratelimited("the kernel's perf requested the counters, but events of kpmu hold them\n");
 	}
 	kpmu_divert_done(&rivals[0]);
 	return err;
@@ -50,11 +50,11 @@ static int create_vpmu(void)
 {
 	int err = -EBUSY;
 
-	if (x86_ask()) {
+	if (x86_yield_begin()) {
 		err = kpmu_divert_call(&rivals[1], 0);
-		x86_asked();
+		x86_yield_end();
 	} else {
-		pr_notice_ratelimited("a virtual machine asked for the counters, an event of /dev/kpmu has them\n");
+		pr_notice_ratelimited("a virtual machine requested the counters, but events of kpmu hold them\n");
 	}
 	kpmu_divert_done(&rivals[1]);
 	return err;
@@ -84,7 +84,7 @@ void __init x86_rivals_init(void)
 	if (err)
 		pr_notice("the kernel's perf cannot be made to ask (%d)%s\n", err,
 			  is_guarded() ? "" : ": no hardware events");
-	x86_keep(rivals[0].ok, is_guarded());
+	x86_retain(rivals[0].ok, is_guarded());
 }
 
 /**
@@ -94,6 +94,6 @@ void __init x86_rivals_init(void)
  */
 void x86_rivals_exit(void)
 {
-	x86_keep(false, false);
+	x86_retain(false, false);
 	kpmu_diverts_unregister(&rival_set);
 }

@@ -146,8 +146,8 @@ extern struct x86_pmu x86_pmu;
 /**
  * struct x86_cpu - shadow of a CPU's PMU registers
  * @ready: kpmu owns the registers and the shadow is valid; cleared on release
- * @lvtpc: LVTPC is set to NMI; never undone while the CPU is online, as other users of the
- *	PMU need the same
+ * @lvtpc: LVTPC is set to NMI; never undone while the CPU is online, as other users of
+ *	the PMU need the same
  * @hidden: the event whose counter is being set, NULL otherwise
  * @hidden_idx: its counter
  * @on: counters enabled in GLOBAL_CTRL
@@ -208,9 +208,9 @@ void x86_go_on_now(struct x86_cpu *c);
 u64 x86_selector(const struct kpmu_hw *hw, int idx, bool alt);
 void x86_set_period(struct kpmu_hw *hw, u64 period);
 void x86_reset(struct kpmu_hw *hw);
-bool x86_ask(void);
-void x86_asked(void);
-void x86_keep(bool on, bool safe);
+bool x86_yield_begin(void);
+void x86_yield_end(void);
+void x86_retain(bool on, bool safe);
 void x86_rivals_init(void);
 void x86_rivals_exit(void);
 const char *x86_rival(void);

@@ -13,7 +13,7 @@
 #include <linux/utsname.h>
 #include <net/net_namespace.h>
 
-#include "side.h"
+#include "side_band.h"
 
 /* Device number of nsfs, the file system of all namespaces; 0 while unknown */
 static u64 nsfs;
@@ -92,5 +92,5 @@ void kpmu_side_namespaces(struct task_struct *task)
 	if (!task->nsproxy || !kpmu_side_wanted(KPMU_ATTR_NAMESPACES))
 		return;
 	find_links(n.links, task);
-	kpmu_side_tell(KPMU_ATTR_NAMESPACES, namespaces_record, &n);
+	kpmu_side_write(KPMU_ATTR_NAMESPACES, namespaces_record, &n);
 }

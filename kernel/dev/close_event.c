@@ -4,14 +4,14 @@
 #include "../hooks/hooks.h"
 #include "../life/life.h"
 #include "../record/sample.h"
-#include "../record/side.h"
+#include "../record/side_band.h"
 #include "dev.h"
 
 /**
  * kpmu_event_unhook() - release an event's hooks and call-chain buffers
  * @e: the event, after get_hooks()
  *
- * Context: task, may sleep; kpmu_hooks_linger() must follow.
+ * Context: task, may sleep; kpmu_hooks_put_later() must follow.
  */
 void kpmu_event_unhook(struct kpmu_event *e)
 {
@@ -35,5 +35,5 @@ void kpmu_event_close(struct kpmu_event *e)
 	kpmu_output_end(e);
 	kpmu_event_unhook(e);
 	kpmu_event_put(e);
-	kpmu_hooks_linger();
+	kpmu_hooks_put_later();
 }

@@ -5,7 +5,7 @@
 /* Limit of children per check */
 #define CHILDREN	64
 
-static bool children_are_ours(struct check_look *l)
+static bool children_are_ours(struct check_state *l)
 {
 	struct kpmu_family *f = l->family;
 	struct kpmu_event *e;
@@ -17,8 +17,8 @@ static bool children_are_ours(struct check_look *l)
 	return n == CHILDREN || list_entry_is_head(e, &f->children, sibling);
 }
 
-/* Children that the walk in progress has not seen come first */
-static bool unseen_come_first(struct check_look *l)
+/* Children that the walk in progress has not visited are at the front of the list */
+static bool unseen_come_first(struct check_state *l)
 {
 	struct kpmu_family *f = l->family;
 	bool seen = false;
@@ -36,7 +36,7 @@ static bool unseen_come_first(struct check_look *l)
 	return true;
 }
 
-static bool is_held(struct check_look *l)
+static bool is_held(struct check_state *l)
 {
 	struct kpmu_family *f = l->family;
 	struct kpmu_event *e;
@@ -49,7 +49,7 @@ static bool is_held(struct check_look *l)
 	       (n == CHILDREN || list_entry_is_head(e, &f->children, sibling));
 }
 
-static bool late_is_part(struct check_look *l)
+static bool late_is_part(struct check_state *l)
 {
 	const struct kpmu_times *all = &l->family->folded.times;
 	const struct kpmu_times *part = &l->family->late.times;

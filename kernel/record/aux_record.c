@@ -36,7 +36,7 @@ static void announce(struct kpmu_event *e, struct kpmu_aux *aux,
 }
 
 /* Write PERF_RECORD_ITRACE_START, which names the traced task */
-static void start(struct kpmu_event *e)
+static void write_itrace_start(struct kpmu_event *e)
 {
 	struct kpmu_record r;
 	u64 ids;
@@ -92,7 +92,10 @@ void kpmu_aux_follow(struct kpmu_event *e, bool running)
 	struct kpmu_ring *ring;
 	struct kpmu_aux *aux;
 
-	/* Bound to another CPU it was shown there; another event may write to its ring there now */
+	/*
+	 * The trace of an event bound to another CPU was announced there.  Another event may write
+	 * to its ring there now.
+	 */
 	if (e->se.cpu >= 0 && e->se.cpu != smp_processor_id())
 		return;
 	aux = area_of(e, &ring);
@@ -101,7 +104,7 @@ void kpmu_aux_follow(struct kpmu_event *e, bool running)
 	if (!running)
 		announce(e, aux, ring);
 	else if (!e->sampling->aux_started)
-		start(e);
+		write_itrace_start(e);
 	e->sampling->aux_started |= running;
 }
 

@@ -9,7 +9,7 @@ static struct kpmu_entity *in_slot(const struct kpmu_slots *slots, int i)
 	return container_of(slots->hw[i], struct kpmu_entity, hw);
 }
 
-static bool plan_is_good(struct check_look *l)
+static bool plan_is_good(struct check_state *l)
 {
 	const struct kpmu_plan *plan = kpmu_plan_of(l->kc);
 
@@ -38,7 +38,7 @@ static bool may_run(const struct kpmu_cpu *kc, const struct kpmu_entity *leader)
 	       (leader->cpu < 0 || leader->cpu == kc->ctx.home);
 }
 
-static bool groups_may_run(struct check_look *l)
+static bool groups_may_run(struct check_state *l)
 {
 	const struct kpmu_plan *plan = l->kc->applied;
 	int i, k, nr_cpu = 0;
@@ -68,7 +68,7 @@ static bool is_placed(const struct kpmu_plan *plan, const struct kpmu_ctx *ctx)
 	return n == ctx->nr_placed;
 }
 
-static bool contexts_follow(struct check_look *l)
+static bool contexts_follow(struct check_state *l)
 {
 	struct kpmu_ctx *ctx;
 
@@ -78,23 +78,23 @@ static bool contexts_follow(struct check_look *l)
 	return !l->kc->task || is_placed(l->kc->applied, l->kc->task);
 }
 
-static bool demands(const struct kpmu_entity *e)
+static bool is_candidate_now(const struct kpmu_entity *e)
 {
 	return kpmu_has_counter(e) && e->state == KPMU_ON;
 }
 
 /* Number of events that need a counter */
-static u32 demand(const struct kpmu_entity *leader)
+static u32 demand_of_group(const struct kpmu_entity *leader)
 {
 	const struct kpmu_entity *e;
-	u32 n = demands(leader);
+	u32 n = is_candidate_now(leader);
 
 	kpmu_for_each_in_group(e, leader)
-		n += demands(e);
+		n += is_candidate_now(e);
 	return n;
 }
 
-static bool slots_are_of_groups(struct check_look *l)
+static bool slots_are_of_groups(struct check_state *l)
 {
 	const struct kpmu_plan *plan = l->kc->applied;
 	const struct kpmu_slots *slots = &plan->slots;
@@ -104,7 +104,7 @@ static bool slots_are_of_groups(struct check_look *l)
 	for (m = slots->mask; m; m &= m - 1) {
 		const struct kpmu_entity *e = in_slot(slots, __ffs(m));
 
-		if (!e->attached || !demands(e) || !e->leader->group.placed ||
+		if (!e->attached || !is_candidate_now(e) || !e->leader->group.placed ||
 		    !is_active(l->kc, e->ctx) ||
 		    !(e->hw.allowed & 1u << __ffs(m)))
 			return false;
@@ -115,12 +115,12 @@ static bool slots_are_of_groups(struct check_look *l)
 	for (i = 0; i < plan->nr; i++) {
 		if (plan->groups[i]->group.nr > CHECK_EVENTS)
 			return true;
-		n += demand(plan->groups[i]);
+		n += demand_of_group(plan->groups[i]);
 	}
 	return n == hweight32(slots->mask);
 }
 
-static bool slots_have_one_event(struct check_look *l)
+static bool slots_have_one_event(struct check_state *l)
 {
 	const struct kpmu_slots *slots = &l->kc->applied->slots;
 	u32 m;
@@ -132,7 +132,7 @@ static bool slots_have_one_event(struct check_look *l)
 }
 
 /* Flexible groups without a counter; -1 if unknown, as some are bound to a CPU */
-static s64 waiting(const struct kpmu_ctx *ctx)
+static s64 count_waiting(const struct kpmu_ctx *ctx)
 {
 	s64 n = ctx->nr_flexible;
 	int i;
@@ -144,28 +144,28 @@ static s64 waiting(const struct kpmu_ctx *ctx)
 	return n;
 }
 
-static bool waits_are_counted(struct check_look *l)
+static bool waits_are_counted(struct check_state *l)
 {
 	const struct kpmu_plan *plan = l->kc->applied;
-	s64 n = l->kc->task ? waiting(l->kc->task) : 0;
+	s64 n = l->kc->task ? count_waiting(l->kc->task) : 0;
 	struct kpmu_ctx *ctx;
 
 	if (n >= 0 && n != plan->task_waits)
 		return false;
 	n = 0;
 	kpmu_for_each_cpu_ctx(ctx, l->kc)
-		n += waiting(ctx);
+		n += count_waiting(ctx);
 	return n == plan->cpu_waits;
 }
 
-static bool rotation_is_armed(struct check_look *l)
+static bool rotation_is_armed(struct check_state *l)
 {
 	const struct kpmu_plan *plan = l->kc->applied;
 
 	return l->kc->armed || !(plan->cpu_waits | plan->task_waits);
 }
 
-static bool registers_agree(struct check_look *l)
+static bool registers_agree(struct check_state *l)
 {
 	l->detail = kpmu_counters_check(&l->kc->applied->slots);
 	return !l->detail;

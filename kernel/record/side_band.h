@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Side-band records: what tasks and the kernel do, for enabled events whose attr asks
- * for them, whether or not the event has a counter at the moment.
+ * Side-band records: what tasks and the kernel do.  They are written for enabled events
+ * whose attr requests them, whether or not the event is on a counter.
  *
  * All functions here are called from hooks, possibly in atomic context, except
  * kpmu_side_namespaces_setup().
@@ -22,13 +22,13 @@ struct vm_area_struct;
 
 typedef void (*kpmu_side_fn)(struct kpmu_event *e, void *data);
 
-/* side.c: delivery to events */
+/* side_band.c: delivery to events */
 bool kpmu_side_wants(const struct kpmu_event *e, u64 flags);
 bool kpmu_side_wanted(u64 flags);
-void kpmu_side_tell(u64 flags, kpmu_side_fn fn, void *data);
-void kpmu_side_tell_cpu(u64 flags, kpmu_side_fn fn, void *data);
+void kpmu_side_write(u64 flags, kpmu_side_fn fn, void *data);
+void kpmu_side_write_cpu(u64 flags, kpmu_side_fn fn, void *data);
 
-/* task.c, exit.c, namespaces.c, mmap.c, switch.c: what tasks do */
+/* The *_record.c of what tasks do */
 void kpmu_side_comm(struct task_struct *task, bool exec);
 void kpmu_side_fork(struct task_struct *task);
 void kpmu_side_exit_ctx(struct kpmu_ctx *ctx);
@@ -40,7 +40,7 @@ void kpmu_side_mmap(struct vm_area_struct *vma);
 void kpmu_side_switch(struct task_struct *task, struct task_struct *other,
 		      bool in);
 
-/* kernel.c: changes of the kernel's text; cgroup.c: new cgroups */
+/* kernel_record.c: changes of the kernel's text; cgroup_record.c: new cgroups */
 void kpmu_side_ksymbol(u16 type, u64 addr, u32 len, bool unregister,
 		       const char *name);
 void kpmu_side_bpf(const struct bpf_prog *prog, u16 type, u16 flags);

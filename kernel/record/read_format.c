@@ -48,7 +48,7 @@ static u64 count_of(struct kpmu_event *e, const struct kpmu_event *of)
 	return kpmu_event_count(e);
 }
 
-static void put_words(struct kpmu_record *r, const u64 *words, const u64 *end)
+static void put_entry_words(struct kpmu_record *r, const u64 *words, const u64 *end)
 {
 	kpmu_ring_put(&r->h, words, (end - words) * sizeof(u64));
 }
@@ -59,16 +59,17 @@ static void put_entry(struct kpmu_record *r, struct kpmu_event *e,
 	u64 words[KPMU_VALUE_WORDS];
 	struct kpmu_value v = kpmu_value_of(e, of->read_format, count_of(e, of));
 
-	put_words(r, words, kpmu_put_value(words, of->read_format, v));
+	put_entry_words(r, words, kpmu_put_value(words, of->read_format, v));
 }
 
-static void put_group(struct kpmu_record *r, struct kpmu_event *of)
+static void put_group_values(struct kpmu_record *r, struct kpmu_event *of)
 {
 	struct kpmu_event *leader = kpmu_leader(of), *member;
 	u64 words[KPMU_VALUE_WORDS];
+	u64 *end = kpmu_put_head(words, of->read_format, group_size(leader),
+				 times_of(leader, of->read_format));
 
-	put_words(r, words, kpmu_put_head(words, of->read_format, group_size(leader),
-					  times_of(leader, of->read_format)));
+	put_entry_words(r, words, end);
 	put_entry(r, leader, of);
 	kpmu_for_each_member(member, leader)
 		put_entry(r, member, of);
@@ -90,9 +91,9 @@ void kpmu_values_put(struct kpmu_record *r, struct kpmu_event *e)
 	u64 words[KPMU_VALUE_WORDS];
 
 	if (e->read_format & KPMU_FORMAT_GROUP)
-		put_group(r, e);
+		put_group_values(r, e);
 	else
-		put_words(r, words, kpmu_put_single(words, e->read_format,
-						    kpmu_value_of(e, e->read_format, count_of(e, e)),
-						    times_of(e, e->read_format)));
+		put_entry_words(r, words, kpmu_put_single(words, e->read_format,
+							  kpmu_value_of(e, e->read_format, count_of(e, e)),
+							  times_of(e, e->read_format)));
 }

@@ -9,7 +9,7 @@
 
 #include "../compat/compat.h"
 #include "../compat/ksym.h"
-#include "side.h"
+#include "side_band.h"
 
 #define BUILD_ID_MAX	20
 
@@ -187,6 +187,6 @@ void kpmu_side_mmap(struct vm_area_struct *vma)
 	}
 	if (kpmu_side_wanted(KPMU_ATTR_BUILD_ID))
 		m.id_size = kpmu_build_id(vma, m.id);
-	kpmu_side_tell(flags, mmap_record, &m);
+	kpmu_side_write(flags, mmap_record, &m);
 	kfree(buf);
 }

@@ -2,14 +2,14 @@
 /*
  * Delivery of side-band records: to the enabled events of this CPU, of the cgroups
  * active here, and of the active task context.  Each context has a list of its events
- * that ask for side-band records.
+ * that request side-band records.
  */
 #include <linux/irqflags.h>
 #include <linux/percpu.h>
 #include <linux/smp.h>
 
 #include "../sched/sched.h"
-#include "side.h"
+#include "side_band.h"
 
 /**
  * kpmu_side_wants() - does an event get a kind of record on this CPU?
@@ -36,7 +36,7 @@ static bool any_wants(const struct kpmu_ctx *ctx, u64 flags)
 	return false;
 }
 
-static void tell(struct kpmu_ctx *ctx, u64 flags, kpmu_side_fn fn, void *data)
+static void write_to_ctx(struct kpmu_ctx *ctx, u64 flags, kpmu_side_fn fn, void *data)
 {
 	struct kpmu_sampling *s;
 
@@ -51,7 +51,7 @@ static bool active_here(const struct kpmu_ctx *ctx)
 }
 
 /**
- * kpmu_side_wanted() - is there an event that kpmu_side_tell() would write to?
+ * kpmu_side_wanted() - is there an event that kpmu_side_write() would write to?
  * @flags: KPMU_ATTR_*; an event must have one of them
  *
  * Context: any but NMI.
@@ -76,14 +76,14 @@ bool kpmu_side_wanted(u64 flags)
 }
 
 /**
- * kpmu_side_tell_cpu() - write a record for events of this CPU and its cgroups
+ * kpmu_side_write_cpu() - write a record for events of this CPU and its cgroups
  * @flags: KPMU_ATTR_*; an event must have one of them
  * @fn: writes the record for an event; IRQs off
  * @data: for @fn
  *
  * Context: any but NMI.
  */
-void kpmu_side_tell_cpu(u64 flags, kpmu_side_fn fn, void *data)
+void kpmu_side_write_cpu(u64 flags, kpmu_side_fn fn, void *data)
 {
 	struct kpmu_ctx *ctx;
 	struct kpmu_cpu *kc;
@@ -93,27 +93,27 @@ void kpmu_side_tell_cpu(u64 flags, kpmu_side_fn fn, void *data)
 	kc = this_cpu_ptr(&kpmu_cpu);
 	if (active_here(&kc->ctx))
 		kpmu_for_each_cpu_ctx(ctx, kc)
-			tell(ctx, flags, fn, data);
+			write_to_ctx(ctx, flags, fn, data);
 	local_irq_restore(irq);
 }
 
 /**
- * kpmu_side_tell() - write a record for events of this CPU, its cgroups and its task
+ * kpmu_side_write() - write a record for events of this CPU, its cgroups and its task
  * @flags: KPMU_ATTR_*; an event must have one of them
  * @fn: writes the record for an event; IRQs off
  * @data: for @fn
  *
  * Context: any but NMI.
  */
-void kpmu_side_tell(u64 flags, kpmu_side_fn fn, void *data)
+void kpmu_side_write(u64 flags, kpmu_side_fn fn, void *data)
 {
 	struct kpmu_cpu *kc;
 	unsigned long irq;
 
 	local_irq_save(irq);
-	kpmu_side_tell_cpu(flags, fn, data);
+	kpmu_side_write_cpu(flags, fn, data);
 	kc = this_cpu_ptr(&kpmu_cpu);
 	if (kc->task)
-		tell(kc->task, flags, fn, data);
+		write_to_ctx(kc->task, flags, fn, data);
 	local_irq_restore(irq);
 }

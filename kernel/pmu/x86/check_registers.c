@@ -12,7 +12,7 @@ struct rule {
 	bool (*holds)(const struct x86_cpu *c, const struct kpmu_slots *want);
 };
 
-static bool owners(const struct x86_cpu *c, const struct kpmu_slots *want)
+static bool owners_agree(const struct x86_cpu *c, const struct kpmu_slots *want)
 {
 	int i;
 
@@ -25,7 +25,7 @@ static bool owners(const struct x86_cpu *c, const struct kpmu_slots *want)
 	return true;
 }
 
-static bool indices(const struct x86_cpu *c, const struct kpmu_slots *want)
+static bool indices_agree(const struct x86_cpu *c, const struct kpmu_slots *want)
 {
 	u32 m;
 
@@ -35,7 +35,7 @@ static bool indices(const struct x86_cpu *c, const struct kpmu_slots *want)
 	return true;
 }
 
-static bool selectors(const struct x86_cpu *c, const struct kpmu_slots *want)
+static bool selectors_agree(const struct x86_cpu *c, const struct kpmu_slots *want)
 {
 	u32 m;
 
@@ -51,7 +51,7 @@ static bool selectors(const struct x86_cpu *c, const struct kpmu_slots *want)
 }
 
 /* Exactly the counters that have an event and are not halted are enabled */
-static bool counting(const struct x86_cpu *c, const struct kpmu_slots *want)
+static bool enables_agree(const struct x86_cpu *c, const struct kpmu_slots *want)
 {
 	/*
 	 * A PMI between the reads may halt counters but never restarts one: it sets bits in
@@ -115,17 +115,17 @@ static bool extra(const struct x86_cpu *c, const struct kpmu_slots *want)
 }
 
 static const struct rule rules[] = {
-	{ "owners", owners },
-	{ "idx", indices },
-	{ "selectors", selectors },
-	{ "counting", counting },
+	{ "owners", owners_agree },
+	{ "idx", indices_agree },
+	{ "selectors", selectors_agree },
+	{ "counting", enables_agree },
 	{ "GLOBAL_CTRL", global_ctrl },
 	{ "EVNTSEL", evntsel },
 	{ "FIXED_CTR_CTRL", fixed_ctrl },
 	{ "extra registers", extra },
 };
 
-static const char *look(const struct x86_cpu *c, const struct kpmu_slots *want)
+static const char *check_registers(const struct x86_cpu *c, const struct kpmu_slots *want)
 {
 	int i;
 
@@ -151,7 +151,7 @@ const char *kpmu_counters_check(const struct kpmu_slots *want)
 	for (tries = 0; tries < MAX_TRIES; tries++) {
 		turn = READ_ONCE(c->turn);
 		barrier();
-		why = look(c, want);
+		why = check_registers(c, want);
 		barrier();
 		if (!why || READ_ONCE(c->turn) == turn)
 			return why;

@@ -4,7 +4,7 @@
 
 #include "../compat/compat.h"
 #include "../sched/sched.h"
-#include "side.h"
+#include "side_band.h"
 
 struct turn {
 	struct task_struct *task;
@@ -47,5 +47,5 @@ void kpmu_side_switch(struct task_struct *task, struct task_struct *other,
 		t.misc = PERF_RECORD_MISC_SWITCH_OUT;
 	if (!in && kpmu_task_is_runnable(task))
 		t.misc |= PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
-	kpmu_side_tell(KPMU_ATTR_CONTEXT_SWITCH, switch_record, &t);
+	kpmu_side_write(KPMU_ATTR_CONTEXT_SWITCH, switch_record, &t);
 }

@@ -3,7 +3,7 @@
 #include <linux/cgroup.h>
 #include <linux/slab.h>
 
-#include "side.h"
+#include "side_band.h"
 
 struct born {
 	u64 id;
@@ -45,6 +45,6 @@ void kpmu_side_cgroup(struct cgroup_subsys_state *css)
 		b.path = buf;
 	}
 	b.size = ALIGN(strlen(b.path) + 1, sizeof(u64));
-	kpmu_side_tell(KPMU_ATTR_CGROUP, cgroup_record, &b);
+	kpmu_side_write(KPMU_ATTR_CGROUP, cgroup_record, &b);
 	kfree(buf);
 }

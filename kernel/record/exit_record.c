@@ -8,7 +8,7 @@
 
 #include "../sched/sched.h"
 #include "sample.h"
-#include "side.h"
+#include "side_band.h"
 
 static void exit_record(struct kpmu_event *e, void *task)
 {
@@ -21,7 +21,7 @@ static u32 read_record(struct kpmu_event *e, struct task_struct *task)
 	u64 ids = kpmu_record_ids(e, task);
 	struct kpmu_record r;
 
-	/* Current is another task where the ring's CPU is not the one that the task ends on */
+	/* Not kpmu_record_begin(): on another CPU, current is not the exiting task */
 	if (kpmu_record_begin_of(&r, e, PERF_RECORD_READ, 0,
 				 sizeof(ids) + kpmu_values_size(e), task)) {
 		kpmu_record_put(&r, &ids, sizeof(ids));
@@ -46,7 +46,7 @@ struct pass {
 };
 
 /* Return: the amount of work, in events */
-static u32 look_at(struct pass *p, struct kpmu_event *e)
+static u32 write_event_records(struct pass *p, struct kpmu_event *e)
 {
 	if (p->cpu < 0 && kpmu_side_wants(e, KPMU_SIDE_TASK))
 		exit_record(e, p->ctx->task);
@@ -60,41 +60,41 @@ static u32 look_at(struct pass *p, struct kpmu_event *e)
 }
 
 /* The context stays inactive, so the holder of its lock owns it.  IRQs off. */
-static void batch(void *data)
+static void write_batch(void *data)
 {
 	struct pass *p = data;
 	struct kpmu_entity *e;
 	u32 n = 0;
 
-	raw_spin_lock(&p->ctx->lock);
+	raw_spin_lock(&p->ctx->ctx_lock);
 	while (n < KPMU_BATCH && (e = kpmu_scan_next(p->ctx)))
-		n += look_at(p, kpmu_event_of(e));
+		n += write_event_records(p, kpmu_event_of(e));
 	p->more = p->ctx->scan;
-	raw_spin_unlock(&p->ctx->lock);
+	raw_spin_unlock(&p->ctx->ctx_lock);
 }
 
-static void batch_here(struct pass *p)
+static void write_batch_here(struct pass *p)
 {
 	unsigned long flags;
 
 	local_irq_save(flags);
-	batch(p);
+	write_batch(p);
 	local_irq_restore(flags);
 }
 
 /* Return: the CPU of the next pass, or nr_cpu_ids */
-static int pass(struct kpmu_ctx *ctx, int cpu)
+static int write_pass(struct kpmu_ctx *ctx, int cpu)
 {
 	struct pass p = { .ctx = ctx, .cpu = cpu, .next = nr_cpu_ids };
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(&ctx->lock, flags);
+	raw_spin_lock_irqsave(&ctx->ctx_lock, flags);
 	kpmu_scan_begin(ctx);
-	raw_spin_unlock_irqrestore(&ctx->lock, flags);
+	raw_spin_unlock_irqrestore(&ctx->ctx_lock, flags);
 	do {
 		/* For an offline CPU nothing is written, but the next CPU is found */
-		if (cpu < 0 || smp_call_function_single(cpu, batch, &p, 1))
-			batch_here(&p);
+		if (cpu < 0 || smp_call_function_single(cpu, write_batch, &p, 1))
+			write_batch_here(&p);
 	} while (p.more);
 	return p.next;
 }
@@ -113,7 +113,7 @@ void kpmu_side_exit_ctx(struct kpmu_ctx *ctx)
 	int cpu = -1;
 
 	do {
-		cpu = pass(ctx, cpu);
+		cpu = write_pass(ctx, cpu);
 	} while (cpu < nr_cpu_ids);
 }
 
@@ -125,5 +125,5 @@ void kpmu_side_exit_ctx(struct kpmu_ctx *ctx)
  */
 void kpmu_side_exit_cpu(struct task_struct *task)
 {
-	kpmu_side_tell_cpu(KPMU_SIDE_TASK, exit_record, task);
+	kpmu_side_write_cpu(KPMU_SIDE_TASK, exit_record, task);
 }

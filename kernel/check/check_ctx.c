@@ -6,7 +6,7 @@
 
 /* Rules for contexts of any size */
 
-static bool gen_follows_queue(struct check_look *l)
+static bool gen_follows_queue(struct check_state *l)
 {
 	const struct kpmu_ctx *ctx = l->ctx;
 
@@ -14,7 +14,7 @@ static bool gen_follows_queue(struct check_look *l)
 }
 
 /* Not compared with the plan: an idle context may have changed since it was built */
-static bool placed_is_placed(struct check_look *l)
+static bool placed_is_placed(struct check_state *l)
 {
 	const struct kpmu_ctx *ctx = l->ctx;
 	int i, k;
@@ -34,7 +34,7 @@ static bool placed_is_placed(struct check_look *l)
 	return true;
 }
 
-static bool parked_is_off(struct check_look *l)
+static bool parked_is_off(struct check_state *l)
 {
 	const struct kpmu_entity *leader = l->ctx->parked;
 
@@ -43,7 +43,7 @@ static bool parked_is_off(struct check_look *l)
 			   leader->state != KPMU_ON);
 }
 
-static bool followers_follow(struct check_look *l)
+static bool followers_follow(struct check_state *l)
 {
 	const struct kpmu_ctx *ctx = l->ctx;
 
@@ -52,7 +52,7 @@ static bool followers_follow(struct check_look *l)
 		!ctx->nr_gated);
 }
 
-static bool is_where_it_is(struct check_look *l)
+static bool is_in_its_lists(struct check_state *l)
 {
 	const struct kpmu_ctx *ctx = l->ctx;
 
@@ -81,7 +81,7 @@ static bool order_is_served(const struct kpmu_ctx *ctx, const struct kpmu_class 
 	return nr == c->nr;
 }
 
-static bool classes_are_in_order(struct check_look *l)
+static bool classes_are_in_order(struct check_state *l)
 {
 	const struct kpmu_class *c;
 	int n = 0;
@@ -96,7 +96,7 @@ static bool classes_are_in_order(struct check_look *l)
 }
 
 struct check_rule check_ctx_rules[] = {
-	{ "ctx-owner", is_where_it_is },
+	{ "ctx-owner", is_in_its_lists },
 	{ "ctx-gen", gen_follows_queue },
 	{ "ctx-placed", placed_is_placed },
 	{ "ctx-parked", parked_is_off },
@@ -107,7 +107,7 @@ struct check_rule check_ctx_rules[] = {
 
 /* Rules that need a walk over the whole context */
 
-static u32 length(const struct hlist_head *list)
+static u32 count_nodes(const struct hlist_head *list)
 {
 	const struct hlist_node *n;
 	u32 nr = 0;
@@ -127,7 +127,7 @@ static u32 list_length(const struct list_head *list)
 	return nr;
 }
 
-static bool events_are_counted(struct check_look *l)
+static bool events_are_counted(struct check_state *l)
 {
 	const struct check_tally *t = &l->tally;
 	const struct kpmu_ctx *ctx = l->ctx;
@@ -136,7 +136,7 @@ static bool events_are_counted(struct check_look *l)
 	       t->sampling == ctx->nr_sampling && t->freq == ctx->nr_freq;
 }
 
-static bool queue_is_counted(struct check_look *l)
+static bool queue_is_counted(struct check_state *l)
 {
 	const struct check_tally *t = &l->tally;
 	const struct kpmu_ctx *ctx = l->ctx;
@@ -146,7 +146,7 @@ static bool queue_is_counted(struct check_look *l)
 }
 
 /* A parked group is in the queue but not counted */
-static bool queue_has_them(struct check_look *l)
+static bool queue_has_groups(struct check_state *l)
 {
 	const struct kpmu_ctx *ctx = l->ctx;
 	u32 pinned = ctx->nr_pinned, flexible = ctx->nr_flexible;
@@ -165,22 +165,22 @@ static bool queue_has_them(struct check_look *l)
 	       list_length(&ctx->bound) == l->tally.free_bound;
 }
 
-static bool placed_are_counted(struct check_look *l)
+static bool placed_are_counted(struct check_state *l)
 {
 	return l->tally.placed == l->ctx->nr_placed;
 }
 
-static bool lists_have_them(struct check_look *l)
+static bool lists_have_events(struct check_state *l)
 {
 	const struct check_tally *t = &l->tally;
 	const struct kpmu_ctx *ctx = l->ctx;
 
-	return length(&ctx->side) == t->side && length(&ctx->hits) == t->hits &&
-	       length(&ctx->timed) == t->timed && ctx->nr_gated == t->gated;
+	return count_nodes(&ctx->side) == t->side && count_nodes(&ctx->hits) == t->hits &&
+	       count_nodes(&ctx->timed) == t->timed && ctx->nr_gated == t->gated;
 }
 
 /* An event that remove_on_exec has removed stays mapped */
-static bool mapped_are_listed(struct check_look *l)
+static bool mapped_are_listed(struct check_state *l)
 {
 	const struct kpmu_event *e;
 	u32 n = 0, all = 0;
@@ -195,7 +195,7 @@ static bool mapped_are_listed(struct check_look *l)
 	return n == l->tally.mapped;
 }
 
-static bool scan_is_here(struct check_look *l)
+static bool scan_is_here(struct check_state *l)
 {
 	return !l->ctx->scan || l->tally.scan;
 }
@@ -203,9 +203,9 @@ static bool scan_is_here(struct check_look *l)
 struct check_rule check_sum_rules[] = {
 	{ "ctx-events", events_are_counted },
 	{ "queue-numbers", queue_is_counted },
-	{ "queue-lists", queue_has_them },
+	{ "queue-lists", queue_has_groups },
 	{ "ctx-placed-all", placed_are_counted },
-	{ "ctx-lists", lists_have_them },
+	{ "ctx-lists", lists_have_events },
 	{ "ctx-mapped", mapped_are_listed },
 	{ "ctx-scan", scan_is_here },
 	{ }

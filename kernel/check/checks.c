@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Invariants.  The checks are called through trace/look.h at the end of every section that
+ * Invariants.  The checks are called through trace/checker.h at the end of every section that
  * owned a context, and after each commit; they check what the section may have changed.
  *
  * The cost of a check is bounded: in a context with many events each check walks some of
@@ -9,17 +9,17 @@
 #include <linux/hash.h>
 #include <linux/module.h>
 
-#include "../trace/look.h"
+#include "../trace/checker.h"
 #include "../trace/stats.h"
 #include "check.h"
 
 static bool check;
 module_param(check, bool, 0444);
-MODULE_PARM_DESC(check, "look at invariants all the time (slow)");
+MODULE_PARM_DESC(check, "check the invariants all the time (slow)");
 
 /* Next group to check in a large context; a hash slot, so another context may replace it */
 struct cursor {
-	raw_spinlock_t lock;
+	raw_spinlock_t cursor_lock;
 	const struct kpmu_ctx *ctx;
 	struct kpmu_event *leader;
 };
@@ -38,9 +38,9 @@ static struct kpmu_event *cursor_get(struct kpmu_ctx *ctx)
 	struct cursor *c = cursor_of(ctx);
 	struct kpmu_event *leader;
 
-	raw_spin_lock(&c->lock);
+	raw_spin_lock(&c->cursor_lock);
 	leader = c->ctx == ctx ? c->leader : NULL;
-	raw_spin_unlock(&c->lock);
+	raw_spin_unlock(&c->cursor_lock);
 	return leader ?: list_first_entry_or_null(&ctx->leaders, struct kpmu_event,
 						  se.node);
 }
@@ -49,21 +49,21 @@ static void cursor_set(const struct kpmu_ctx *ctx, struct kpmu_event *leader)
 {
 	struct cursor *c = cursor_of(ctx);
 
-	raw_spin_lock(&c->lock);
+	raw_spin_lock(&c->cursor_lock);
 	c->ctx = ctx;
 	c->leader = leader;
-	raw_spin_unlock(&c->lock);
+	raw_spin_unlock(&c->cursor_lock);
 }
 
-static void look_gone(struct kpmu_entity *se)
+static void check_gone(struct kpmu_entity *se)
 {
 	struct kpmu_event *e = kpmu_event_of(se);
 	struct cursor *c = cursor_of(se->ctx);
 
-	raw_spin_lock(&c->lock);
+	raw_spin_lock(&c->cursor_lock);
 	if (c->leader == e)
 		c->leader = NULL;
-	raw_spin_unlock(&c->lock);
+	raw_spin_unlock(&c->cursor_lock);
 	check_times_forget(e);
 }
 
@@ -76,7 +76,7 @@ static void look_gone(struct kpmu_entity *se)
  *
  * Context: IRQs off, the owner of what is in @l.
  */
-void check_rules(struct check_rule *rules, struct check_look *l)
+void check_rules(struct check_rule *rules, struct check_state *l)
 {
 	for (; rules->name; rules++) {
 		l->detail = NULL;
@@ -88,7 +88,7 @@ void check_rules(struct check_rule *rules, struct check_look *l)
 	}
 }
 
-static void tally_group(struct check_look *l)
+static void tally_group(struct check_state *l)
 {
 	const struct kpmu_event *leader = l->leader;
 	const struct kpmu_group *g = &leader->se.group;
@@ -108,7 +108,7 @@ static void tally_group(struct check_look *l)
 		t->flexible++;
 }
 
-static void tally_event(struct check_look *l)
+static void tally_event(struct check_state *l)
 {
 	const struct kpmu_event *e = l->e;
 	struct check_tally *t = &l->tally;
@@ -126,10 +126,10 @@ static void tally_event(struct check_look *l)
 	if (kpmu_counts_hits(&e->se))
 		t->hits++;
 	else
-		t->timed += kpmu_is_told(e);
+		t->timed += kpmu_is_followed(e);
 }
 
-static void look_event(struct check_look *l, struct kpmu_event *e)
+static void check_event(struct check_state *l, struct kpmu_event *e)
 {
 	l->e = e;
 	tally_event(l);
@@ -138,17 +138,17 @@ static void look_event(struct check_look *l, struct kpmu_event *e)
 }
 
 /* Return: events walked */
-static u32 look_group(struct check_look *l, struct kpmu_event *leader)
+static u32 check_group(struct check_state *l, struct kpmu_event *leader)
 {
 	struct kpmu_event *e;
 	u32 n = 0;
 
 	l->leader = leader;
-	look_event(l, leader);
+	check_event(l, leader);
 	kpmu_for_each_member(e, leader) {
 		if (n == CHECK_EVENTS)
 			break;
-		look_event(l, e);
+		check_event(l, e);
 		n++;
 	}
 	l->e = leader;
@@ -160,23 +160,23 @@ static u32 look_group(struct check_look *l, struct kpmu_event *leader)
 }
 
 /* Return: the group to continue with; NULL at the end, -E2BIG if some members were skipped */
-static struct kpmu_event *walk(struct check_look *l, struct kpmu_event *leader)
+static struct kpmu_event *walk_group(struct check_state *l, struct kpmu_event *leader)
 {
 	u32 n = 0;
 
 	list_for_each_entry_from(leader, &l->ctx->leaders, se.node) {
 		if (n >= CHECK_EVENTS)
 			return leader;
-		n += look_group(l, leader);
+		n += check_group(l, leader);
 		if (l->members == U32_MAX)
 			n = U32_MAX / 2;
 	}
 	return n >= U32_MAX / 2 ? ERR_PTR(-E2BIG) : NULL;
 }
 
-static void look(struct kpmu_cpu *kc, struct kpmu_ctx *ctx)
+static void check_queue_of(struct kpmu_cpu *kc, struct kpmu_ctx *ctx)
 {
-	struct check_look l = { .kc = kc, .ctx = ctx };
+	struct check_state l = { .kc = kc, .ctx = ctx };
 	struct kpmu_event *first, *leader;
 
 	check_rules(check_ctx_rules, &l);
@@ -184,21 +184,21 @@ static void look(struct kpmu_cpu *kc, struct kpmu_ctx *ctx)
 		return;
 	first = ctx->nr_events > CHECK_EVENTS ? cursor_get(ctx) :
 		list_first_entry_or_null(&ctx->leaders, struct kpmu_event, se.node);
-	leader = first ? walk(&l, first) : NULL;
+	leader = first ? walk_group(&l, first) : NULL;
 	if (ctx->nr_events > CHECK_EVENTS)
 		cursor_set(ctx, IS_ERR(leader) ? NULL : leader);
 	else if (!IS_ERR(leader))
 		check_rules(check_sum_rules, &l);
 }
 
-static void look_ctx(struct kpmu_ctx *ctx)
+static void check_ctx(struct kpmu_ctx *ctx)
 {
-	look(NULL, ctx);
+	check_queue_of(NULL, ctx);
 }
 
-static void look_cpu(struct kpmu_cpu *kc)
+static void check_cpu(struct kpmu_cpu *kc)
 {
-	struct check_look l = { .kc = kc, .ctx = kc->task ?: &kc->ctx };
+	struct check_state l = { .kc = kc, .ctx = kc->task ?: &kc->ctx };
 	struct kpmu_ctx *ctx;
 
 	lockdep_assert_irqs_disabled();
@@ -206,28 +206,28 @@ static void look_cpu(struct kpmu_cpu *kc)
 		return;
 	check_rules(check_cpu_rules, &l);
 	kpmu_for_each_cpu_ctx(ctx, kc)
-		look(kc, ctx);
+		check_queue_of(kc, ctx);
 	if (kc->task)
-		look(kc, kc->task);
+		check_queue_of(kc, kc->task);
 }
 
-static void look_family(struct kpmu_family *f)
+static void check_family(struct kpmu_family *f)
 {
-	struct check_look l = { .family = f };
+	struct check_state l = { .family = f };
 
-	lockdep_assert_held(&f->top->lock);
+	lockdep_assert_held(&f->top->family_lock);
 	check_rules(check_family_rules, &l);
 }
 
-static const struct kpmu_looker looker = {
-	.cpu = look_cpu,
-	.ctx = look_ctx,
-	.gone = look_gone,
-	.family = look_family,
+static const struct kpmu_checker checker = {
+	.cpu = check_cpu,
+	.ctx = check_ctx,
+	.gone = check_gone,
+	.family = check_family,
 };
 
 /**
- * kpmu_checks_init() - enable the checks if the module parameter asks for it
+ * kpmu_checks_init() - enable the checks if the module parameter "check" is set
  *
  * Context: module init; before anything that is checked exists.
  */
@@ -238,9 +238,9 @@ void __init kpmu_checks_init(void)
 	if (!check)
 		return;
 	for (i = 0; i < ARRAY_SIZE(cursors); i++)
-		raw_spin_lock_init(&cursors[i].lock);
+		raw_spin_lock_init(&cursors[i].cursor_lock);
 	check_times_init();
-	kpmu_look_by(&looker);
+	kpmu_checker_enable(&checker);
 }
 
 /**

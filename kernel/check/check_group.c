@@ -7,19 +7,19 @@ static bool is_candidate(const struct kpmu_entity *leader)
 	return leader->group.queued && leader->ctx->parked != leader;
 }
 
-static bool size_is_right(struct check_look *l)
+static bool size_is_right(struct check_state *l)
 {
 	return l->members == U32_MAX || l->leader->se.group.nr == l->members + 1;
 }
 
-static bool size_is_bounded(struct check_look *l)
+static bool size_is_bounded(struct check_state *l)
 {
 	const struct kpmu_group *g = &l->leader->se.group;
 
 	return g->nr && g->nr <= g->max && g->max <= KPMU_GROUP_MAX;
 }
 
-static bool is_queued_if_on(struct check_look *l)
+static bool is_queued_if_on(struct check_state *l)
 {
 	const struct kpmu_entity *leader = &l->leader->se;
 	bool on = leader->attached && leader->state == KPMU_ON;
@@ -27,7 +27,7 @@ static bool is_queued_if_on(struct check_look *l)
 	return is_candidate(leader) == on;
 }
 
-static bool needs_are_known(struct check_look *l)
+static bool needs_are_known(struct check_state *l)
 {
 	struct kpmu_entity *leader = &l->leader->se;
 
@@ -39,7 +39,7 @@ static bool needs_are_known(struct check_look *l)
 	       kpmu_queue_knows(leader);
 }
 
-static bool free_is_placed(struct check_look *l)
+static bool free_is_placed(struct check_state *l)
 {
 	const struct kpmu_entity *leader = &l->leader->se;
 	const struct kpmu_ctx *ctx = l->ctx;
@@ -60,7 +60,7 @@ struct check_rule check_group_rules[] = {
 	{ }
 };
 
-static bool is_of_ctx(struct check_look *l)
+static bool is_of_ctx(struct check_state *l)
 {
 	const struct kpmu_entity *e = &l->e->se;
 
@@ -70,7 +70,7 @@ static bool is_of_ctx(struct check_look *l)
 				   e->group.nr == 1));
 }
 
-static bool is_on(const struct check_look *l)
+static bool is_on(const struct check_state *l)
 {
 	const struct kpmu_entity *e = &l->e->se;
 
@@ -78,8 +78,8 @@ static bool is_on(const struct check_look *l)
 	       l->leader->se.group.placed;
 }
 
-/* On a counter only if it should be, and on the one that its plan has for it */
-static bool idx_is_of_plan(struct check_look *l)
+/* The event is on a counter only if it should be, and on the one that the plan assigns to it */
+static bool idx_is_of_plan(struct check_state *l)
 {
 	const struct kpmu_hw *hw = &l->e->se.hw;
 	const struct kpmu_slots *slots;
@@ -91,7 +91,7 @@ static bool idx_is_of_plan(struct check_look *l)
 	       slots->hw[hw->idx] == hw;
 }
 
-static bool timer_follows(struct check_look *l)
+static bool timer_follows(struct check_state *l)
 {
 	const struct kpmu_event *e = l->e;
 
@@ -102,7 +102,7 @@ static bool timer_follows(struct check_look *l)
 }
 
 /* Hits are reported only while the event runs: the reports cost other tasks time */
-static bool gate_follows(struct check_look *l)
+static bool gate_follows(struct check_state *l)
 {
 	const struct kpmu_entity *e = &l->e->se;
 
@@ -110,8 +110,8 @@ static bool gate_follows(struct check_look *l)
 				 e->clock.is_running);
 }
 
-/* A source is told to start and to stop exactly when the event does */
-static bool source_follows(struct check_look *l)
+/* .start and .stop of a source are called exactly when the event starts and stops */
+static bool source_follows(struct check_state *l)
 {
 	const struct kpmu_entity *e = &l->e->se;
 

@@ -8,7 +8,7 @@
 #include <linux/kallsyms.h>
 #include <linux/string.h>
 
-#include "side.h"
+#include "side_band.h"
 
 struct ksymbol {
 	u64 addr;
@@ -57,7 +57,7 @@ void kpmu_side_ksymbol(u16 type, u64 addr, u32 len, bool unregister,
 		return;
 	strscpy(k.name, name, KSYM_NAME_LEN);
 	k.size = ALIGN(strlen(k.name) + 1, sizeof(u64));
-	kpmu_side_tell(KPMU_ATTR_KSYMBOL, ksymbol_record, &k);
+	kpmu_side_write(KPMU_ATTR_KSYMBOL, ksymbol_record, &k);
 }
 
 static void prog_symbol(const struct bpf_prog *prog, bool unregister)
@@ -107,7 +107,7 @@ void kpmu_side_bpf(const struct bpf_prog *prog, u16 type, u16 flags)
 	for (i = 1; i < prog->aux->func_cnt; i++)
 		prog_symbol(prog->aux->func[i], unload);
 	memcpy(b.tag, prog->tag, sizeof(b.tag));
-	kpmu_side_tell(KPMU_ATTR_BPF_EVENT, bpf_record, &b);
+	kpmu_side_write(KPMU_ATTR_BPF_EVENT, bpf_record, &b);
 }
 
 struct poke {
@@ -155,5 +155,5 @@ void kpmu_side_text_poke(const void *addr, const void *old, u32 old_len,
 {
 	struct poke p = { addr, old, new, old_len, new_len };
 
-	kpmu_side_tell(KPMU_ATTR_TEXT_POKE, poke_record, &p);
+	kpmu_side_write(KPMU_ATTR_TEXT_POKE, poke_record, &p);
 }

@@ -4,7 +4,7 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 
-#include "side.h"
+#include "side_band.h"
 
 struct comm {
 	struct task_struct *task;
@@ -43,7 +43,7 @@ void kpmu_side_comm(struct task_struct *task, bool exec)
 		return;
 	strscpy(c.name, task->comm, TASK_COMM_LEN);
 	c.size = ALIGN(strlen(c.name) + 1, sizeof(u64));
-	kpmu_side_tell(KPMU_ATTR_COMM, comm_record, &c);
+	kpmu_side_write(KPMU_ATTR_COMM, comm_record, &c);
 }
 
 /**
@@ -94,5 +94,5 @@ static void fork_record(struct kpmu_event *e, void *task)
  */
 void kpmu_side_fork(struct task_struct *task)
 {
-	kpmu_side_tell(KPMU_SIDE_TASK, fork_record, task);
+	kpmu_side_write(KPMU_SIDE_TASK, fork_record, task);
 }
