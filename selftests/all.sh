@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# all.sh [-g|-q] KERNEL... - everything that make test runs, stage by stage, with
-# guests of these kernels; the last line is "N passed, N failed".
-#  -g   the guests only
-#  -q   what make test-quick runs: sparse for these kernels only, the boot "quick", no
-#       clients
+# all.sh [-g|-q] KERNEL... - run all tests, stage by stage, with guests of the given kernels;
+# make test calls it.  The last line is "N passed, N failed".
+#  -g   only the guests and the conformance rows that they prove (make test-debug)
+#  -q   quick (make test-quick): sparse only for the given kernels, only the boot "quick", no
+#       clients, no conformance rows
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
@@ -19,8 +19,9 @@ esac
 
 passed=0 failed=0 skipped=0 flaky=0
 
-# stage NAME COMMAND... - run it; take "N passed, N failed[, N skipped]" from the
-# last line that has it, or count the stage itself as one test
+# stage NAME COMMAND... - run the command and add its results to the totals.  They are taken
+# from its last line with "N passed, N failed[, N skipped]".  If there is none, the command
+# counts as one test.
 stage()
 {
 	local name=$1 rc=0 line p f s start=$SECONDS out
@@ -43,7 +44,7 @@ stage()
 	echo "== $name: $p passed, $f failed, ${s:-0} skipped, $((SECONDS - start)) s"
 }
 
-# Results of an earlier run prove nothing
+# conformance.sh evaluates all .tap files, so remove those of earlier runs
 rm -f "$KPMU_TOP"/build/log/*.tap
 
 if [ $host = 1 ]; then
@@ -58,7 +59,8 @@ fi
 boot=()
 [ $quick = 0 ] || boot=(-b quick)
 stage guests selftests/run.sh "${boot[@]}" -k "$*"
-# Whose output is the same to the digit, on the newest kernel; make clients runs all lines
+# Only commands with exactly reproducible output, on the newest kernel; make clients runs all
+# lines of clients/list
 if [ $host$quick != 10 ]; then
 	:
 elif ! selftests/clients/programs.sh >/dev/null; then

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # awk -f compare.awk -v prog=P -v kernel=6.12 -v model=skylake -v strict=1
-#	native-differs kpmu.res [native.res...] - the two columns of a program side by
-# side.  The .res files are verdict.awk's; there may be several of the native column, a
-# try each.  Lines printed:
+#	native-differs kpmu.res [native.res...] - compare the kpmu column and the native
+# column of a program.  The .res files are those of verdict.awk.  Several native.res files
+# are several tries of the native column.  Prints a line for each test:
 #
 #	@@ prog.test kpmu-result native-result
 #
-# A native result is the best of all tries, or
-#	differs	it failed as native-differs says it does on this kernel and CPU
-#	STALE	native-differs says so, but it does not fail (unless strict is 0)
+# The native result is the best of all tries, or one of these:
+#	differs	the test failed as native-differs predicts for this kernel and CPU model
+#	STALE	native-differs lists the test, but it does not fail (not if strict is 0)
 #	-	the program has no native column
-# A test that has no result in a column has failed there.  Of "all", a line is printed
-# only if a column was not complete.  Why something failed natively goes before its line.
+# A test without a result in a column has failed in this column.  The line of "all" is
+# printed only if a column was incomplete.  If the native result is FAIL, the checks that
+# failed are printed before the line.
 
 BEGIN { FS = "\t" }
 
@@ -45,7 +46,7 @@ column == 1 { note($1); kpmu[$1] = $2; next }
 	tries[$1, result]++
 }
 
-# Is x in this list, divided by commas?
+# Is x in this comma-separated list, or is "*"?
 function named(x, list,		n, i, l)
 {
 	n = split(list, l, ",")
@@ -62,7 +63,7 @@ function note(test)
 	known[test] = 1
 }
 
-# Every check that failed must be one that the entry tells of
+# Does the pattern of the entry in native-differs match each check that failed?
 function excused(test, why,	n, i, w)
 {
 	if (!(test in excuse))

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# conformance.sh [-v] - which rows of Documentation/conformance.md the last test
-# run proved: a row is proved when a test that names it passed and none that names it
-# failed, or was left without a result, on any kernel.  A row whose tests were all
-# skipped on some kernel is shown with that kernel.  -v lists every row with its tests.
-# The file impossible says which rows cannot be proved here, and why.  LOGS=folder judges
-# other results.
+# conformance.sh [-v] - print which rows of Documentation/conformance.md the last test run
+# proved.  The tests of a row are those that name it in ROWS().  A row is proved if at least one
+# of its tests passed, and none failed or has no result on any kernel.  A row whose tests were
+# all skipped on some kernel is printed with that kernel.  -v prints every row with its
+# tests and its promise.
+# The file impossible lists the rows that cannot be proved here, with the reasons.  LOGS=folder
+# evaluates the logs in that folder.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
@@ -18,11 +19,13 @@ logs=("${LOGS:-build/log}"/*.tap)
 [ ${#logs[@]} -gt 0 ] || die "no test results; run make test first"
 
 awk -v verbose=$verbose '
-# The specification: rows of its tables, by ID
+# The specification: the first field of a table row is its ID
 FILENAME ~ /conformance.md$/ {
 	if ($1 == "|" && $2 ~ /^[A-Z]+-[0-9]+$/ && $2 !~ /^DIFF/) {
 		order[++n] = $2
 		known[$2] = 1
+		split($0, cell, / \| /)
+		promise[$2] = cell[2]
 	}
 	next
 }
@@ -41,7 +44,7 @@ FILENAME ~ /impossible$/ {
 	}
 	next
 }
-# A log: boot-kernel.tap, or unit-program.tap, of the host
+# First line of a log: BOOT-KERNEL.tap of a guest, or unit-PROGRAM.tap of the host
 FNR == 1 {
 	ended()
 	log_name = FILENAME
@@ -57,7 +60,7 @@ FNR == 1 {
 }
 /^@@@ / { prog = $2; rows = "" }
 /^@@sum / { summed = 1 }
-# Results: the rows come before the verdict
+# The rows of a test are printed before its result
 /^# rows:/ { rows = substr($0, 9) }
 /^(not )?ok / {
 	bad = $1 == "not"
@@ -65,7 +68,8 @@ FNR == 1 {
 	result(name, bad ? "fail" : / # SKIP/ ? "skip" : "pass")
 	rows = ""
 }
-# What guest.sh says of a test without a result; its rows are known from elsewhere
+# Tests that failed according to guest.sh.  These include tests without a result, whose rows
+# are known only from other logs.
 /^@@ [^ ]+ FAIL / { without[$2] = without[$2] " " kernel }
 
 function ended()
@@ -96,7 +100,7 @@ function result(name, what,	k, i, r)
 	}
 }
 
-# The tests of a row that ended so, or had no result at all
+# The tests of a row with this result; "fail" includes tests without a result
 function tests(row, what,	k, i, t, list)
 {
 	k = split(named[row], t, " ")
@@ -106,7 +110,7 @@ function tests(row, what,	k, i, t, list)
 	return list
 }
 
-# The kernels on which its tests were skipped and none passed
+# The kernels on which tests of the row were skipped and none passed
 function skipped_on(row,	i, list)
 {
 	for (i = 1; i <= nr_kernels; i++)
@@ -125,18 +129,20 @@ END {
 		if (bad != "") {
 			failed++
 			print id " FAILED by" bad
+			print "\t" promise[id]
 		} else if (good != "") {
 			proved++
 			partly += skips != ""
 			if (verbose || skips != "")
 				print id " proved by" good (skips == "" ? "" : ", skipped on" skips)
+			if (verbose) print "\t" promise[id]
 		} else if (id in cannot) {
 			impossible++
 			untested++
-			if (verbose) print id " impossible: " cannot[id]
+			if (verbose) print id " impossible: " cannot[id] "\n\t" promise[id]
 		} else {
 			untested++
-			if (verbose) print id " untested"
+			if (verbose) print id " untested\n\t" promise[id]
 		}
 	}
 	printf "of those proved, %d were skipped on some kernel\n", partly

@@ -1,43 +1,51 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# guest.sh PROGRAM... - run test programs in the guest, each on kpmu and on the
-# kernel's own perf: two columns.
+# guest.sh PROGRAM... - run test programs in a guest, each on kpmu and on native perf.  The
+# results are the kpmu column and the native column of the program.
 #
-# What a run of a program proves is verdict.awk's business; a program that was killed
-# or has fewer results than it planned has failed.  The columns are compared by
-# compare.awk: a test that fails natively must be listed in native-differs for this
-# kernel and with what fails, else the two columns disagree and that is a failure; and so
-# is an entry there whose test does not fail.  The native column may try three times: a
-# busy host can upset its timing, and it is not what is tested here.  Ours has one try; with
-# KPMU_RETRY=1, which only CI sets, a program that failed is run once more, and what passes
-# then is reported as flaky.
-# A native column that needed one try is printed, for run.sh to keep; PROGRAM.res in the
-# folder native/ is such a one, and stands as long as it agrees with native-differs.
-# On the kernels debug and gcov, which are slow, there is no second column: what they look
-# for is in our code.  Nor is there with KPMU_FIRST=1, which also ends the run at the first program
-# that fails.  Lines printed:
+# verdict.awk evaluates a run of a program.  A program that was killed, or that has fewer
+# results than planned, has failed.  compare.awk compares the columns.  A test that fails
+# natively must be listed in native-differs, for this kernel and with the check that fails.
+# A failure that is not listed is a failure of this script, and so is a listed test that does
+# not fail (except entries with "?", and all entries under KVM, where KPMU_EXACT is 0).
+# The native column has up to three tries: it is not what is tested, and a busy host can
+# disturb its timing.  The kpmu column has one try.  With KPMU_RETRY=1, which only CI sets, a
+# program that failed on kpmu runs once more; if it passes then, it is reported as flaky.
+# A native column that needed only one try is printed, so that run.sh can cache it.
+# native/PROGRAM.res is a cached column.  It replaces a run as long as it agrees with
+# native-differs.
+# There is no native column on the slow kernels debug and gcov, which only check kpmu, and
+# none with KPMU_FIRST=1, which also stops at the first program that fails.
+#
+# Prints the output of the programs, and lines for run.sh and conformance.sh:
+#	@@@ prog seconds s
+#	@@@native prog verdict		one line of verdict.awk each, tabs between the fields
+#	@@@flaky prog: tests
 #	@@ prog.test kpmu-result native-result
+#	@@sum passed failed skipped
 #
-# selftests/harness.sh runs it on the host, with programs and folders of its own.
+# selftests/harness.sh tests this script on the host, with programs and folders of its own.
 
 tests=${KPMU_TESTS:-/tests} tmp=${KPMU_TMP:-/tmp}
 pass=0 fail=0 skip=0
 
-# kill_session SID - all its processes; true if there were any
+# kill_session SID - kill all processes of a session; fails if there are none
 kill_session()
 {
-	# Behind the name: state, parent, group, session.  (The shell reads byte by byte.)
+	# After the name: state, parent, process group, session.  awk, because the shell reads
+	# files byte by byte.
 	# shellcheck disable=SC2046
 	kill -9 $(cat /proc/[0-9]*/stat 2>/dev/null | awk -v sid="$1" \
 		'{ pid = $1; sub(/.*\) /, ""); if ($4 == sid) print pid }') 2>/dev/null
 }
 
-# column PROGRAM ROUTE - run it; results to ROUTE.res.  What a test that ran out of time
-# has left behind must not hold the counters, or no other test would get them.
+# column PROGRAM ROUTE - run the program by a route; its results go to ROUTE.res.  If it
+# failed, kill the remaining processes: events of a test that timed out would hold counters
+# that later tests need.
 column()
 {
-	# shellcheck disable=SC2016 # that shell is to expand it
+	# shellcheck disable=SC2016 # expanded by the inner shell
 	KPMU_ROUTE=$2 KPMU_SESSION=$tmp/session setsid \
 		sh -c 'echo $$ >"$KPMU_SESSION"; exec "$0"' "$tests/$1" \
 		>"$tmp/$2.tap" 2>&1 </dev/null
@@ -47,7 +55,7 @@ column()
 	awk -f "$tests/verdict.awk" -v status=$status "$tmp/$2.tap" >"$tmp/$2.res"
 }
 
-# compare PROGRAM [NATIVE.res...] - both columns, to compared
+# compare PROGRAM [NATIVE.res...] - compare both columns; output to the file compared
 compare()
 {
 	prog=$1
@@ -57,8 +65,8 @@ compare()
 		"$tests/native-differs" "$tmp/kpmu.res" "$@" >"$tmp/compared"
 }
 
-# native PROGRAM - its native column: one that was kept if its verdict still stands, or
-# the best of up to three
+# native PROGRAM - compare with the native column: the cached one if it agrees with
+# native-differs, else up to three tries
 native()
 {
 	if [ -e "$tests/native/$1.res" ]; then
@@ -86,7 +94,7 @@ native()
 	done
 }
 
-# again PROGRAM - once more, because it failed; both tries are printed
+# again PROGRAM - if the program failed on kpmu, print this try and run the program once more
 again()
 {
 	failed=$(sed -n 's/^\([^\t]*\)\tFAIL.*/\1/p' "$tmp/kpmu.res" | tr '\n' ' ')
@@ -97,7 +105,7 @@ again()
 	grep -q '	FAIL' "$tmp/kpmu.res" || echo "@@@flaky $1: $failed"
 }
 
-# reached NAME - print what was reached of the module, where the kernel can tell
+# reached NAME - on the kernel gcov, print the coverage of the module since the last call
 reached()
 {
 	[ ! -e "$tests/coverage/guest.sh" ] || sh "$tests/coverage/guest.sh" "$1"
@@ -113,12 +121,12 @@ for prog; do
 	column "$prog" kpmu
 	[ -z "${KPMU_RETRY:-}" ] || again "$prog"
 	case $slow${KPMU_FIRST:-}$prog in
-	1*|fuzz_*|kpmu_*|security_*|stress_*) compare "$prog" ;;	# has no other column
+	1*|fuzz_*|kpmu_*|security_*|stress_*) compare "$prog" ;;	# no native column
 	*) native "$prog" ;;
 	esac
 	echo "@@@ $prog $(($(cut -d. -f1 /proc/uptime) - began)) s"
 	cat "$tmp/kpmu.tap"
-	# Why the run as a whole has failed
+	# The reason, if the run was incomplete
 	sed -n 's/^all	FAIL	/# '"$prog"': /p' "$tmp/kpmu.res"
 	cat "$tmp/compared"
 	while read -r mark _ ours theirs; do

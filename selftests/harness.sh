@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# harness.sh - tests of the selftests' own judgement, on the host: guest.sh runs programs
-# that are killed, stop short or contradict themselves, and must not count them as passed.
+# harness.sh - on the host, test how the selftests evaluate results.  guest.sh runs programs
+# that are killed, stop early or print contradictory results, and must not count them as
+# passed.  conformance.sh evaluates made-up logs.  The entries of native-differs are checked.
 
 
-# The fake programs expand what is in them
+# Variables in single quotes are expanded by the fake programs
 # shellcheck disable=SC2016
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
@@ -17,7 +18,8 @@ mkdir "$work/tests" "$work/tmp"
 cp "$here"/*.awk "$work/tests/"
 passed=0 failed=0
 
-# program NAME [COMMAND...] - a program of three tests, a b and c, which does this
+# program NAME [COMMAND...] - create a fake program with the tests a, b and c that runs the
+# commands
 program()
 {
 	local name=$1
@@ -34,7 +36,8 @@ program()
 	chmod +x "$work/tests/$name"
 }
 
-# judged NAME LINE... - after a run of program NAME these and no other lines of verdict
+# judged NAME LINE... - run program NAME with guest.sh.  Its verdicts must be exactly these
+# lines "TEST KPMU-RESULT NATIVE-RESULT", and the sum and the exit status must match them.
 judged()
 {
 	local name=$1 rc=0 sum want
@@ -44,7 +47,7 @@ judged()
 		KPMU_SLOW=1 KPMU_EXACT=1 \
 		sh "$here/guest.sh" "$name" >"$work/out" 2>&1 || rc=$?
 	want=0
-	# grep -q would end before it has read all, which may fail the pipe
+	# Not grep -q: it exits at the first match, and a SIGPIPE of printf would fail the pipe
 	printf '%s\n' "$@" | grep -E 'FAIL|STALE' >/dev/null && want=1
 	sum=$(printf '%s\n' "$@" | awk '{
 			p += $2 == "pass"; s += $2 == "skip"
@@ -96,7 +99,7 @@ judged kpmu_no_status 'a pass -' 'b FAIL -' 'c pass -' 'all FAIL -'
 program kpmu_skip_status 'ok a; ok b; ok c; exit 4'
 judged kpmu_skip_status 'a pass -' 'b pass -' 'c pass -' 'all FAIL -'
 
-# What prints nothing at all, as what does not exist
+# A program that prints nothing, and one that does not exist
 printf '#!/bin/sh\nexit 0\n' >"$work/tests/kpmu_silent"
 chmod +x "$work/tests/kpmu_silent"
 judged kpmu_silent 'all FAIL -'
@@ -108,7 +111,7 @@ judged native_killed 'a pass pass' 'b pass FAIL' 'c pass FAIL' 'all pass FAIL'
 program native_fails 'ok a; native && why b x && bad b && ok c && exit 1; ok b; ok c'
 judged native_fails 'a pass pass' 'b pass FAIL' 'c pass pass'
 
-# Ours has no second try, but where CI asks for one
+# The kpmu column has a second try only with KPMU_RETRY=1
 rm -f "$work/second"
 upset="ok a; [ ! -e $work/second ] && touch $work/second && { bad b; ok c; exit 1; }; ok b; ok c"
 program kpmu_upset "$upset"
@@ -122,12 +125,13 @@ program kpmu_twice_upset 'ok a; bad b; ok c; exit 1'
 judged kpmu_twice_upset 'a pass -' 'b FAIL -' 'c pass -'
 unset KPMU_RETRY
 
-# The second try is better
+# The second native try passes
 program native_upset "ok a; native && [ ! -e $work/second ] && touch $work/second && {
 	bad b; ok c; exit 1; }; ok b; ok c"
 judged native_upset 'a pass pass' 'b pass pass' 'c pass pass'
 
-# entry KERNELS PATTERN - what native-differs says of test b of program differs
+# entry KERNELS PATTERN - write a native-differs with one entry, for test b of program differs
+# differs KERNELS PATTERN RESULT - with this entry, the native result of b must be RESULT
 entry() { printf 'differs.b\t%s\t%s\tfor some reason\n' "$1" "$2" >"$work/tests/native-differs"; }
 differs()
 {
@@ -141,15 +145,15 @@ differs '*' 'expected [xy] == 1' differs
 differs '6.1,6.12' 'expected' differs
 differs '6.12/skylake,spr' 'expected' differs
 differs '6.12/*?' 'expected' differs
-differs '6.1,7.2' 'expected' FAIL		# of other kernels
-differs '6.12/icelake' 'expected' FAIL		# of another processor
-differs '*' 'expected x == 1' FAIL		# not the only cause
-differs '*' 'got 4' FAIL			# not the cause
+differs '6.1,7.2' 'expected' FAIL		# for other kernels
+differs '6.12/icelake' 'expected' FAIL		# for another CPU model
+differs '*' 'expected x == 1' FAIL		# a second check failed
+differs '*' 'got 4' FAIL			# other checks failed
 
 program differs 'ok a; ok b; ok c'
 differs '*' 'expected' STALE
 differs '6.12' 'expected' STALE
-differs '6.12?' 'expected' pass			# it does not always
+differs '6.12?' 'expected' pass			# "?": it need not fail
 differs '6.1' 'expected' pass
 differs '*/icelake' 'expected' pass
 program differs 'ok a; ok b; native && kill -9 $$; ok c'
@@ -157,10 +161,11 @@ entry '*' 'expected'
 judged differs 'a pass pass' 'b pass STALE' 'c pass FAIL' 'all pass FAIL'
 rm "$work/tests/native-differs"
 
-# kept NAME RESULT... - a native column that was kept: results of a, b and c
+# kept NAME RESULT... - create a cached native column: the results of a, b and c
 mkdir "$work/tests/native"
 kept() { printf '%s\t%s\t\n' a "$2" b "$3" c "$4" all pass >"$work/tests/native/$1.res"; }
-# asked NAME 0|1 - was the kernel's own perf asked in the last run, and its answer printed?
+# asked NAME N - the last run must have printed N lines of a native column to be cached: one
+# for each test and for "all", or none
 asked()
 {
 	local n
@@ -177,13 +182,13 @@ program kept_stands 'ok a; native && exit 1; ok b; ok c'
 kept kept_stands pass skip pass
 judged kept_stands 'a pass pass' 'b pass skip' 'c pass pass'
 asked kept_stands 0
-kept kept_stands pass FAIL pass		# not by what native-differs says now
+kept kept_stands pass FAIL pass		# FAIL is not in native-differs: it runs again
 judged kept_stands 'a pass pass' 'b pass FAIL' 'c pass FAIL' 'all pass FAIL'
 program kept_is_of_native 'ok a; ok b; native || exit 1; ok c'
 kept kept_is_of_native pass pass pass
 judged kept_is_of_native 'a pass pass' 'b pass pass' 'c FAIL pass' 'all FAIL pass'
 
-# entries FILE - what is wrong with a file like native-differs, a line each
+# entries FILE - check a file in the format of native-differs; print a line for each error
 entries()
 {
 	local IFS=$'\t' test where pattern reason rest name prog
@@ -220,9 +225,9 @@ else
 	verdict 0 entries_that_are_wrong
 fi
 
-# log NAME LINE... - a log for conformance.sh
+# log NAME LINE... - create a log for conformance.sh
 log() { mkdir -p "$work/log"; printf '%s\n' "${@:2}" >"$work/log/$1.tap"; }
-# row ID WORDS - what conformance.sh says of a row; its sum
+# row ID TEXT - the line of conformance.sh -v that starts with ID must continue with TEXT
 row()
 {
 	local line

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# layers.sh [KERNEL] - check the direction of kernel/: each file calls and uses only what
-# stands before it in Kbuild, and the files of a folder stand together.  So there is no cycle,
-# neither between folders nor between files.  The calls are taken from the module built for
-# KERNEL, the headers from the source.  Documentation/design.rst, "Layout".
+# layers.sh [KERNEL] - check the layers of kernel/.  Kbuild lists the files of a folder
+# together.  A file uses symbols only of files that Kbuild lists before it, and headers only of
+# its own folder and of folders before it.  So neither files nor folders have cyclic
+# dependencies.  Symbols are those of the module built for KERNEL, headers those of the
+# sources.  See "Layout" in Documentation/design.rst.
 
 cd "$(dirname "$0")/.." || exit 1
 K=${1:-6.12}
@@ -15,7 +16,7 @@ mapfile -t objects < <(sed -n '/^kpmu-y/,/[^\\]$/p' Kbuild |
 	grep -oE 'kernel/[a-z0-9_/]+\.o')
 [ -e "build/$K/kernel/main.o" ] || { echo "layers: no module for $K: make module K=$K"; exit 1; }
 
-# Folders in the order of Kbuild; each once
+# Level of a folder: its position in Kbuild.  The files of a folder must be adjacent there.
 declare -A level
 last=
 for o in "${objects[@]}"; do
@@ -32,7 +33,7 @@ while read -r c; do
 	esac
 done < <(find kernel -name "*.c")
 
-# Calls and data: symbols of other files, which must be earlier ones
+# Functions and data: symbols of other files must be those of earlier files
 order=$(printf '%s\n' "${objects[@]}")
 upward=$( (cd "build/$K" && nm -A "${objects[@]}") | awk -v order="$order" '
 	BEGIN { n = split(order, o, "\n"); for (i = 1; i <= n; i++) at[o[i]] = i }
@@ -49,13 +50,13 @@ upward=$( (cd "build/$K" && nm -A "${objects[@]}") | awk -v order="$order" '
 	}')
 [ -z "$upward" ] || complain "$upward"
 
-# Headers: of the same folder, or of one before it; and without a cycle
+# Headers: only those of the same or an earlier folder, and no cycles
 includes=$(grep -rnE '^#include "' --include='*.[chS]' kernel | sed 's/:[0-9]*:/:/')
 edges=
 while IFS=: read -r file line; do
 	inc=${line#*\"} inc=${inc%%\"*}
 	target=$(realpath -m --relative-to=. "$(dirname "$file")/$inc")
-	[ -e "$target" ] || continue		# not ours
+	[ -e "$target" ] || continue		# not a header of kpmu
 	edges+="$file $target"$'\n'
 	from=$(dirname "$file") to=$(dirname "$target")
 	if [ -z "${level[$to]}" ]; then
@@ -67,7 +68,7 @@ done <<<"$includes"
 loops=$(tsort <<<"$edges" 2>&1 >/dev/null)
 [ -z "$loops" ] || complain "$loops"
 
-# Kernel versions are known in compat/ only
+# Only compat/ may depend on kernel versions
 while read -r file; do
 	complain "$file asks for kernel versions, which only compat/ may"
 done < <(grep -rlE 'LINUX_VERSION_CODE|KERNEL_VERSION' --include='*.[ch]' kernel |

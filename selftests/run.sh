@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# run.sh [-b BOOT] [-k KERNELS] [-j GUESTS] [PROGRAM...] - run the selftests in
-# all the guests of the file boots, or in the one named, on its kernels or those
-# named; all programs, or those named; so many guests at a time (default: three for
-# two CPUs of the host, as a guest waits now and then; of kernels that check themselves,
-# which do not wait, two).  Logs go to build/log, or $LOGS.  Needs modules and selftests
-# built (make test does it).
+# run.sh [-b BOOT] [-k KERNELS] [-j GUESTS] [PROGRAM...] - run the selftests in guests: all
+# programs or those named, in all boots of the file boots or only BOOT, on all of their kernels
+# or only KERNELS.  GUESTS is the number of concurrent guests.  The default is three for two
+# CPUs of the host, because guests are idle at times.  Guests with the kernels debug and gcov
+# are always busy, so their default is one per CPU.  Logs go to build/log, or $LOGS.  The modules
+# and the selftests must have been built, as by make test.
 #
-# What the kernel's own perf answered is kept in the cache under a key of all that it may
-# depend on; our module is not of that.  FRESH=1 asks it again.  FIRST=1 does not ask it,
-# and a guest ends at the first program that fails.  RETRY=1 runs a program that fails once
-# more; what passes then is flaky, and said to be.  How long each program took is kept, too:
-# the parts of a boot are dealt by that.
+# Native columns (guest.sh) are cached under a hash of everything that they depend on, which
+# does not include the module.  FRESH=1 runs them again.  FIRST=1 runs none, and a guest ends
+# at the first program that fails.  RETRY=1 runs a program that fails once more; if it passes
+# then, it is reported as flaky.  The run time of each program is cached, too, to distribute
+# the programs of a boot over its guests.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
@@ -38,8 +38,8 @@ find "$kept" -type f -mtime +30 -delete
 sums=$(mktemp)
 trap 'rm -f "$sums"' EXIT
 
-# programs PATTERN... - names of the built programs that match, less those that
-# match a !PATTERN and those that were not asked for
+# programs PATTERN... - print the built test programs that match a PATTERN and no !PATTERN; if
+# the command line names programs, only these
 programs()
 {
 	local p f n not=()
@@ -49,7 +49,7 @@ programs()
 		for f in "$bin"/$p; do
 			[ -f "$f" ] || continue
 			f=${f##*/}
-			case $f in bench_*|demo_*|client_*|fuzz_run) continue ;; esac	# no tests
+			case $f in bench_*|demo_*|client_*|fuzz_run) continue ;; esac	# not tests
 			for n in "${not[@]}"; do
 				# shellcheck disable=SC2053
 				[[ $f != $n ]] || continue 2
@@ -61,14 +61,14 @@ programs()
 	done | sort -u
 }
 
-# files_of PROGRAM - what else it needs in the guest, from topic/name.files: a file
-# of ours in each line, where %K stands for the kernel; with "libs" before it, the libraries
-# it is linked to as well
+# files_of PROGRAM - print the other files that the program needs in the guest.  They are listed
+# in topic/name.files, one per line, as a path in the repository with %K for the kernel.  After
+# "libs " a path includes the shared libraries of that file.
 files_of()
 {
 	local list=$here/${1/_//}.files what file
 	[ -e "$list" ] || return 0
-	# shellcheck disable=SC2154	# of boot()
+	# shellcheck disable=SC2154	# local of boot()
 	grep -v '^#' "$list" | sed "s/%K/$kernel/" | while read -r what file; do
 		if [ -z "$file" ]; then
 			echo "$KPMU_TOP/$what"
@@ -79,7 +79,7 @@ files_of()
 	done
 }
 
-# environment KERNEL OPTIONS - what a native column depends on, besides the program
+# environment KERNEL OPTIONS - print what a native column depends on, except the program
 environment()
 {
 	local kdir
@@ -88,7 +88,7 @@ environment()
 	cat "$kdir/release" "$KPMU_TOP/qemu/run.sh" "$here"/{guest.sh,verdict.awk}
 }
 
-# kept_native PROGRAM ENVIRONMENT - where its native column is kept
+# kept_native PROGRAM ENVIRONMENT - print the path of its native column in the cache
 kept_native()
 {
 	echo "$kept/$({ echo "$1 $2"; cat "$bin/$1"
@@ -96,7 +96,7 @@ kept_native()
 	} | sha256sum | cut -c1-32)"
 }
 
-# keep_natives ENVIRONMENT FILE - keep the native columns that a guest has printed
+# keep_natives ENVIRONMENT FILE - cache the native columns in the output of a guest
 keep_natives()
 {
 	local p to
@@ -107,7 +107,7 @@ keep_natives()
 	done
 }
 
-# keep_seconds FILE KERNEL - how long each program took
+# keep_seconds FILE KERNEL - cache the run times of the programs in the output of a guest
 keep_seconds()
 {
 	sed -n 's/^@@@ \([^ ]*\) \([0-9]*\) s$/\1 \2/p' "$1" | while read -r p s; do
@@ -115,8 +115,8 @@ keep_seconds()
 	done
 }
 
-# part KERNEL - what is repeated often is done so on one kernel; on others a part is enough,
-# see often() in lib/harness.h
+# part KERNEL - print the divisor for the repetitions in tests with many of them: 1 on 6.12, so
+# that all are done there, more on other kernels.  See often() in lib/harness.h.
 part()
 {
 	case $1 in
@@ -126,7 +126,7 @@ part()
 	esac
 }
 
-# boot NAME KERNEL OPTIONS PROGRAM... - one guest
+# boot NAME KERNEL OPTIONS PROGRAM... - run the programs in one guest and print a summary
 boot()
 {
 	local name=$1 kernel=$2 options=$3 out p f s rc=0 start=$SECONDS env
@@ -147,7 +147,7 @@ boot()
 		"${FIRST:+KPMU_FIRST=1 }${RETRY:+KPMU_RETRY=1 }KPMU_PART=$(part "$kernel") sh guest.sh $*" >"$out" 2>"$out.err" || rc=$?
 	keep_natives "$env" "$out"
 	[ -n "${FIRST:-}" ] || keep_seconds "$out" "$kernel"
-	# Without a sum the guest did not come to its end
+	# A guest without a line @@sum did not finish: that is one failure
 	read -r p f s < <(sed -n 's/^@@sum //p' "$out"; echo 0 1 0)
 	if [ "$rc" != 0 ] && [ "$f" = 0 ]; then f=1; fi
 	echo "$p $f $s" >>"$sums"
@@ -163,8 +163,9 @@ boot()
 	fi
 }
 
-# deal PART PARTS KERNEL PROGRAM... - the programs of a part, in their order.  The longest
-# is dealt first, each to the part that has least so far.
+# deal PART PARTS KERNEL PROGRAM... - distribute the programs over PARTS guests by their cached
+# run times, and print those of guest PART, sorted by name.  The program with the longest run
+# time is assigned first, each to the guest with the smallest total so far.
 deal()
 {
 	local part=$1 parts=$2 kernel=$3 p
@@ -182,7 +183,7 @@ deal()
 	}' | sort
 }
 
-# share KERNEL - what a guest takes of the host, where a CPU is 3 and no number was asked for
+# share KERNEL - print the weight of a guest: 1 with -j GUESTS, else in thirds of a host CPU
 share()
 {
 	case $jobs$1 in
@@ -191,8 +192,8 @@ share()
 	esac
 }
 
-# launch NAME KERNEL OPTIONS PROGRAM... - a guest beside others; it reports in
-# one piece when it ends
+# launch NAME KERNEL OPTIONS PROGRAM... - start a guest concurrently with others, as soon as the
+# sum of their weights allows it.  When it ends, its whole summary is printed in one piece.
 launch()
 {
 	local mine ended=
@@ -210,6 +211,8 @@ launch()
 	taken=$((taken + mine)) launched=$((launched + 1))
 }
 
+# Limit of the sum of weights of concurrent guests.  It is at most 12: six guests by default (four
+# with debug or gcov), or -j 12.
 room=${jobs:-$((3 * $(nproc)))}
 [ "$room" -le 12 ] || room=12
 taken=0 launched=0 shares=()
@@ -237,6 +240,6 @@ while IFS='|' read -r name kernels options patterns; do
 done <"$here/boots"
 wait
 
-# A guest that has left no sum has failed
+# Each guest writes a line of sums; a missing one is a failure
 awk -v launched=$launched '{ p += $1; f += $2; s += $3 }
 END { if (NR < launched) f += launched - NR; printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 || p == 0 }' "$sums"

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# awk -f verdict.awk -v status=N FILE.tap - what one run of a test program proves.
-# status is the program's exit status.  A line for each test, fields divided by tabs:
+# awk -f verdict.awk -v status=N FILE.tap - evaluate one run of a test program with exit
+# status N.  Prints a line for each test, with tabs between the fields:
 #
-#	name	pass|skip|FAIL	the checks that failed, divided by " ; "
+#	name	pass|skip|FAIL	the checks that failed, separated by " ; "
 #
-# and one for the test "all", which passes only if the run was complete: as many results
-# as planned, each once, and the exit status that belongs to them.  A test that is in the
-# list of tests but has no result has failed.
+# The last line is that of the pseudo test "all".  It passes only if the run was complete: as
+# many results as planned, one for each test, and the matching exit status.  A test that is
+# listed in "# tests:" but has no result has failed.
 
 BEGIN { OFS = "\t"; plan = "no"; nr = failed = skipped = 0 }
 
@@ -18,14 +18,14 @@ BEGIN { OFS = "\t"; plan = "no"; nr = failed = skipped = 0 }
 		listed[++nr_listed] = $i
 }
 
-# What the harness says of a check that failed: "# file.c:123: expected ..."
+# A failed check, as printed by the harness: "# file.c:123: expected ..."
 /^# [^ ]+\.[ch]:[0-9]+: / {
 	sub(/^# [^ ]+:[0-9]+: /, "")
 	add($0)
 	next
 }
 /^# [^ ]+: killed by signal/ { sub(/^# [^ ]+: /, ""); add($0); next }
-# Other remarks explain a failure that has no check, as of a call that must succeed
+# Any other comment is the reason of a failure without a failed check, e.g. if ev_must() fails
 /^# / && !/^# (rows|tests):/ { remark = substr($0, 3) }
 
 /^(not )?ok / {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The attr: its sizes, where its fields are, which bits exist. */
+/* struct perf_event_attr: sizes, offsets of fields, defined bits. */
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <sys/ioctl.h>
@@ -13,7 +13,7 @@ static union any_attr x;
 static const int sizes[] = { 64, 72, 80, 96, 104, 112, 120, 128 };
 #define NR_SIZES	(ARRAY_SIZE(sizes))
 
-/* Everything after @from set, which a kernel that looks there refuses */
+/* Set all bytes from offset @from on.  The open fails if the kernel looks at them. */
 static void garbage(int from)
 {
 	memset(x.byte + from, 0xff, sizeof(x) - from);
@@ -50,7 +50,7 @@ TEST(header_layout)
 	ASSERT_GE(sizeof(struct perf_event_attr), 128);
 }
 
-/* One value in one place, and what a module that looks there must say */
+/* The errno of an open with @val at offset @at of the attr; 0 if it succeeds */
 static int place(int at, int bytes, uint64_t val, uint64_t sample_type)
 {
 	any_init(&x);
@@ -69,7 +69,7 @@ TEST(module_layout)
 	EXPECT_EQ(place(AT_SAMPLE_TYPE, 8, 1ULL << 63, 0), EINVAL);
 	EXPECT_EQ(place(AT_READ_FORMAT, 8, 1ULL << 63, 0), EINVAL);
 	EXPECT_EQ(place(AT_FLAGS, 8, 1ULL << 63, 0), EINVAL);
-	/* The fields that only samples use are checked if they are asked for */
+	/* Fields that only samples use are checked only if sample_type selects them */
 	EXPECT_EQ(place(AT_BRANCH, 8, 1ULL << 63, PERF_SAMPLE_BRANCH_STACK), EINVAL);
 	EXPECT_EQ(place(AT_REGS_USER, 8, 1ULL << 12, PERF_SAMPLE_REGS_USER), EINVAL);
 	EXPECT_EQ(place(AT_REGS_USER, 8, 1, PERF_SAMPLE_REGS_USER), 0);
@@ -82,9 +82,9 @@ TEST(module_layout)
 	EXPECT_EQ(place(AT_RESERVED_2, 2, 1, 0), EINVAL);
 	EXPECT_EQ(place(AT_RESERVED_2, 2, 0x8000, 0), EINVAL);
 	EXPECT_EQ(place(AT_AUX_ACTION, 4, 8, 0), EINVAL);
-	/* Without an AUX event that leads */
+	/* Requires an AUX event as group leader */
 	EXPECT_EQ(place(AT_AUX_SAMPLE_SIZE, 4, 64, 0), EINVAL);
-	/* And these mean nothing to a counting event */
+	/* A counting event ignores these fields */
 	EXPECT_EQ(place(AT_WAKEUP, 4, ~0u, 0), 0);
 	EXPECT_EQ(place(AT_BP_TYPE, 4, ~0u, 0), 0);
 	EXPECT_EQ(place(AT_AUX_WATERMARK, 4, ~0u, 0), 0);
@@ -92,7 +92,7 @@ TEST(module_layout)
 	EXPECT_EQ(place(AT_CLOCKID, 4, ~0u, 0), 0);
 }
 
-/* config1 completes an offcore event; its undefined bits tell that it is read */
+/* An offcore event reads its response mask from config1: undefined bits are refused */
 TEST(config1_is_read)
 {
 	ROWS("A-08");
@@ -120,7 +120,7 @@ TEST(published_sizes)
 	}
 }
 
-/* The same on values: a short attr counts as a long one does */
+/* The count does not depend on attr.size */
 TEST(short_attr_counts)
 {
 	ROWS("A-12 A-13 A-14");
@@ -138,7 +138,7 @@ TEST(short_attr_counts)
 	}
 }
 
-TEST(size_0_is_the_first)
+TEST(size_0_means_ver0)
 {
 	ROWS("U-04");
 	any_init(&x);
@@ -161,14 +161,14 @@ TEST(odd_sizes_with_zero_tail)
 	}
 }
 
-/* 65 bytes: the 65th is the lowest byte of a field the caller half knows */
-TEST(half_a_field)
+/* The attr ends within a field: with size 111 it includes only the low byte of __reserved_2 */
+TEST(size_within_field)
 {
 	ROWS("A-15");
 	any_init(&x);
 	x.a.type = PERF_TYPE_RAW;
 	x.a.config = RAW_LOADS;
-	memset(x.byte + 110, 0xff, 64);	/* a reserved field is first */
+	memset(x.byte + 110, 0xff, 64);	/* from __reserved_2 on */
 	x.a.size = 110;
 	EXPECT_EQ(any_errno(&x), 0);
 	x.a.size = 111;
@@ -207,12 +207,12 @@ TEST(unknown_tail_not_zero)
 		EXPECT_EQ(any_errno(&x), E2BIG);
 		EXPECT_GE(x.a.size, newest());
 		EXPECT_LE(x.a.size, ATTR_NEWEST);
-		/* Who goes down to that size is understood */
+		/* The size that the kernel has written back is accepted */
 		EXPECT_EQ(any_errno(&x), 0);
 	}
 }
 
-/* Where the size cannot be stored the answer is the same */
+/* E2BIG also if the kernel cannot write the expected size back */
 TEST(too_big_and_read_only)
 {
 	ROWS("E-02");
@@ -243,7 +243,7 @@ TEST(config4)
 	x.a.size = 144;
 	any_put(&x, AT_CONFIG4, 8, 1);
 	EXPECT_EQ(any_errno(&x), 0);
-	/* Behind a shorter attr it is not looked at, before a longer one it is */
+	/* A value at offset 144 is ignored with size 144, and refused with size 152 */
 	any_put(&x, AT_CONFIG4 + 8, 8, 1);
 	EXPECT_EQ(any_errno(&x), 0);
 	x.a.size = 152;
@@ -270,7 +270,7 @@ TEST(reserved_fields)
 		EXPECT_EQ(place(AT_RESERVED_2, 2, 1ULL << bit, 0), EINVAL);
 	for (bit = 3; bit < 32; bit++)
 		EXPECT_EQ(place(AT_AUX_ACTION, 4, 1ULL << bit, 0), EINVAL);
-	/* A caller that does not know of them is not asked */
+	/* Bytes beyond attr.size are not checked */
 	any_init(&x);
 	memset(x.byte + AT_RESERVED_2, 0xff, 2);
 	x.a.size = 104;
@@ -305,7 +305,7 @@ TEST(flags_accepted)
 	}
 }
 
-TEST(flags_that_contradict)
+TEST(conflicting_flags)
 {
 	ROWS("J-07 Z-05");
 	any_init(&x);
@@ -320,11 +320,11 @@ TEST(flags_that_contradict)
 	EXPECT_EQ(any_errno(&x), EINVAL);
 }
 
-TEST(exclude_host_is_for_guests)
+TEST(exclude_host_counts_nothing)
 {
 	int fd;
 
-	/* Without a guest there is nothing to count */
+	/* No guest runs, so the event counts nothing */
 	any_init(&x);
 	any_flag(&x, F_EXCLUDE_HOST);
 	ASSERT_EQ(any_errno(&x), 0);
@@ -333,7 +333,7 @@ TEST(exclude_host_is_for_guests)
 	EXPECT_EQ(ev_count(fd), 0);
 }
 
-TEST(exclude_guest_is_inert_here)
+TEST(exclude_guest_no_effect)
 {
 	ROWS("A-41");
 	int fd;
@@ -346,7 +346,7 @@ TEST(exclude_guest_is_inert_here)
 	EXPECT_LE(ev_count(fd), WORK_INSNS(1000) + SLACK(WORK_INSNS(1000)));
 }
 
-TEST(exclude_hv_is_inert)
+TEST(exclude_hv_no_effect)
 {
 	ROWS("A-25");
 	int fd[2];
@@ -382,7 +382,7 @@ TEST(sample_type_bits)
 		err = place(AT_SAMPLE_TYPE, 8, 1ULL << bit, 1ULL << bit);
 		switch (bit) {
 		case 11: case 12: case 18:
-			/* Need a second field, or what is not here */
+			/* BRANCH_STACK, REGS_USER and REGS_INTR require another field, here 0 */
 			EXPECT_NE(err, 0);
 			break;
 		default:
@@ -433,10 +433,10 @@ TEST(branch_bits)
 	EXPECT_EQ(branch(1), EINVAL);
 	for (bit = 20; bit < 64; bit++)
 		EXPECT_EQ(branch(8 | 1ULL << bit), EINVAL);
-	/* Sound, but there is no LBR here */
+	/* Valid, but LBR is not supported */
 	for (bit = 3; bit < 18; bit++)
 		EXPECT_EQ(branch(1 | 1ULL << bit), EOPNOTSUPP);
-	/* Without BRANCH_STACK nobody looks at it */
+	/* Ignored without BRANCH_STACK */
 	EXPECT_EQ(place(AT_BRANCH, 8, ~0ULL, 0), 0);
 }
 
@@ -449,7 +449,7 @@ TEST(register_masks)
 	EXPECT_EQ(place(AT_REGS_INTR, 8, 0xff0fff, PERF_SAMPLE_REGS_INTR), 0);
 	EXPECT_EQ(place(AT_REGS_INTR, 8, 0, PERF_SAMPLE_REGS_INTR), EINVAL);
 	EXPECT_EQ(place(AT_REGS_INTR, 8, 1ULL << 12, 0), 0);
-	/* DS ES FS GS are not to be had, 24 to 31 do not exist */
+	/* DS, ES, FS, GS (bits 12 to 15) are not available, bits 24 to 31 not defined */
 	for (int bit = 12; bit < 32; bit = bit == 15 ? 24 : bit + 1) {
 		EXPECT_EQ(place(AT_REGS_USER, 8, 1ULL << bit,
 				PERF_SAMPLE_REGS_USER), EINVAL);
@@ -458,7 +458,7 @@ TEST(register_masks)
 	}
 }
 
-/* XMM registers: upstream's generic code and its x86 code answer differently */
+/* XMM registers: EOPNOTSUPP from upstream's generic code, EINVAL from its x86 code */
 TEST(extended_registers)
 {
 	ROWS("U-24");
@@ -469,7 +469,7 @@ TEST(extended_registers)
 	EXPECT_TRUE(err == EOPNOTSUPP || err == EINVAL);
 }
 
-/* Asked for or not */
+/* XMM registers are refused even if sample_type selects no registers */
 TEST(extended_registers_unused)
 {
 	ROWS("U-24");
@@ -535,8 +535,8 @@ TEST(clocks)
 	EXPECT_EQ(clock_errno(4, 1), 0);	/* MONOTONIC_RAW */
 }
 
-/* An overflow here is an NMI, in which these clocks cannot be read */
-TEST(clocks_not_for_nmi)
+/* The PMI is an NMI, and these clocks are not NMI-safe */
+TEST(clocks_not_nmi_safe)
 {
 	ROWS("A-50");
 	EXPECT_EQ(clock_errno(0, 1), EINVAL);	/* REALTIME */
@@ -556,14 +556,14 @@ TEST(precise)
 	}
 }
 
-TEST(aux_without_aux)
+TEST(aux_sample_without_aux_leader)
 {
 	ROWS("X-13");
 	EXPECT_EQ(place(AT_AUX_SAMPLE_SIZE, 4, 64, 1 << 20), EINVAL);
 	EXPECT_EQ(place(AT_AUX_SAMPLE_SIZE, 4, 0, 1 << 20), 0);
 }
 
-/* 6.13 gave a reserved word a meaning */
+/* Linux 6.13 turned a reserved word of the attr into aux_action */
 TEST(aux_action)
 {
 	ROWS("U-07 U-08");
@@ -574,7 +574,7 @@ TEST(aux_action)
 	any_init(&x);
 	any_flag(&x, F_AUX_OUTPUT);
 	any_put(&x, AT_AUX_ACTION, 4, 2);
-	/* A counter's output must be precise first, which is asked before */
+	/* aux_output of a hardware event requires precise_ip; that is checked before aux_action */
 	EXPECT_EQ(any_errno(&x), EINVAL);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a program of 32 bits sees.  Its system calls can be made from here, by int
- * 0x80; the kernel then takes all for what such a program would mean.
+ * System calls of 32-bit programs on events.  A 64-bit program can make them with int 0x80:
+ * the kernel then treats the call and its arguments as those of a 32-bit program.
  */
 #define _GNU_SOURCE
 #include <linux/hw_breakpoint.h>
@@ -16,7 +16,7 @@
 #define GETPID_32	20
 #define IOCTL_32	54
 
-/* The numbers of ioctls whose argument is a pointer, as 32 bits encode them */
+/* ioctls with a pointer argument: the number contains its size, 4 bytes in 32-bit programs */
 #define ID_32		_IOR('$', 7, uint32_t)
 #define FILTER_32	_IOW('$', 6, uint32_t)
 #define QUERY_32	_IOWR('$', 10, uint32_t)
@@ -32,7 +32,7 @@ static long call32(long nr, long a, long b, long c)
 	return (int)ret;
 }
 
-/* Memory that 32 bits can point to */
+/* Memory that a 32-bit pointer can address */
 static void *low(void)
 {
 	static char *p;
@@ -62,7 +62,7 @@ static void need_32(void)
 		SKIP(return, "this kernel has no system calls of 32 bits");
 }
 
-TEST(plain_ones)
+TEST(ioctls_without_pointer)
 {
 	ROWS("U-39");
 	int fd = ev_self_times(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1);
@@ -72,7 +72,7 @@ TEST(plain_ones)
 	EXPECT_EQ(ioctl32(fd, PERF_EVENT_IOC_ENABLE, NULL), 0);
 	work(1000);
 	EXPECT_EQ(ioctl32(fd, PERF_EVENT_IOC_DISABLE, NULL), 0);
-	/* Results are 64 bits wide for all */
+	/* Values are 64 bits wide for 32-bit programs too */
 	EXPECT_EQ(call32(READ_32, fd, (long)v, 24), 24);
 	EXPECT_EQ(v[0], ev_times(fd).value);
 	EXPECT_EQ(v[1], ev_times(fd).enabled);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The fd as a file: passed, inherited, duplicated, closed at a bad moment. */
+/* An event's fd as a file: inherited, passed by SCM_RIGHTS, duplicated, closed while in use. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
@@ -17,7 +17,7 @@ static int insns(void)
 	return ev_self(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1);
 }
 
-/* In a child; its verdict */
+/* Evaluate @expr in a child process.  The value is true if @expr is true there. */
 #define IN_CHILD(expr) ({						\
 	int __status;							\
 	pid_t __pid = fork();						\
@@ -37,12 +37,12 @@ TEST(child_reads_the_parents_event)
 	work_counted(fd, 1000, 0);
 	v = ev_count(fd);
 	EXPECT_TRUE(IN_CHILD(ev_count(fd) == v));
-	/* The child's own work is not the event's */
+	/* The event counts only the parent, not the child */
 	ev_enable(fd);
 	v = ev_count(fd);
 	EXPECT_TRUE(IN_CHILD((work(1000000), 1)));
 	EXPECT_LT(ev_count(fd), v + 1000000);
-	/* The child may control it too */
+	/* The child may also control the event */
 	EXPECT_TRUE(IN_CHILD(ioctl(fd, PERF_EVENT_IOC_DISABLE, 0) == 0));
 	v = ev_count(fd);
 	work(1000);
@@ -92,15 +92,15 @@ TEST(event_outlives_its_opener)
 	v = ev_count(fd);
 	EXPECT_GE(v, WORK_INSNS(1000));
 	EXPECT_LE(v, WORK_INSNS(1000) + SLACK(WORK_INSNS(1000)));
-	/* Nobody is left to count, but nothing breaks */
+	/* The event's task has exited: nothing counts, but the ioctls still work */
 	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0), 0);
 	EXPECT_EQ(ev_count(fd), v);
 	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_RESET, 0), 0);
 	EXPECT_EQ(ev_count(fd), 0);
 }
 
-/* In flight in a socket that nobody will ever read */
-TEST(passed_to_nowhere)
+/* The last reference to the event is in a socket message that is never received */
+TEST(fd_in_unread_message)
 {
 	ROWS("O-28");
 	int sock[2], fd = insns();
@@ -181,7 +181,7 @@ TEST(async)
 	EXPECT_EQ(fcntl(fd, F_GETFL) & O_ASYNC, 0);
 }
 
-TEST(no_seeking_no_writing)
+TEST(lseek_and_write_fail)
 {
 	ROWS("U-40");
 	int fd = insns();
@@ -206,7 +206,7 @@ TEST(link_text)
 	EXPECT_EQ(strcmp(text, "anon_inode:[perf_event]"), 0);
 }
 
-/* There is no ring, so there is nothing to wait for */
+/* Without a ring buffer there is nothing to wait for: POLLHUP at once */
 TEST(poll_without_ring)
 {
 	ROWS("V-08");
@@ -224,14 +224,14 @@ static void *reader(void *unused)
 	uint64_t v[8];
 
 	do {
-		/* Closed under us is fine; anything else is not */
+		/* EBADF is expected, as another thread closes the fd; other errors are not */
 		if (read(shared, v, sizeof(v)) < 0 && errno != EBADF)
 			return (void *)-1;
 	} while (!stop);
 	return NULL;
 }
 
-/* Reads, controls and closes of one number from all sides */
+/* Read, control and close the same fd number concurrently */
 TEST(close_while_others_use_it)
 {
 	ROWS("O-28");
@@ -274,7 +274,7 @@ static void *controller(void *arg)
 	return NULL;
 }
 
-/* A leader comes and goes while others control and read its group */
+/* Close and reopen the leader while other threads control and read its group */
 TEST(close_leader_while_others_use_members)
 {
 	ROWS("O-28");

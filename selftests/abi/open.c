@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The arguments of the open call and what comes of them. */
+/* The arguments of the open call and their effects. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
@@ -14,7 +14,7 @@
 #include "harness.h"
 #include "task.h"
 
-#define NEVER	(1u << 31)	/* no flag of the open call */
+#define NEVER	(1u << 31)	/* not a flag of the open call */
 
 static struct perf_event_attr insns(void)
 {
@@ -31,11 +31,11 @@ TEST(returns_a_new_fd)
 	EXPECT_EQ(open_fds(), before + 1);
 	EXPECT_EQ(close(fd), 0);
 	EXPECT_EQ(open_fds(), before);
-	/* The lowest free one, as ever */
+	/* The lowest free fd, as usual */
 	EXPECT_EQ(ev_must(&a, 0, -1, -1, 0), fd);
 }
 
-/* Failures at every step on the way, from the attr to the group */
+/* Fail at every step of the open, from the attr to the group */
 TEST(failure_leaks_no_fd)
 {
 	ROWS("O-01");
@@ -86,7 +86,7 @@ TEST(failure_changes_nothing)
 	b.exclusive = 1;
 	EXPECT_EQ(ev_errno(&b, 0, -1, lead, 0), EINVAL);
 	EXPECT_EQ(ev_errno(&a, 0, 0, lead, 0), EINVAL);
-	EXPECT_EQ(ev_count(lead), 1);	/* the group is still of one */
+	EXPECT_EQ(ev_count(lead), 1);	/* nr: the group has only its leader */
 }
 
 TEST(distinct_events)
@@ -101,7 +101,7 @@ TEST(distinct_events)
 	work_counted(a_fd, 1000, 0);
 	EXPECT_GE(ev_count(a_fd), WORK_INSNS(1000));
 	EXPECT_EQ(ev_count(b_fd), 0);
-	/* An id is not used again */
+	/* Ids are not reused */
 	close(b_fd);
 	b_fd = ev_must(&a, 0, -1, -1, 0);
 	EXPECT_NE(ev_id(b_fd), b_id);
@@ -146,8 +146,8 @@ TEST(up_to_the_fd_limit)
 	EXPECT_GE(ev_count(fd[1]), WORK_INSNS(1000));
 }
 
-/* The check of the attr comes before the fd: EINVAL, not EMFILE */
-TEST(no_fd_and_a_bad_attr)
+/* The attr is checked before an fd is allocated: EINVAL, not EMFILE */
+TEST(attr_checked_before_fd)
 {
 	ROWS("E-26");
 	struct perf_event_attr a = insns();
@@ -187,7 +187,7 @@ TEST(no_group)
 	EXPECT_EQ(v[0], 1);
 	EXPECT_EQ(read(alone, v, sizeof(v)), 16);
 	EXPECT_EQ(v[0], 1);
-	/* It leads itself: is no member of lead, may have members */
+	/* It is a leader: not a member of the other group, and may have members */
 	work_counted(alone, 1000, 0);
 	EXPECT_EQ(read(alone, v, sizeof(v)), 16);
 	EXPECT_GE(v[1], WORK_INSNS(1000));
@@ -198,17 +198,19 @@ TEST(no_group)
 	EXPECT_EQ(v[0], 2);
 }
 
-/* Even so group_fd must be an event's, but need not be for the same task */
-TEST(no_group_still_looks)
+/* With FD_NO_GROUP, group_fd must still be an event, but may be for a different CPU or task */
+TEST(no_group_checks_group_fd)
 {
 	ROWS("O-18 E-09");
 	struct perf_event_attr a = insns();
-	int lead = ev_must(&a, 0, 0, -1, 0), pinned;
+	int lead = ev_must(&a, 0, 0, -1, 0), other, pinned;
 
 	EXPECT_EQ(ev_errno(&a, 0, -1, 999, PERF_FLAG_FD_NO_GROUP), EBADF);
 	EXPECT_EQ(ev_errno(&a, 0, -1, 1, PERF_FLAG_FD_NO_GROUP), EBADF);
 	EXPECT_EQ(ev_errno(&a, 0, -1, lead, PERF_FLAG_FD_NO_GROUP), 0);
-	/* As a leader it may be pinned */
+	other = ev_must(&a, getppid(), -1, -1, 0);
+	EXPECT_EQ(ev_errno(&a, 0, -1, other, PERF_FLAG_FD_NO_GROUP), 0);
+	/* The new event is a leader, so it may be pinned */
 	a.pinned = 1;
 	pinned = ev_must(&a, 0, -1, lead, PERF_FLAG_FD_NO_GROUP);
 	EXPECT_GE(pinned, 0);
@@ -227,7 +229,7 @@ TEST(cloexec)
 	EXPECT_EQ(fcntl(with, F_GETFD), 0);
 }
 
-/* What we do when run by ourselves: the exit status is the events we have */
+/* For events_after_exec(), which executes this program: exit with the number of event fds */
 static void __attribute__((constructor)) count_own_events(void)
 {
 	char path[32], text[64];
@@ -245,7 +247,7 @@ static void __attribute__((constructor)) count_own_events(void)
 	_exit(n);
 }
 
-/* Events left after fork and exec, as their status says */
+/* The number of event fds that are still open after exec */
 static int events_after_exec(void)
 {
 	static char *const args[] = { "self", NULL };
@@ -274,7 +276,7 @@ TEST(cloexec_at_exec)
 	EXPECT_EQ(events_after_exec(), 2);
 	fcntl(without, F_SETFD, FD_CLOEXEC);
 	EXPECT_EQ(events_after_exec(), 1);
-	/* In us both are still there */
+	/* Both are still open in this process */
 	EXPECT_EQ(ev_count(without), 0);
 	EXPECT_EQ(ev_count(with), 0);
 }
@@ -294,8 +296,8 @@ static void *open_and_close(void *unused)
 	return NULL;
 }
 
-/* No exec'ed child ever sees an fd that was opened with CLOEXEC */
-TEST(cloexec_has_no_window)
+/* An fd opened with CLOEXEC is never open after an exec that runs concurrently with the open */
+TEST(cloexec_race)
 {
 	ROWS("O-23");
 	uint64_t end = now_ns() + 10000000000ULL;
@@ -334,7 +336,7 @@ TEST(enabled_from_the_start)
 	EXPECT_EQ(t.running, 0);
 }
 
-TEST(disabled_keeps_its_value)
+TEST(disable_preserves_count)
 {
 	ROWS("O-25 I-01 I-02");
 	int fd = ev_self_times(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1);
@@ -348,12 +350,13 @@ TEST(disabled_keeps_its_value)
 	EXPECT_EQ(two.value, one.value);
 	EXPECT_EQ(two.enabled, one.enabled);
 	EXPECT_EQ(two.running, one.running);
-	/* Off twice is off, on twice is on */
+	/* Disabling a disabled event, or enabling an enabled one, has no effect */
 	ev_disable(fd);
 	ev_enable(fd);
 	work_counted(fd, 1000, 0);
 	two = ev_times(fd);
 	EXPECT_GE(two.value, one.value + WORK_INSNS(1000));
+	EXPECT_LE(two.value, one.value + WORK_INSNS(1000) + 1000 + SLACK(WORK_INSNS(1000)));
 	EXPECT_GT(two.enabled, one.enabled);
 }
 
@@ -371,7 +374,7 @@ TEST(single_is_its_own_group)
 	EXPECT_EQ(v[2], ev_id(fd));
 }
 
-/* Four that may only go on general counters leave no room for a fifth */
+/* Pinned events that need general counters fill all of these; one more does not fit */
 TEST(close_frees_the_counter)
 {
 	ROWS("O-28");
@@ -392,7 +395,7 @@ TEST(close_frees_the_counter)
 	EXPECT_GE(v, 1000);
 }
 
-TEST(the_support_probe)
+TEST(paranoid_file_exists)
 {
 	ROWS("O-31 Y-01 Y-18");
 	struct stat st;
@@ -407,7 +410,7 @@ TEST(paranoid_default)
 	ROWS("N-15");
 	if (route_is_native())
 		SKIP(return, "Debian has a default of its own");
-	/* Tests that change it run after this one, or put it back */
+	/* Tests that change the level run after this one, or restore it */
 	EXPECT_EQ(read_long(paranoid_file()), 2);
 }
 
@@ -422,7 +425,7 @@ TEST(pid_of_another_namespace)
 		SKIP(return, "no pid namespaces");
 	pid = fork();
 	if (!pid) {
-		/* We are 1 in here; our parent's number is nobody's */
+		/* The child is pid 1 in its namespace, where the parent's pid does not exist */
 		if (getpid() != 1)
 			_exit(1);
 		if (ev_errno(&a, outside, -1, -1, 0) != ESRCH)
@@ -442,11 +445,11 @@ TEST(pid_of_another_namespace)
 	EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST(own_pid_and_tid_are_us)
+TEST(open_by_own_pid)
 {
 	ROWS("O-05 O-09");
 	struct perf_event_attr a = insns();
-	int fd = ev_must(&a, getpid(), -1, -1, 0);
+	int fd = ev_must(&a, syscall(SYS_gettid), -1, -1, 0);
 
 	work_counted(fd, 1000, 0);
 	EXPECT_GE(ev_count(fd), WORK_INSNS(1000));
@@ -460,7 +463,7 @@ TEST(kernel_thread)
 
 	a.disabled = 0;
 	fd = ev_must(&a, 2, -1, -1, 0);		/* kthreadd */
-	EXPECT_EQ(ev_count(fd), 0);		/* it has no user mode */
+	EXPECT_EQ(ev_count(fd), 0);		/* never runs in user mode */
 }
 
 TEST_HARNESS_MAIN

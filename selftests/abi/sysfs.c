@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Events by the words of sysfs: what is written there opens, and counts. */
+/* Events as sysfs describes them: attrs built from format/ and events/ can be opened, and count. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <sys/ioctl.h>
@@ -35,8 +35,9 @@ static bool file(const char *dir, const char *name, char *buf, size_t size)
 }
 
 /*
- * format/FIELD: configN:RANGE[,RANGE...], each a bit or first-last, the low bits
- * of the value first.  False if the file says something else.
+ * Set @field of @a to @val.  The file format/FIELD contains configN:RANGE[,RANGE...].  A range is
+ * a bit or first-last; the first range takes the low bits of @val.
+ * Return: false if the file is missing or malformed, or if @val does not fit.
  */
 static bool put(struct perf_event_attr *a, const char *field, uint64_t val)
 {
@@ -72,10 +73,10 @@ static bool put(struct perf_event_attr *a, const char *field, uint64_t val)
 		*to[which] |= (bits == 64 ? val : val & ((1ULL << bits) - 1)) << first;
 		val = bits == 64 ? 0 : val >> bits;
 	}
-	return !val;	/* all of it had room */
+	return !val;	/* bits left over do not fit */
 }
 
-/* events/NAME: TERM[=VALUE][,TERM...]; a term without a value is 1 */
+/* Set @a by the file events/NAME: TERM[=VALUE][,TERM...]; a term without a value is 1 */
 static bool encode(struct perf_event_attr *a, const char *name)
 {
 	char buf[256], *term, *eq, *end, *save;
@@ -112,7 +113,7 @@ TEST(type)
 	EXPECT_LE(ev_count(fd), WORK_INSNS(N) + SLACK(WORK_INSNS(N)));
 }
 
-/* Every field of PERFEVTSEL by its name is the field of a raw event */
+/* The files in format/ name the bits of PERFEVTSEL that a raw event uses */
 TEST(formats)
 {
 	ROWS("Y-11");
@@ -134,7 +135,7 @@ TEST(formats)
 		EXPECT_TRUE(put(&a, fields[i].name, fields[i].val));
 		EXPECT_EQ(a.config, fields[i].config);
 	}
-	/* And all that there are can be read */
+	/* Every file in format/ can be parsed */
 	dir = opendir(cpu("format"));
 	ASSERT_TRUE(dir);
 	while ((d = readdir(dir))) {
@@ -174,13 +175,13 @@ TEST(events)
 		EXPECT_LE(ev_count(fd), known[i].want + SLACK(known[i].want));
 		close(fd);
 	}
-	/* All that there are can be read and open, but for notes as NAME.scale */
+	/* Every event in events/ can be parsed and opened; files like NAME.scale are not events */
 	dir = opendir(cpu("events"));
 	ASSERT_TRUE(dir);
 	while ((d = readdir(dir))) {
 		if (strchr(d->d_name, '.'))
 			continue;
-		/* Events by a load latency need PEBS */
+		/* mem-loads, mem-stores and the like require PEBS */
 		if (!strncmp(d->d_name, "mem-", 4))
 			continue;
 		n++;

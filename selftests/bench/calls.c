@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What system calls on hardware events cost, and what memory events take. */
+/* Cost of system calls on hardware events, and memory use of events. */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
@@ -32,7 +32,10 @@ static void bench_hardware(void)
 	row("open + close, enabled hardware event", net(measure(op_open), 2));
 }
 
-/* Pages in use, of whatever kind: all but free ones, CPUs' lists of those included */
+/*
+ * Free pages, including the free lists of the CPUs ("count:").  Memory of any kind that is
+ * allocated meanwhile reduces the result.
+ */
 static long pages_free(void)
 {
 	FILE *f = fopen("/proc/zoneinfo", "r");
@@ -60,7 +63,7 @@ static void open_up_to(int from, int to, const struct perf_event_attr *attr)
 		fds[from++] = ev_must(attr, 0, -1, -1, 0);
 }
 
-/* Between few and many, as slabs are filled page by page */
+/* Bytes per event.  Averaged over many events, because slabs grow by whole pages. */
 static struct cost memory_of(struct perf_event_attr attr)
 {
 	struct cost c = { 0 };

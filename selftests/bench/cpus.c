@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* perf stat -a: four events on each of four CPUs, what an fd costs on all CPUs. */
+/*
+ * perf stat -a: four events on each of four CPUs.  The cost per fd is the sum over all CPUs,
+ * because the call may run code on the CPU of the event.
+ */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <unistd.h>

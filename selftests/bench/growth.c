@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How costs grow with what is not running: lines "curve | name | number | instructions".
- * The curves must be flat.
+ * Growth of costs with the number of events that the operation does not concern: lines
+ * "curve | name | number | instructions".  The curves must be flat, see is_flat() in table.awk.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -63,7 +63,7 @@ static void close_all(void)
 	}
 }
 
-/* Threads that do nothing */
+/* Threads that sleep forever */
 static pthread_barrier_t ready;
 static pid_t tid;
 
@@ -90,7 +90,7 @@ static pid_t idle_task(void)
 	return tid;
 }
 
-/* A switch between two tasks with an event each, beside events of others */
+/* A switch between two tasks with one event each, while sleeping threads have one event each */
 static void grow_switch(void)
 {
 	pid_t pid = partner_start();
@@ -109,7 +109,7 @@ static void grow_switch(void)
 	partner_end(pid);
 }
 
-/* The same with many events of the two tasks that find no counter */
+/* A switch between two tasks that have more events than there are counters */
 static void grow_switch_own(void)
 {
 	pid_t pid = partner_start();
@@ -130,7 +130,10 @@ static void grow_switch_own(void)
 	partner_end(pid);
 }
 
-/* Two tasks in two watched cgroups, beside many more that are watched too */
+/*
+ * A switch between two tasks in different cgroups.  Both cgroups have events, and so do up to
+ * 198 cgroups without tasks.
+ */
 static void grow_cgroups(void)
 {
 	struct perf_event_attr attr = branches(1);
@@ -176,7 +179,7 @@ static void op_open(void)
 	close(ev_must(&open_attr, 0, -1, -1, 0));
 }
 
-/* A file more costs more the more there are; that is not ours */
+/* Allocating an fd costs more with more open files.  This part is not a cost of events. */
 static void op_dup(void)
 {
 	close(dup(0));
@@ -184,7 +187,7 @@ static void op_dup(void)
 
 static void grow_open(const char *curve, int enabled)
 {
-	/* Native perf takes minutes for the last step */
+	/* The last step would take minutes with native perf */
 	int n, max = route_is_native() ? MAX / 10 : MAX;
 	struct cost files;
 
@@ -201,6 +204,7 @@ static void grow_open(const char *curve, int enabled)
 	close_all();
 }
 
+/* Native perf does not count its rotations: assume one per ms, as set by interval(1) */
 static uint64_t rotations(void)
 {
 	char buf[4096], *p;
@@ -221,7 +225,10 @@ struct spell {
 	uint64_t insns, rotations, ms;
 };
 
-/* Kernel instructions in so many ms of a task that makes no system call */
+/*
+ * Kernel instructions, rotations and duration of at least @ms ms in user mode.  Ticks and
+ * rotations are the only kernel work in this time.
+ */
 static struct spell spell(int ms)
 {
 	uint64_t start = now_ns(), end = start + ms * 1000000ULL;
@@ -237,7 +244,10 @@ static struct spell spell(int ms)
 	return s;
 }
 
-/* The least per rotation of some tries, less what an idle ms costs */
+/*
+ * Minimum instructions per rotation of several tries.  @idle: kernel instructions per ms
+ * without rotations, which are subtracted.
+ */
 static double per_rotation(double idle)
 {
 	double best = 1e18, c;
@@ -276,7 +286,7 @@ static void grow_rotation(void)
 	close_all();
 }
 
-/* So few that many samples lie between two ticks */
+/* Small, so that many samples fit between two ticks */
 #define SAMPLE_ROUNDS	2500
 
 static void op_sample(void)
@@ -284,7 +294,10 @@ static void op_sample(void)
 	work(SAMPLE_ROUNDS);
 }
 
-/* An event that samples, with a ring, read-only so that there is always room */
+/*
+ * Open a sampling event and map its ring buffer.  The mapping is read-only, so the kernel
+ * overwrites old records and the buffer never fills up.
+ */
 static void add_sampled(uint32_t type, uint64_t config, uint64_t period)
 {
 	struct perf_event_attr attr = ev_attr(type, config);
@@ -299,7 +312,7 @@ static void add_sampled(uint32_t type, uint64_t config, uint64_t period)
 		exit(1);
 }
 
-/* A sample, beside other events of the task that sample seldom, each with its ring */
+/* A sample, while the task has other sampling events that do not overflow, with a ring each */
 static void grow_samples(void)
 {
 	int n;
@@ -316,7 +329,7 @@ static void grow_samples(void)
 	close_all();
 }
 
-/* A switch between two tasks of which one has such events, each of which has its page */
+/* A switch between two tasks, one of which has such events; each event has a user page */
 static void grow_mapped(void)
 {
 	pid_t pid = partner_start();
@@ -334,7 +347,7 @@ static void grow_mapped(void)
 	partner_end(pid);
 }
 
-/* With the argument "rotation" that, else the others */
+/* With the argument "rotation" only the rotation curve, else all others */
 int main(int argc, char **argv)
 {
 	struct rlimit files = { MAX + 2000, MAX + 2000 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* loop WHAT N: one operation over and over, to be looked at from outside. */
+/* loop WHAT N: perform one operation N times, for observation from outside the guest. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>

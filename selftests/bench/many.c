@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Operations beside or on many events, and breakpoints. */
+/* Cost of operations on many events or on one of many, and of further open and mmap() calls. */
 #define _GNU_SOURCE
 #include <linux/hw_breakpoint.h>
 #include <stdio.h>
@@ -59,8 +59,9 @@ static void disable_one(void)
 }
 
 /*
- * The last one, which waits for a counter.  So often, as natively one rotation
- * of so many costs hundreds of times as much.
+ * Disable the last event, which waits for a counter.  With native perf one rotation of that many
+ * events costs hundreds of times as much as the call.  Many tries, so that one rotation does not
+ * dominate the mean.
  */
 static void bench_disable(void)
 {
@@ -123,7 +124,7 @@ static void map_if_not(void)
 		map_all();
 }
 
-/* All memory is locked, so the pages are there when mmap() returns */
+/* bench_begin() locks all memory, so mmap() also populates the pages */
 static void bench_rings(void)
 {
 	const struct trial map = {

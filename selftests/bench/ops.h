@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Operations that several programs of the bench measure. */
+/* Operations that several benchmark programs measure. */
 #ifndef KPMU_BENCH_OPS_H
 #define KPMU_BENCH_OPS_H
 
@@ -14,11 +14,11 @@
 
 #define GROUP_FORMAT	(PERF_FORMAT_GROUP | PERF_FORMAT_ID | FORMAT_TIMES)
 
-/* What the operations are on */
+/* The event that operations use; the attr that op_open() uses */
 static int op_fd;
 static struct perf_event_attr op_attr;
 
-/* An attr for an event that is on from the start, in user and kernel mode */
+/* An attr of an event that is initially enabled and counts user and kernel mode */
 static inline struct perf_event_attr counting(uint32_t type, uint64_t config)
 {
 	struct perf_event_attr attr = ev_attr(type, config);
@@ -36,7 +36,7 @@ static inline void op_read(void)
 		exit(1);
 }
 
-/* Longer than what is kept ready for the next event is kept */
+/* Wait until kpmu has detached its hooks and freed contexts, so that the next open is cold */
 static inline void op_cold(void)
 {
 	sleep(8);
@@ -59,7 +59,10 @@ static inline void op_open(void)
 	close(ev_must(&op_attr, 0, -1, -1, 0));
 }
 
-/* A group of up to four on general counters, the number of a metric; the leader */
+/*
+ * Open a group of up to four events on general counters.  Four is a typical number for a
+ * metric.  Returns the leader.
+ */
 static inline int open_group(pid_t pid, int nr, uint64_t format)
 {
 	static const uint64_t four[] = { RAW_BRANCHES, RAW_LOADS, RAW_STORES, 0x00c5 };
@@ -81,7 +84,7 @@ static inline int open_four(pid_t pid, uint64_t format)
 	return open_group(pid, 4, format);
 }
 
-/* All that was opened from @first on, which is not much */
+/* Close all fds from @first on; callers open fewer than 32 */
 static inline void close_from(int first)
 {
 	int fd;
@@ -98,8 +101,8 @@ static inline int open_soft(uint64_t config, int leader)
 }
 
 /*
- * Just over a period's instructions in user mode: one overflow.  Not more, so that
- * tries of many find room between two ticks.
+ * work(n) executes slightly more than 4n instructions.  The period of open_sample() is 4n, so one
+ * call causes one overflow.  Small, so that a try of many operations fits between two ticks.
  */
 #define SAMPLE_ROUNDS	2500
 #define RING_BYTES	(65 * 4096)
@@ -109,7 +112,10 @@ static inline void op_sample(void)
 	work(SAMPLE_ROUNDS);
 }
 
-/* A ring of op_fd, read-only so that there is always room */
+/*
+ * Map the ring buffer of @fd.  The mapping is read-only, so the kernel overwrites old records and
+ * the buffer never fills up.
+ */
 static inline void *map_ring(int fd, size_t bytes)
 {
 	void *ring = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
@@ -132,7 +138,10 @@ static inline void *open_sample(uint64_t more)
 	return map_ring(op_fd, RING_BYTES);
 }
 
-/* A page that faults at each touch, also after mlockall() */
+/*
+ * A page for op_fault(), which faults at each call.  It must not be locked: MADV_DONTNEED fails
+ * on locked memory.
+ */
 static char *op_page;
 
 static inline void fault_page(void)

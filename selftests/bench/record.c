@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What perf record does: side-band, sampled switches, call chains. */
+/* Cost of the events of perf record: side-band records, sampled switches, call chains. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "event.h"
 #include "ops.h"
 
-/* The dummy that perf record opens for side-band records */
+/* The dummy event that perf record opens for side-band records */
 static void bench_cold_dummy(void)
 {
 	const struct trial cold = {
@@ -25,7 +25,7 @@ static void bench_cold_dummy(void)
 	row("cold open + close, mmap/comm/task dummy", measure_trial(&cold));
 }
 
-/* Both tasks write a sample each time they leave the CPU */
+/* Both tasks have the event: each switch writes a sample of the outgoing task */
 static void bench_sampled_switch(void)
 {
 	struct perf_event_attr attr = counting(PERF_TYPE_SOFTWARE,
@@ -49,7 +49,10 @@ static void bench_sampled_switch(void)
 	partner_end(pid);
 }
 
-/* perf record -F 4000 -g, of a task and its child; some switches have a sample */
+/*
+ * A switch between a task and its child with the event of perf record -F 4000 -g.  Some switches
+ * include a sample.
+ */
 static void bench_recorded_switch(void)
 {
 	struct perf_event_attr attr = counting(PERF_TYPE_HARDWARE,
@@ -82,7 +85,7 @@ static void bench_recorded_switch(void)
 int main(void)
 {
 	bench_begin();
-	/* In a tick in which sampling is throttled there are no samples */
+	/* A throttled event would write no samples until the next tick */
 	no_throttle();
 	bench_cold_dummy();
 	switch_without_events();

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# run.sh [-k KERNEL] [-j GUESTS] [PART...] - what operations cost, native beside kpmu,
-# from the model's exact counts; how costs grow with what is not running; how
-# many samples a second can be read.  All parts, or those named; so many guests at a
-# time (default: a CPU of the host each, at most 4).
+# run.sh [-k KERNEL] [-j GUESTS] [PART...] - measure, natively and on kpmu: the cost of
+# operations, from the exact counts of the PMU model; how costs grow with the number of
+# other events; how many samples per second a reader can process.  Runs the named parts (default:
+# all), with at most GUESTS guests at a time (default: the number of host CPUs, at most 4).
 #
-# Each part runs in a guest of its own for each route.  What a part printed up to its end
-# is shown, whether it ended well or not.  Figures never make the bench fail, nor does a
-# timed part that is slow; any other part that did not run to its end does.  See
+# Each part runs once per route, each time in its own guest.  The table includes all lines that
+# a part printed, also those of a part that failed.  The bench fails if a part fails.  A timed
+# part (sustain*) may exceed its time limit, and no measured value is a failure.  See
 # Documentation/testing.rst, "The bench".
 
 # shellcheck source=qemu/lib.sh
@@ -25,8 +25,9 @@ while getopts k:j: opt; do
 done
 shift $((OPTIND - 1))
 
-# name | guest | limit in seconds, many times what an idle machine takes | program
-# Interrupts come at exact times with -icount only
+# name | options of qemu/run.sh | time limit in seconds | program and its arguments
+# The limit is many times the duration on an idle machine.  Option -i is -icount: without it the
+# times of interrupts are not exact.
 parts()
 {
 	cat <<-END
@@ -49,7 +50,7 @@ log=$KPMU_TOP/build/log/bench-$kernel
 rm -rf "$log"
 mkdir -p "$log"
 
-# part NAME ROUTE GUEST LIMIT COMMAND - one guest; its lines go to $log/NAME-ROUTE
+# part NAME ROUTE OPTIONS LIMIT COMMAND - run a guest; its rows go to $log/NAME-ROUTE
 part()
 {
 	local out=$log/$1-$2 start=$SECONDS rc=0 program=${5%% *} rows
@@ -58,7 +59,7 @@ part()
 	"$KPMU_TOP/qemu/run.sh" -k "$kernel" $3 -t "$4" \
 		-f "$KPMU_TOP/build/selftests/$program" \
 		"KPMU_ROUTE=$2 $5" >"$out.out" 2>"$out.err" || rc=$?
-	# A line that was cut off has fewer fields
+	# Drop an incomplete last line: it has fewer fields
 	awk -F ' [|] ' -v route="$2" '
 		BEGIN { fields["row"] = 6; fields["curve"] = 4; fields["sustain"] = 5 }
 		NF && NF == fields[$1] { print route " | " $0 }' "$out.out" >"$out"
@@ -68,7 +69,7 @@ part()
 		echo "; FAILED with status $rc, see $out.err")"
 }
 
-# wait_for_one - of the guests that run; says so if none ends for long
+# wait_for_one - wait until a running guest ends; print a message every 30 s meanwhile
 wait_for_one()
 {
 	local last=$SECONDS n=$running
@@ -82,7 +83,7 @@ wait_for_one()
 	running=$n
 }
 
-# waiting - parts that began and have no result
+# waiting - print the parts that have started but have no result yet
 waiting()
 {
 	local f
@@ -96,7 +97,7 @@ while IFS='|' read -r name guest limit program; do
 	name=${name// /}
 	known="$known$name "
 	[ $# -eq 0 ] || [[ " $* " = *" $name "* ]] || continue
-	# What is timed has the machine for itself
+	# A timed part runs alone
 	at_a_time=$jobs
 	case $name in sustain*) at_a_time=1 ;; esac
 	for route in kpmu native; do

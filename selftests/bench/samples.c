@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a sample costs. */
+/* Cost of a sample. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <unistd.h>
@@ -9,8 +9,8 @@
 #include "ops.h"
 
 /*
- * The least is of tries in which no tick fell; of the mean, ticks that would
- * have been there anyway are taken off.
+ * The minimum comes from tries without a tick.  The mean includes ticks, so subtract the mean
+ * without an event.  @op makes no system call: without an event only ticks run kernel code.
  */
 static void bench_sample(const char *name, void (*op)(void), uint64_t more)
 {
@@ -24,7 +24,7 @@ static void bench_sample(const char *name, void (*op)(void), uint64_t more)
 	close(op_fd);
 }
 
-/* Frames as a program with frame pointers has them, the innermost last */
+/* Stack frames as in a program with frame pointers; the innermost is the last element */
 struct frame {
 	struct frame *next;
 	void *ret;
@@ -44,12 +44,12 @@ static void link_frames(void)
 	}
 }
 
-/* work() with RBP as given */
+/* op_sample() with RBP set to @rbp, for the callchain */
 static void sample_at(uint64_t rbp)
 {
 	uint64_t n = SAMPLE_ROUNDS;
 
-	asm volatile("lea -128(%%rsp), %%rsp\n\t"	/* the red zone */
+	asm volatile("lea -128(%%rsp), %%rsp\n\t"	/* skip the red zone */
 		     "push %%rbp\n\t"
 		     "mov %1, %%rbp\n\t"
 		     "call work\n\t"
@@ -68,7 +68,7 @@ static void op_frames(void)
 	sample_at((uintptr_t)&frames[FRAMES - 1]);
 }
 
-/* Without frame pointers RBP is a register like others, and holds anything */
+/* In a program without frame pointers RBP holds an arbitrary value */
 static void op_no_frame(void)
 {
 	sample_at(0x12345678);
@@ -77,7 +77,7 @@ static void op_no_frame(void)
 int main(void)
 {
 	bench_begin();
-	/* In a tick in which sampling is throttled there are no samples */
+	/* A throttled event would write no samples until the next tick */
 	no_throttle();
 	bench_sample("overflow sample, IP+TID+TIME+PERIOD", op_sample, 0);
 	link_frames();

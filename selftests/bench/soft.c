@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What software events and tracepoints cost when they happen, and calls on them. */
+/* Cost of hits of software events and tracepoints, and of system calls on such events. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "event.h"
 #include "ops.h"
 
-/* What is counted, less what it costs when it is not */
+/* Cost of @op while an event counts its hits, minus its cost without the event */
 static void bench_hit(const char *name, void (*op)(void), uint32_t type,
 		      uint64_t config)
 {

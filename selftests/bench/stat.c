@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What perf stat does: its default events, inherited, read with their times. */
+/* Cost of the default events of perf stat: with inherit, read with their times. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "event.h"
 #include "ops.h"
 
-/* The order in which perf stat opens them */
+/* The default events, in the order in which perf stat opens them */
 static const struct {
 	uint32_t type;
 	uint64_t config;
@@ -82,7 +82,7 @@ static void bench_open(void)
 
 #define KIDS	16
 
-/* Children that are off their CPU, and stay */
+/* Fork children that sleep, so that their events are not scheduled in */
 static void start_kids(pid_t *kids, int n)
 {
 	while (n--) {
@@ -104,7 +104,7 @@ static void end_kids(pid_t *kids, int n)
 	}
 }
 
-/* Reads: of all, of one, and what a child adds */
+/* read() of all events, of one event, and the additional cost per child */
 static void bench_reads(void)
 {
 	struct cost few, many;
@@ -125,7 +125,7 @@ static void bench_reads(void)
 	close_set(NR - 1);
 }
 
-/* A task and its child, whose events are alike */
+/* A switch between a task and its child, which inherits all events of the task */
 static void bench_switch(const char *name, int first)
 {
 	pid_t pid;

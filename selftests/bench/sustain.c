@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How many samples a second there are, and how many are lost, while somebody reads them
- * as fast as it can: lines "sustain | CPUs | asked a second and CPU | samples a second | lost".
- * Timed, and so no more than an indication; on a host of two cores four CPUs
- * share them.
+ * Number of samples that a reader receives per second, and number of lost records, if it reads
+ * as fast as it can: lines "sustain | CPUs | requested rate per CPU | samples per second | lost".
+ * Both numbers include all CPUs.  The number of lost records is not per second, but the total.
+ *
+ * The results depend on the speed of the host, so they are only an indication.  On a host with
+ * two cores the four CPUs of the guest share them.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -38,7 +40,7 @@ static struct perf_event_attr sampled(int rate)
 	return a;
 }
 
-/* Somebody who works on a CPU, until we end */
+/* Start a task that keeps @cpu busy until this program ends */
 static pid_t busy(int cpu)
 {
 	pid_t pid = fork();
@@ -95,7 +97,7 @@ static struct tally sustain(int cpus, int rate)
 	return t;
 }
 
-/* With the number of CPUs as argument */
+/* Argument: the number of CPUs */
 int main(int argc, char **argv)
 {
 	static const int rates[] = { 1000, 4000, 10000, 20000 };

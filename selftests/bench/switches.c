@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What events add to a task switch, net: two tasks take turns on a CPU, with events
- * on both sides or on one.
+ * Cost that events add to a task switch: two tasks alternate on a CPU, and either both have
+ * events or only one.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -24,7 +24,7 @@ static void bench_group(const char *name, int nr, bool both)
 	partner_end(pid);
 }
 
-/* Events that need no counter on both sides: @nr kinds, one of each on a side */
+/* Both tasks have one event of each of the @nr kinds, which need no counter */
 static void bench_both(const char *name, const struct perf_event_attr *kind, int nr)
 {
 	pid_t pid = partner_start();
@@ -40,7 +40,7 @@ static void bench_both(const char *name, const struct perf_event_attr *kind, int
 	partner_end(pid);
 }
 
-/* Two clocks, and two kinds that are counted where something happens */
+/* Two clocks, and two software events that count hits */
 static void bench_soft(void)
 {
 	static const uint64_t configs[] = {
@@ -55,7 +55,10 @@ static void bench_soft(void)
 	bench_both("4 software events both sides", kind, 4);
 }
 
-/* What tells of their hits is switched with them */
+/*
+ * Sampled tracepoints get their hits from an event of native perf, the tap.  A task switch also
+ * starts and stops this delivery, see kernel/pmu/host/gate.c.
+ */
 static void bench_tracepoints(void)
 {
 	static const char *const names[] = {
@@ -75,7 +78,7 @@ static void bench_tracepoints(void)
 	bench_both("2 sampled tracepoints both sides", kind, 2);
 }
 
-/* Less than this is nothing: so much may two measurements of the same differ */
+/* In instructions: two measurements of the same operation may differ by this much */
 #define NOISE	5
 
 static void bench_none(struct cost idle)
@@ -83,7 +86,7 @@ static void bench_none(struct cost idle)
 	struct cost c = { 0 };
 	int i;
 
-	/* Hooks go some time after the last event, when there is time for it */
+	/* A delayed work item detaches the switch hook, a second or more after the last close */
 	for (i = 0; i < 10; i++) {
 		sleep(2);
 		c = minus(switch_without_events(), idle);

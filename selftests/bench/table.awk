@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The tables of make bench.  Reads the file targets, then what run.sh collected, lines
-# of fields between "|":
+# Print the tables of make bench.  Input: the file targets, then the lines that run.sh collected,
+# with fields separated by "|":
 #	ROUTE | part | NAME | exit status | seconds
-#	ROUTE | row | name | least instructions | WRMSR | RDMSR | mean instructions
+#	ROUTE | row | name | minimum instructions | WRMSR | RDMSR | mean instructions
 #	ROUTE | curve | name | number | instructions
-#	ROUTE | sustain | CPUs | asked per CPU | samples a second | lost
-# To be understood by mawk: no line breaks within an expression but after , && ||.
+#	ROUTE | sustain | CPUs | requested rate per CPU | samples per second | lost (total)
+# Must work in mawk: it accepts line breaks in an expression only after , && ||.
 
 BEGIN {
 	FS = " *[|] *"
-	# So much may two measurements of the same differ
+	# Two measurements of the same operation may differ by this: instructions, plus a share
 	noise = 10
 	noise_share = 0.01
 }
@@ -20,7 +20,7 @@ function number(x)
 	return x == "" ? "-" : sprintf("%d", x)
 }
 
-# The mean decides, as work put off is work
+# Compare means, not minimums: only the mean includes deferred work
 function is_dearer(native, kpmu)
 {
 	return kpmu > native * (1 + noise_share) + noise
@@ -53,7 +53,7 @@ function is_part_of(part, parts,    of, n, i)
 	return 0
 }
 
-# The parts of a section that failed, or all with "*"
+# Print the failures of the given parts, or all failures for "*"
 function tell_failures(parts,    i)
 {
 	for (i = 1; i <= nr_failed; i++)
@@ -140,9 +140,9 @@ function lowest(c,    k, m)
 	return m
 }
 
-# A sorted tree of 1,000 is ten steps deep, and four groups leave and join one at each
-# rotation; where only one group waits, only one counter changes hands.  Pages of a
-# task's own mapped events are written when it comes and goes: 100 an event.
+# Legitimate growth: a sorted tree of 1,000 groups is ten levels deep, and a rotation removes and
+# inserts four groups, but only one if only one waits.  A task switch writes the user page of each
+# mapped event of the task: allow 100 instructions per event.
 function is_flat(name, c)
 {
 	if (name ~ /by its mapped/)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Breakpoints: what is counted, how many there are, who may have them. */
+/* Breakpoint events: what they count, their maximum number, required permissions. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sys/ioctl.h>
@@ -107,12 +107,12 @@ TEST(lengths)
 	}
 	a = bp(HW_BREAKPOINT_W, data, 3);
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
-	/* Some CPUs could, those of AMD */
+	/* Only some AMD CPUs support longer breakpoints */
 	a = bp(HW_BREAKPOINT_W, data, 16);
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EOPNOTSUPP);
 	a = bp(HW_BREAKPOINT_X, called, 1);
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
-	/* On a multiple of its length */
+	/* The address must be a multiple of the length */
 	a = bp(HW_BREAKPOINT_W, (char *)data + 1, 4);
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
 }
@@ -133,8 +133,8 @@ TEST(kinds_refused)
 	}
 }
 
-/* What is asked for is in bp_*; config does nothing, as upstream */
-TEST(config_means_nothing)
+/* The bp_* fields define the breakpoint; config is ignored, as upstream */
+TEST(config_ignored)
 {
 	ROWS("T-82");
 	static const uint64_t configs[] = { 0, 1, ~0ULL };
@@ -154,7 +154,7 @@ TEST(config_means_nothing)
 	}
 }
 
-TEST(four_and_no_more)
+TEST(limit_of_four)
 {
 	ROWS("T-93 E-30 O-28 N-09");
 	struct perf_event_attr a = bp(HW_BREAKPOINT_W, &data[4], 8);
@@ -163,7 +163,7 @@ TEST(four_and_no_more)
 	for (i = 0; i < 4; i++)
 		fd[i] = self(HW_BREAKPOINT_W, &data[i], 8);
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOSPC);
-	/* Each is a task's own matter */
+	/* The maximum is per task, and the child has inherited none */
 	if (!fork())
 		_exit(ev_errno(&a, 0, -1, -1, 0));
 	wait(&i);
@@ -178,7 +178,7 @@ TEST(four_and_no_more)
 	data[0] = 1;
 	data[1] = 1;
 	data[3] = 1;
-	/* QEMU reports what was hit before once more */
+	/* QEMU may report an earlier hit again, so counts may be higher */
 	for (i = 0; i < 4; i++)
 		EXPECT_GE(hits(fd[i]), 1);
 }
@@ -272,7 +272,7 @@ TEST(kernel_addresses)
 	struct perf_event_attr a = bp(HW_BREAKPOINT_W,
 				      (void *)0xffffffff82000000UL, 8);
 
-	/* The kernel's data, but not when it runs */
+	/* A breakpoint on a kernel address contradicts exclude_kernel */
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
 	a.exclude_kernel = 0;
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* PERF_EVENT_IOC_MODIFY_ATTRIBUTES: a breakpoint moves to another place. */
+/* PERF_EVENT_IOC_MODIFY_ATTRIBUTES: change the address, type or length of a breakpoint. */
 #define _GNU_SOURCE
 #include <sys/ioctl.h>
 #include <linux/hw_breakpoint.h>
@@ -42,7 +42,7 @@ TEST(address)
 	EXPECT_EQ(ev_count(fd), 1);
 	data[1] = 1;
 	EXPECT_EQ(ev_count(fd), 2);
-	/* And what it looks for */
+	/* Type and length may be changed too */
 	a.bp_type = HW_BREAKPOINT_RW;
 	a.bp_len = HW_BREAKPOINT_LEN_4;
 	EXPECT_EQ(modify(fd, &a), 0);
@@ -51,7 +51,7 @@ TEST(address)
 	EXPECT_EQ(ev_count(fd), 4);
 }
 
-/* Documentation/abi.rst, "What cannot be built" */
+/* Not supported by kpmu: Documentation/abi.rst, "What cannot be built" */
 TEST(inherited)
 {
 	ROWS("I-26");
@@ -70,7 +70,7 @@ TEST(inherited)
 	EXPECT_EQ(ev_count(fd), 1);
 }
 
-TEST(only_that)
+TEST(other_fields_refused)
 {
 	ROWS("I-27");
 	struct perf_event_attr a = bp(&data[0]), b;
@@ -90,7 +90,7 @@ TEST(only_that)
 	b = a;
 	b.type = PERF_TYPE_SOFTWARE;
 	EXPECT_EQ(modify(fd, &b), EINVAL);
-	/* A place that cannot be leaves it where it is */
+	/* After a refused address the breakpoint is unchanged */
 	b = a;
 	b.bp_addr = (uintptr_t)&data[0] + 1;
 	EXPECT_EQ(modify(fd, &b), EINVAL);
@@ -112,7 +112,7 @@ TEST(other_types)
 	EXPECT_EQ(modify(fd, &a), EINVAL);
 }
 
-/* disabled is of the place, too: it switches off what the hardware looks for */
+/* MODIFY_ATTRIBUTES also disables or enables the event, by attr.disabled */
 TEST(disabled)
 {
 	ROWS("I-27");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Events of control groups: who is in one, where, and when. */
+/* cgroup events: which tasks they count, on which CPU, and for how long. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -34,7 +34,7 @@ TEST(only_its_tasks)
 	EXPECT_TRUE(always_ran(fd_b));
 }
 
-/* They take turns on one CPU, by the thousand */
+/* Tasks of several cgroups share one CPU, with many context switches */
 TEST(turns_on_one_cpu)
 {
 	ROWS("G-01 G-07");
@@ -75,7 +75,7 @@ TEST(turns_on_one_cpu)
 		EXPECT_GT(t[i], 0);
 		sum += t[i];
 	}
-	/* One at a time */
+	/* Only one cgroup runs at a time */
 	EXPECT_LE(sum, (now_ns() - began) * 12 / 10);
 }
 
@@ -99,7 +99,7 @@ TEST(only_on_its_cpu)
 	SEES_ALL(on1, &w);
 }
 
-/* Wherever it goes, one of them sees it */
+/* A task that migrates is always counted by the event of its current CPU */
 TEST(migration)
 {
 	ROWS("G-01 G-06");
@@ -155,7 +155,7 @@ TEST(descendants)
 	SEES_ALL(fc, &in_c);
 }
 
-/* The root has everything, the idle time as well */
+/* The root cgroup contains all tasks, including the idle task */
 TEST(root)
 {
 	ROWS("G-05 G-07");
@@ -187,11 +187,11 @@ TEST(root)
 	EXPECT_GE(two.enabled - one.enabled, 100000000 * 9ULL / 10);
 	EXPECT_LE(two.enabled - one.enabled, t * 12 / 10);
 	EXPECT_EQ(two.enabled - one.enabled, two.running - one.running);
-	/* Nobody of the group ran meanwhile */
+	/* No task of cgroup a ran meanwhile */
 	EXPECT_EQ(ev_times(fd_a).enabled, v);
 }
 
-/* Times are those of the group's own running */
+/* time_enabled and time_running advance only while a task of the cgroup runs */
 TEST(times)
 {
 	ROWS("G-07");
@@ -219,7 +219,7 @@ TEST(times)
 	EXPECT_EQ(two.running, two.enabled);
 }
 
-/* A child belongs where its parent does */
+/* A new task is in the cgroup of its parent */
 TEST(children)
 {
 	ROWS("G-01 G-06");
@@ -237,7 +237,7 @@ TEST(children)
 	SEES_ALL(fd, &kid);
 	SEES_ALL(fd, &thread);
 	SEES_ALL(fd, &w);
-	/* The process moves with all its threads, its child stays */
+	/* All threads of the process move, its child process does not */
 	cgroup_add(&top, w.pid);
 	SEES_NOTHING(fd, &thread);
 	SEES_NOTHING(fd, &w);
@@ -247,7 +247,7 @@ TEST(children)
 	worker_stop(&w);
 }
 
-/* Families, from the first instruction of each child */
+/* Child processes are counted from their first instruction on */
 TEST(families)
 {
 	ROWS("G-01 G-06");
@@ -295,7 +295,7 @@ TEST(moved_while_it_sleeps)
 	}
 }
 
-/* Without a switch between: the one ends and the other begins at the move */
+/* Moving a running task takes effect at once, without a context switch */
 TEST(moved_while_it_runs)
 {
 	ROWS("G-06");
@@ -318,12 +318,12 @@ TEST(moved_while_it_runs)
 		both = ev_must(&attr, w.pid, -1, -1, 0);
 		v[0] = ev_count(fd_a);
 		v[1] = ev_count(fd_b);
-		worker_go(&w, 60000000);	/* a move takes long */
+		worker_go(&w, 60000000);	/* longer than the move takes */
 		EXPECT_TRUE(moves_on(fd_a, v[0]));
 		cgroup_add(&b, w.pid);
 		in_a = ev_times(fd_a);
 		EXPECT_TRUE(moves_on(fd_b, v[1]));
-		/* It has left the first for good */
+		/* The event of the first cgroup has stopped */
 		EXPECT_EQ(ev_times(fd_a).value, in_a.value);
 		EXPECT_EQ(ev_times(fd_a).enabled, in_a.enabled);
 		in_b = ev_times(fd_b);
@@ -332,7 +332,7 @@ TEST(moved_while_it_runs)
 		in_b = ev_times(fd_b);
 		worker_wait(&w);
 		EXPECT_EQ(ev_times(fd_b).value, in_b.value);
-		/* What the one does not have the other has */
+		/* Each instruction is counted by exactly one of the two events */
 		v[2] = ev_count(fd_a) - v[0] + ev_count(fd_b) - v[1];
 		EXACT(v[2], ev_count(both));
 		close(both);
@@ -341,7 +341,7 @@ TEST(moved_while_it_runs)
 	EXPECT_TRUE(always_ran(fd_b));
 }
 
-/* The tasks of a removed group are gone, the event is not */
+/* An event remains usable after its cgroup is removed */
 TEST(removed)
 {
 	ROWS("G-01 G-08");
@@ -364,7 +364,7 @@ TEST(removed)
 	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_DISABLE, 0), 0);
 	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0), 0);
 	EXPECT_EQ(ev_errno(&attr, a.fd, 1, -1, PERF_FLAG_PID_CGROUP), ENOENT);
-	/* A new one of that name is another */
+	/* A new cgroup of the same name is a different one */
 	cgroup_make(&again, &top, "kpmu-a");
 	start_in(&w, &again, 1);
 	SEES_NOTHING(fd, &w);
@@ -384,7 +384,7 @@ TEST(control)
 	start_in(&w, &a, 1);
 	fd = watch(&a, 1);
 	for (i = 0; i < 5; i++) {
-		/* From here and from its own CPU */
+		/* From the event's own CPU and from another one */
 		ASSERT_EQ(pin_to(i & 1), 0);
 		ev_disable(fd);
 		SEES_NOTHING(fd, &w);
@@ -392,7 +392,7 @@ TEST(control)
 		EXPECT_EQ(ev_count(fd), 0);
 		ev_enable(fd);
 		SEES_ALL(fd, &w);
-		/* While it runs */
+		/* While the task runs */
 		worker_go(&w, 1000000);
 		ev_disable(fd);
 		ev_enable(fd);
@@ -448,7 +448,7 @@ TEST(group)
 		      kinds[i].a_round * (N - 1));
 }
 
-/* Far more groups than counters: those that do not run need none */
+/* Far more cgroups than counters: a cgroup needs counters only while its tasks run */
 TEST(many_groups)
 {
 	ROWS("G-01 G-07");
@@ -477,7 +477,7 @@ TEST(many_groups)
 	}
 }
 
-/* Several events on one group, more than fit: they take turns */
+/* More events of one cgroup than counters: they rotate */
 TEST(multiplexed)
 {
 	ROWS("G-07");
@@ -514,8 +514,8 @@ TEST(multiplexed)
 	EXPECT_GE(running, most * counters_general() * 9 / 10);
 }
 
-/* Beside events of the CPU and of the task, all exact */
-TEST(beside_others)
+/* A cgroup event concurrently with a task event and a CPU event: all of them are exact */
+TEST(with_task_and_cpu_events)
 {
 	ROWS("G-01 O-04");
 	struct perf_event_attr attr = insns();
@@ -546,7 +546,10 @@ TEST(beside_others)
 	SEES_ALL(fd, &w);
 }
 
-/* Does it count while @w works?  Not known when that was done too soon. */
+/*
+ * Check that an event counts while @w works.  If @w is done before the count changes, there is no
+ * result: return true and leave @known unchanged.
+ */
 static bool counts_along(int fd, struct worker *w, int *known)
 {
 	uint64_t v = ev_count(fd);
@@ -558,8 +561,8 @@ static bool counts_along(int fd, struct worker *w, int *known)
 	return always_ran(fd);
 }
 
-/* Who counts is who is on, whatever was on when these tasks ran before */
-TEST(sets_that_change)
+/* Exactly the enabled events count, whichever ones were enabled when the task last ran */
+TEST(toggled_events)
 {
 	ROWS("G-01 I-01 I-02");
 	struct cgroup top, a;
@@ -575,7 +578,7 @@ TEST(sets_that_change)
 	for (i = 0; i < 4; i++)
 		fd[i] = i % 2 ? watch(&a, 1) : ev_must(&attr, -1, 1, -1, 0);
 	for (i = 0; i < often(1500); i++) {
-		/* One of the CPU's and one of the cgroup's, now this and now that */
+		/* Toggle one of the two CPU events and one of the two cgroup events */
 		int one[2] = { i & 2, (i >> 2 & 2) + 1 };
 
 		for (j = 0; j < 2; j++) {
@@ -594,7 +597,7 @@ TEST(sets_that_change)
 	EXPECT_EQ(wrong, 0);
 }
 
-/* Opened and closed while its tasks run */
+/* An event is opened and closed while a task of its cgroup runs */
 TEST(opened_while_it_runs)
 {
 	ROWS("G-01");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Opening events of control groups: what is refused, and in which words. */
+/* Opening cgroup events: arguments, errors, permissions. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +47,7 @@ TEST(no_group)
 	EXPECT_EQ(ev_errno(&a, top.fd, 0, -1, CG), EBADF);
 }
 
-/* Not an fd but a pid without the flag */
+/* Without PERF_FLAG_PID_CGROUP the argument is a pid, not an fd */
 TEST(flag_is_needed)
 {
 	ROWS("O-21");
@@ -57,7 +57,7 @@ TEST(flag_is_needed)
 
 	cgroup_v2();
 	cgroup_root(&top);
-	/* An fd that surely is no pid */
+	/* An fd that is unlikely to be a pid as well */
 	fd = fcntl(top.fd, F_DUPFD, 900);
 	ASSERT_GE(fd, 900);
 	if (kill(fd, 0))
@@ -65,7 +65,7 @@ TEST(flag_is_needed)
 	EXPECT_EQ(ev_errno(&a, fd, 0, -1, CG), 0);
 }
 
-/* An event holds its group by itself */
+/* The event holds its own reference to the cgroup */
 TEST(fd_may_close)
 {
 	ROWS("G-02");
@@ -103,7 +103,7 @@ static void levels(struct __test *_metadata, int cgroup, int cap, int want)
 	else
 		drop_to(cap);
 	EXPECT_EQ(ev_errno(&a, cgroup, 0, -1, CG), want);
-	/* As it is for a CPU */
+	/* Same permissions as for a CPU event */
 	EXPECT_EQ(ev_errno(&a, -1, 0, -1, 0), want);
 }
 
@@ -152,7 +152,7 @@ TEST(with_cap_perfmon)
 	levels(_metadata, top.fd, CAP_PERFMON, 0);
 }
 
-/* A group of events is of one group of tasks */
+/* All events of a group must be for the same cgroup */
 TEST(mixed_groups)
 {
 	ROWS("G-03");
@@ -178,7 +178,7 @@ TEST(mixed_groups)
 	EXPECT_EQ(ev_errno(&attr, a.fd, 1, leader, CG), EINVAL);
 }
 
-/* With the other flags */
+/* PERF_FLAG_PID_CGROUP with other flags */
 TEST(cloexec_and_no_group)
 {
 	ROWS("O-21");

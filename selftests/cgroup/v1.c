@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Control groups of the first version: perf_event's own hierarchy, threads apart. */
+/* cgroup v1: perf_event has its own hierarchy, and threads may be in different cgroups. */
 #define _GNU_SOURCE
 #include <errno.h>
 
@@ -56,8 +56,8 @@ TEST(descendants)
 	SEES_ALL(fb, &in_b);
 }
 
-/* Threads of one process in groups of their own */
-TEST(threads_apart)
+/* Threads of one process in different cgroups */
+TEST(threads_in_cgroups)
 {
 	ROWS("G-06 G-01");
 	struct cgroup top, a, b;
@@ -84,7 +84,7 @@ TEST(threads_apart)
 	worker_stop(&w);
 }
 
-/* A thread that runs */
+/* Move a thread while it runs */
 TEST(thread_moved_while_it_runs)
 {
 	ROWS("G-06");
@@ -100,7 +100,7 @@ TEST(thread_moved_while_it_runs)
 	worker_add_thread(&w, &thread);
 	fd_a = watch(&a, 1);
 	fd_b = watch(&b, 1);
-	worker_go(&thread, 100000000);	/* a move takes long */
+	worker_go(&thread, 100000000);	/* longer than the move takes */
 	cgroup_add_thread(&b, thread.pid);
 	v = ev_count(fd_a);
 	EXPECT_TRUE(moves_on(fd_b, 0));
@@ -111,8 +111,8 @@ TEST(thread_moved_while_it_runs)
 	worker_stop(&w);
 }
 
-/* While the controller is here, directories of the unified hierarchy name no group */
-TEST(unified_names_none)
+/* While perf_event is on a v1 hierarchy, a directory of the v2 hierarchy is refused */
+TEST(v2_directory_refused)
 {
 	ROWS("G-08");
 	struct perf_event_attr a = insns();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Never idle: three functions in the proportion 5 : 3 : 2, and system calls.  In no
- * regular order, or a period that fits it would always hit the same one.
+ * Load for busy.sh that never sleeps: three functions, called in the proportion 5 : 3 : 2, and
+ * some system calls.  The order is pseudorandom.  With a regular order, samples of a matching
+ * period would always be in the same function.
  */
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,7 +10,7 @@
 #define LOOP(name)						\
 static void __attribute__((noinline)) name(long n)		\
 {								\
-	/* The name, or the compiler makes one of the three */	\
+	/* Equal functions could be merged: the name differs */	\
 	__asm__ volatile("1: dec %0; jnz 1b /* " #name " */" : "+r"(n)); \
 }
 

@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# busy.sh [SECONDS] - perf record -F 4000 -a -g on a busy machine, natively and on kpmu by
-# the preload: what is lost, and the shares of the hottest symbols side by side.
+# busy.sh [SECONDS] - perf record -F 4000 -a -g on a busy machine, natively and on kpmu by the
+# preload library.  Fails if records are lost on kpmu, or if the share of one of the hottest
+# symbols differs by more than 1 percentage point.
 
 cd /tmp || exit 1
 seconds=${1:-30}
 library=/tests/libkpmu-preload.so
 cpus=$(grep -c ^processor /proc/cpuinfo)
-# An emulated NMI takes long, and Linux would lower the rate for good
+# An emulated NMI is slow, so the kernel would lower the maximum sample rate permanently
 echo 0 >/proc/sys/kernel/perf_cpu_time_max_percent
 echo 0 >/proc/sys/kernel/kpmu/perf_cpu_time_max_percent
 
@@ -18,7 +19,8 @@ while [ $i -lt "$cpus" ]; do
 	i=$((i + 1))
 done
 
-# record NAME COMMAND... - the ten hottest, "share symbol"; and what was lost
+# record NAME [PREFIX...] - run PREFIX perf record; write the ten hottest symbols to NAME.top as
+# lines "share symbol"; print the numbers of samples and of LOST records
 record()
 {
 	name=$1

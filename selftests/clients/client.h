@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Programs that know perf_event_open(2) only, as those of the world do.  None of
- * them knows kpmu.  They print what they counted.
+ * For test programs that use only perf_event_open(2), like existing programs, and contain nothing
+ * specific to kpmu.  They print their counts.
  */
 #ifndef KPMU_CLIENT_H
 #define KPMU_CLIENT_H
@@ -12,7 +12,7 @@
 /* See lib/event.h */
 void work_counted(int fd, uint64_t n, unsigned long flag);
 
-/* The linker's: where the file begins in memory */
+/* Defined by the linker: address at which the start of the file is mapped */
 extern char __executable_start[];
 
 static inline struct perf_event_attr client_attr(uint32_t type, uint64_t config)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program of 32 bits without a C library, for call chains: each function has a section
- * of its own, at an address that the Makefile gives it, and a frame pointer.  The
- * innermost goes DEEP32_ROUNDS times round.
+ * A 32-bit program without a C library, for call chains.  Each function is in its own section, at
+ * an address that the Makefile sets, and has a frame pointer.  The innermost function runs a loop
+ * of DEEP32_ROUNDS rounds.
  */
 #include "deep32.h"
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# driver.sh - an unmodified perf with the PMU of a driver (selftests/driver/kpmu-toy.c): it
-# counts and samples its event, and the driver can be unloaded afterwards.
+# driver.sh - use the PMU of a driver (selftests/driver/kpmu-toy.c) with an unmodified perf: count
+# and sample its events, then unload the driver.
 # The last line is "driver: N of M as expected".
 
 cd /tmp || exit 1
@@ -10,7 +10,7 @@ ln -sf /tests/client_tiny /bin/tiny
 export LD_PRELOAD=/tests/libkpmu-preload.so
 good=0 all=0
 
-# expect TEXT COMMAND... - run it; the result is said beside the text
+# expect TEXT COMMAND... - run COMMAND, print TEXT and whether COMMAND succeeded
 expect()
 {
 	what=$1
@@ -25,7 +25,7 @@ expect()
 	fi
 }
 
-# counted MORE-THAN EVENT
+# counted MINIMUM EVENT - succeed if the count is greater than MINIMUM
 counted() { perf stat -x, -e "$2" tiny 2>&1 | awk -F, -v n="$1" '/toy/ { print; ok = $1 + 0 > n } END { exit !ok }'; }
 grouped() { perf stat -x, -e '{instructions:u,toy/cycles/}' tiny 2>&1 | awk -F, '/toy|instr/ { print; n += $1 + 0 > 0 } END { exit n != 2 }'; }
 system_wide() { perf stat -x, -a -e toy/cycles/ tiny 2>&1 | awk -F, '/toy/ { print; ok = $1 + 0 > 0 } END { exit !ok }'; }

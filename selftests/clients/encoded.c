@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A client that encodes its events itself, as libpfm4 and PAPI do: the PMU's type and
- * the places of its fields from sysfs, the codes from its own tables.
+ * A client that encodes its events itself, as libpfm4 and PAPI do.  It reads the type of the PMU
+ * and the positions of the fields from sysfs.  The event codes are in its own table.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -26,7 +26,7 @@ static int read_line(const char *path, char *line, int len)
 	return ok;
 }
 
-/* A value in its field of config: "config:0-7" */
+/* Place @val in the field of config that the file describes, for example "config:0-7" */
 static uint64_t field(const char *path, uint64_t val)
 {
 	unsigned int from, to;

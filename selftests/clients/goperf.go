@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-// A Go program: its runtime makes system calls without the C library, moves goroutines from
-// thread to thread, and signals its threads whenever it likes.  Counts a loop on
-// the goroutine's own thread, and in eight goroutines at a time.
+// A Go program.  The Go runtime makes system calls without the C library, moves goroutines between
+// threads, and sends signals to its threads at any time.  The program counts a loop in a goroutine
+// that is locked to its thread, then in eight such goroutines concurrently.
 package main
 
 import (
@@ -22,7 +22,7 @@ const (
 	rounds           = 1000000
 )
 
-// struct perf_event_attr as of its first version: 64 bytes
+// struct perf_event_attr of PERF_ATTR_SIZE_VER0: 64 bytes
 type attr struct {
 	kind, size   uint32
 	config       uint64
@@ -59,7 +59,7 @@ func loop(n int) (sum uint64) {
 	return
 }
 
-// What the loop costs a round, rounded: the runtime's own work is little beside it
+// Events per round of the loop, rounded, so that the few events of the runtime do not matter
 func perRound(config uint64) string {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

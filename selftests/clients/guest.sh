@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# guest.sh [REGEX] - run each line of the list (that matches) natively and by the
-# routes it names; a table, what differs, and "clients: N of M equal".
+# guest.sh [REGEX] - run each line of the file list (that matches REGEX) natively and by the routes
+# that the line names.  Prints a table, the differences, and "clients: N of M equal".
 
 ln -sf /tests/client_tiny /bin/tiny
 chmod 666 /dev/kpmu
-# Debian's default leaves users nothing at all, natively or on kpmu
+# Debian's default permits no events to unprivileged users, natively or on kpmu
 echo 2 >/proc/sys/kernel/perf_event_paranoid
 cd /tmp || exit 1
 
-# A cgroup has perf's controller only after its parent was told to hand one down
+# perf_event is an implicit controller.  Even so, new cgroups get it only after some controller was
+# enabled in the subtree_control of the root.  Do not enable cpuset: see selftests/lib/cgroup.c.
 mkdir -p /sys/fs/cgroup/work
 tr ' ' '\n' </sys/fs/cgroup/cgroup.controllers | grep -v cpuset | sed '1!d; s/^/+/' \
 	>/sys/fs/cgroup/cgroup.subtree_control
@@ -33,7 +34,7 @@ equal=0 all=0
 
 opens() { sed -n 's/^opens  *\([0-9]*\).*/\1/p' /sys/kernel/debug/kpmu/stats; }
 
-# route NAME COMMAND - its output in /tmp/NAME.out
+# route NAME COMMAND - run COMMAND by the route; its output and exit status go to /tmp/NAME.out
 route()
 {
 	rm -rf /tmp/run
@@ -53,7 +54,7 @@ route()
 	cd /tmp || exit 1
 }
 
-# what_counts MODE FILE - the part that must be equal
+# what_counts MODE FILE - extract the part of FILE that is compared, to FILE.part
 what_counts()
 {
 	case $1 in
@@ -67,7 +68,8 @@ what_counts()
 	esac >"$2.part"
 }
 
-# judge MODE ROUTE OPENS
+# judge MODE ROUTE OPENS - compare the output with the native one and set $verdict.  OPENS is the
+# number of events that kpmu opened meanwhile: with 0 the route did not serve the command.
 judge()
 {
 	all=$((all + 1))

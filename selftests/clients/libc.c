@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A dynamic program that uses the C library: from a constructor, main(), a thread,
- * a child, a program executed, and with the files that clients look at.
+ * A dynamic program that opens events by the C library's syscall(2): in a constructor, main(), a
+ * thread, a child, and after exec.  It also accesses the files that clients of perf read.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -62,11 +62,11 @@ static void tell(const char *what, long ret)
 	printf("%s: %ld %s\n", what, ret, ret < 0 ? strerror(errno) : "");
 }
 
-/* errno of what fails, and what is not perf's */
+/* errno of failing calls, and results of calls that do not concern perf */
 static void errors(void)
 {
 	struct perf_event_attr a = client_attr(PERF_TYPE_HARDWARE, 77);
-	/* No addresses at all; volatile, for compilers know better */
+	/* Invalid addresses.  volatile hides them from the compiler, which assumes valid ones. */
 	char *volatile bad[] = { NULL, (char *)1, (char *)-1 };
 	struct stat st;
 	unsigned int i;
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc > 1 && !strcmp(argv[1], "close")) {
-		/* A program that closes all fds it did not open */
+		/* Like programs that close all fds that they may have inherited */
 		for (i = 3; i < 1024; i++)
 			close(i);
 		open("/dev/null", O_RDONLY);

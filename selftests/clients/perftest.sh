@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# perftest.sh - perf's own tests, natively and on kpmu by the preload: no test that
-# passes natively may fail on kpmu.  Ends with "perf test: N of M pass as natively".
+# perftest.sh - run perf test natively and on kpmu by the preload library.  A test that passes
+# natively must pass on kpmu.  The last line is "perf test: N of M pass as natively".
 
 cd /tmp || exit 1
 library=/tests/libkpmu-preload.so
 
-# perf kills what it does not like, the shell that started it too
+# setsid, because perf test may kill its process group, which would include this shell
 one() { timeout 60 setsid "$@" 2>&1 </dev/null; }
 
-# Lines "number name: verdict", of a test and what it consists of
+# Extract the lines "number name: verdict" of a test and its subtests
 verdicts() { grep -E ': (Ok|FAILED!|Skip)' | sed -E 's/ *\((.*)\)$//; s/ +/ /g; s/^ //'; }
 
 perf test list 2>&1 | sed -n 's/^ *\([0-9]*\): .*/\1/p' >numbers
@@ -23,7 +23,7 @@ while read -r n; do
 	while read -r line; do
 		case $line in *': Ok') ;; *) continue ;; esac
 		all=$((all + 1))
-		# Once more before it is called a failure: some of them are a matter of luck
+		# Some tests are flaky: a failure needs two failing runs
 		if ! grep -qxF "$line" kpmu; then
 			one env LD_PRELOAD=$library perf test -v "$n" >kpmu.log
 			verdicts <kpmu.log >kpmu

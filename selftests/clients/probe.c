@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A static program that puts probes on a function of the kernel and on one of its own,
- * whose names are strings that the attr points to.
+ * A static program that opens a kprobe on a kernel function and a uprobe on a function of its own.
+ * The attr points to a string: the name of the kernel function or the path of the file.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# programs.sh - clients that others wrote, from Debian 12's packages, in the cache: perf,
-# PAPI's tools, rr, and goperf.go compiled by Debian's Go.  Prints the folder: what
-# is to be added to a guest's root.
+# programs.sh - provide existing clients: perf, PAPI's tools and rr from Debian 12's packages, and
+# goperf.go compiled by Debian's Go.  Prints the folder in the cache whose contents must be added
+# to the root of a guest.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../../qemu/lib.sh"
@@ -21,7 +21,7 @@ programs=(perf rr papi_avail papi_command_line papi_component_avail papi_cost
 	papi_decode papi_event_chooser papi_native_avail)
 out=$KPMU_CACHE/clients-$(hash_of "$0" "$here/goperf.go")
 
-# The libraries that a program of the packages wants, too
+# libraries ROOT TO PROGRAM - copy the shared libraries that the program needs to TO/lib
 libraries()
 {
 	local root=$1 to=$2 lib

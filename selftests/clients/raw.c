@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A static program that makes the system call by itself. */
+/* A static program that makes the system call without the C library. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,10 @@ static long raw_open(struct perf_event_attr *attr, long pid, long cpu,
 	return ret;
 }
 
-/* The same by the gate of 32-bit programs: addresses must be below 4 GiB */
+/*
+ * The same by int $0x80, the entry for 32-bit programs, which truncates addresses to 32 bits.  So
+ * the attr is in static data, which is below 4 GiB (-no-pie).
+ */
 static long raw_open_32(struct perf_event_attr *attr, int pid, int cpu,
 			int group_fd, int flags)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A client that reads its counter itself, by the loop that perf_event_open(2) has, as
- * PAPI and rr do.
+ * A client that reads its counter by RDPMC, with the loop documented in perf_event_open(2), as
+ * PAPI does.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

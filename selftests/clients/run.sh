@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# run.sh [-e REGEX] [KERNEL...] - real clients, unmodified: the lines of the file list in a
-# guest (those that match), natively and by each route, compared (make clients).
-# run.sh -g SCRIPT [KERNEL...] - another script there: perftest.sh, busy.sh, driver.sh
+# run.sh [-e REGEX] [KERNEL...] - compare existing, unmodified clients (make clients): run the lines
+# of the file list (that match REGEX) in a guest, natively and by each route.
+# run.sh -g SCRIPT [-e ARG] [KERNEL...] - run another script in the guest: perftest.sh, busy.sh,
+# switching.sh or driver.sh
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../../qemu/lib.sh"

@@ -1,17 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# switching.sh [TIMES] - the redirect switched on and off while perf runs in a loop: each
-# run of perf has all of its events natively, or all on kpmu.
+# switching.sh [TIMES] - switch the redirect on and off while perf runs in a loop.  The events of
+# each run of perf must be all native or all on kpmu.
 
-# run.sh hands on an empty regex
 times=${1:-1000}
 switch=/proc/sys/kernel/kpmu/redirect
 cd /tmp || exit 1
 ln -sf /tests/client_tiny /bin/tiny
 opens() { sed -n 's/^opens  *\([0-9]*\).*/\1/p' /sys/kernel/debug/kpmu/stats; }
 
-# one - a run of perf; how many events it had on kpmu, in $had
+# one - run perf once; set $had to the number of events that it opened on kpmu
 one()
 {
 	before=$(opens)
@@ -30,7 +29,7 @@ all=$had
 	while [ $i -lt "$times" ]; do
 		echo $((i % 2)) >$switch
 		i=$((i + 1))
-		# Bursts, so that perf's runs meet many of them and calm as well
+		# Switch in bursts, so that some runs of perf see many switches and others none
 		[ $((i % 10)) != 0 ] || sleep 0.6
 	done
 	: >over

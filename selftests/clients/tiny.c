@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program without a C library: whatever its environment is, it spends the same
- * instructions.  With an argument it bears four children first, each of which does the
- * same work, and waits for them.
+ * A program without a C library.  It executes the same number of instructions in any environment.
+ * With an argument it first forks four children, which do the same work, and waits for them.
  */
 #include <asm/unistd.h>
 
@@ -22,7 +21,7 @@ __asm__(
 "	jz	work\n"
 "	dec	%ebx\n"
 "	jnz	1b\n"
-/* Any child, no status wanted, until there is none */
+/* Reap all children */
 "2:	mov	$-1, %rdi\n"
 "	xor	%esi, %esi\n"
 "	xor	%edx, %edx\n"

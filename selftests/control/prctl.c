@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* prctl(PR_TASK_PERF_EVENTS_*): all events that the caller opened, and no others. */
+/* prctl(PR_TASK_PERF_EVENTS_*) enables or disables all events that the caller opened, no others. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -72,7 +72,10 @@ TEST(as_nobody)
 	EXACT(ev_count(fd), WORK_INSNS(N));
 }
 
-/* From the first instruction after the one call to the SYSCALL of the other */
+/*
+ * The events count from the first instruction after the enabling prctl to the SYSCALL of the
+ * disabling one.
+ */
 TEST(all_of_the_caller)
 {
 	ROWS("K-01 O-24");
@@ -96,7 +99,7 @@ TEST(all_of_the_caller)
 		EXACT(ev_count(fd[i]), 2 * kinds[i].want);
 }
 
-/* Twice the same is once */
+/* A repeated call has no effect */
 TEST(twice)
 {
 	ROWS("K-01");
@@ -117,7 +120,7 @@ TEST(twice)
 	EXPECT_EQ(a.enabled, b.enabled);
 }
 
-/* One that ioctl switched on is switched off, and the reverse */
+/* prctl disables an event that ioctl enabled, and vice versa */
 TEST(with_ioctl)
 {
 	ROWS("K-01 O-24");
@@ -153,8 +156,8 @@ TEST(group)
 	}
 }
 
-/* DIFF-01: members are events of the caller like others, as upstream has it */
-TEST(member_that_was_off)
+/* DIFF-01: prctl enables and disables siblings too, as upstream does */
+TEST(disabled_sibling)
 {
 	ROWS("K-04");
 	struct perf_event_attr a = insns();
@@ -176,8 +179,8 @@ TEST(member_that_was_off)
 	EXPECT_EQ(ev_count(member), v);
 }
 
-/* What another opened on us is its own business */
-TEST(of_another_on_us)
+/* prctl does not affect events that other tasks opened on the caller */
+TEST(opened_by_other_task)
 {
 	ROWS("K-02");
 	struct worker w;
@@ -220,7 +223,7 @@ TEST(ours_on_another)
 	worker_run(&one, N);
 	EXPECT_EQ(ev_count(fd1), v);
 	worker_stop(&one);
-	/* The task is gone, the call does not mind */
+	/* An event whose task has exited does not disturb the call */
 	EXPECT_EQ(prctl(ON), 0);
 	EXPECT_GE(ev_count(fd1), v);
 	v = ev_count(fd2);
@@ -229,8 +232,8 @@ TEST(ours_on_another)
 	worker_stop(&two);
 }
 
-/* While they run, on other CPUs */
-TEST(ours_on_others_that_run)
+/* The monitored tasks run on other CPUs during the calls */
+TEST(on_running_tasks)
 {
 	ROWS("K-05");
 	struct worker w[3];
@@ -273,7 +276,7 @@ TEST(of_a_cpu)
 	EXPECT_EQ(ev_count(fd), v);
 }
 
-/* In a child the copy of its parent's event is not its own */
+/* prctl in a child does not affect the inherited event */
 TEST(inherited)
 {
 	ROWS("K-03");
@@ -289,7 +292,7 @@ TEST(inherited)
 	worker_prctl(&kid, ON);
 	worker_run(&kid, N);
 	EXPECT_EQ(ev_count(fd), 0);
-	/* We are who opened it: ours reaches the child */
+	/* This task opened the event, so its prctl also enables the child's inherited event */
 	EXPECT_EQ(prctl(ON), 0);
 	worker_prctl(&kid, OFF);
 	v = ev_count(fd);
@@ -304,7 +307,7 @@ TEST(inherited)
 	worker_stop(&top);
 }
 
-/* A child that holds the fd, too, opened nothing */
+/* A child that holds a copy of the fd does not own the event */
 TEST(fd_is_not_ownership)
 {
 	ROWS("K-02 K-03");
@@ -327,7 +330,7 @@ TEST(fd_is_not_ownership)
 	}
 	wait(&status);
 	EXPECT_EQ(status, 0);
-	/* Off by a duplicate */
+	/* The opener still owns the event if only a duplicate of the fd is left */
 	dup2(fd, 99);
 	close(fd);
 	EXPECT_EQ(prctl(OFF), 0);
@@ -343,7 +346,7 @@ static void *opener(void *arg)
 	struct perf_event_attr a = insns();
 	int *fd = arg;
 
-	/* On the first thread, by this one */
+	/* This thread opens an event on the main thread */
 	*fd = ev_must(&a, getpid(), -1, -1, 0);
 	prctl(ON);
 	while (!ev_count(*fd))
@@ -353,7 +356,7 @@ static void *opener(void *arg)
 	return NULL;
 }
 
-/* Threads own for themselves; what a thread that has gone owned is nobody's */
+/* Ownership is per thread; events of a thread that has exited have no owner */
 TEST(another_thread)
 {
 	ROWS("K-02 K-05");
@@ -375,7 +378,7 @@ TEST(another_thread)
 	EXPECT_GE(ev_count(own), 4 * N);
 }
 
-/* Closed ones are forgotten */
+/* prctl works after the caller has closed some of its events */
 TEST(closed)
 {
 	ROWS("K-01 K-06");
@@ -395,7 +398,7 @@ TEST(closed)
 	EXACT(ev_count(last), WORK_INSNS(N));
 }
 
-/* A pinned event in error state is started anew, as by ioctl */
+/* PR_TASK_PERF_EVENTS_ENABLE takes a pinned event out of error state, as the ioctl does */
 TEST(leaves_the_error_state)
 {
 	ROWS("K-01");
@@ -417,7 +420,7 @@ TEST(leaves_the_error_state)
 	EXPECT_GE(ev_count(fd[n]), N);
 }
 
-/* Kept through an exec: who opened it is the task, not the program */
+/* The owner is the task, not the program: prctl still affects the event after exec */
 TEST(after_exec)
 {
 	ROWS("K-01 J-03");

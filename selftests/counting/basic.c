@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One event, one task, known work: the count is the work. */
+/* One event on one task does a known amount of work: check that the count matches. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -51,7 +51,7 @@ TEST(stores)
 	counts(_metadata, PERF_TYPE_RAW, RAW_STORES, WORK_STORES(N));
 }
 
-/* The counters were given back in between, and must be set up anew */
+/* Each close releases the counter, so each open must program one again */
 TEST(again_after_close)
 {
 	ROWS("O-28");

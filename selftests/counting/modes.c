@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* User mode, kernel mode, both, neither. */
+/* exclude_user and exclude_kernel: user mode, kernel mode, both or neither; exclude_idle. */
 #define _GNU_SOURCE
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -8,9 +8,9 @@
 #include "harness.h"
 
 #define N 100000
-/* Longer than what interrupts need meanwhile, on any machine */
+/* Rounds of work that take more instructions than the interrupts meanwhile, on any machine */
 #define LONG 10000000
-/* What is counted from a wrong place, or from another event's, is more */
+/* A plausible count is lower; one based on a wrong previous counter value is higher */
 #define SANE 50000000
 
 static int open_mode(int user, int kernel, int group, uint32_t type,
@@ -36,7 +36,7 @@ TEST(kernel_only)
 	work_counted(fd, LONG, 0);
 	idle = ev_count(fd);
 	EXPECT_GT(idle, 0);
-	EXPECT_LT(idle, WORK_INSNS(LONG));	/* nothing of ours */
+	EXPECT_LT(idle, WORK_INSNS(LONG));	/* no user instructions */
 	ev_enable(fd);
 	for (i = 0; i < 1000; i++)
 		syscall(SYS_getppid);
@@ -52,7 +52,7 @@ TEST(user_only)
 	int fd = open_mode(1, 0, -1, INSNS);
 	uint64_t one, two;
 
-	/* Kernel work between two reads of the clock is not seen */
+	/* Instructions of interrupts and system calls in the kernel are not counted */
 	work_counted(fd, N, 0);
 	one = ev_count(fd);
 	EXPECT_GE(one, WORK_INSNS(N));
@@ -67,8 +67,10 @@ TEST(user_only)
 }
 
 /*
- * Started and stopped together, the two halves make the whole.  In version 1 of the PMU
- * each counter is started by a write of its own, which the others may count.
+ * The three events are one group, so they start and stop at the same instruction.  The user
+ * and kernel counts then add up to the count of both modes.  PMU version 1 has no
+ * IA32_PERF_GLOBAL_CTRL: each counter is started by its own WRMSR, and counters that already
+ * run may count those instructions.
  */
 static void halves(struct __test *_metadata, uint32_t type, uint64_t config)
 {
@@ -128,8 +130,8 @@ TEST(neither)
 	EXPECT_EQ(t.enabled, t.running);
 }
 
-/* The same event in two modes at once, in two groups */
-TEST(modes_beside_each_other)
+/* Two groups count the same event concurrently, one in user and one in kernel mode */
+TEST(modes_concurrent)
 {
 	ROWS("A-23 A-24");
 	int user = open_mode(1, 0, -1, INSNS), kernel = open_mode(0, 1, -1, INSNS);
@@ -143,8 +145,8 @@ TEST(modes_beside_each_other)
 	EXPECT_GT(ev_count(kernel), before);
 }
 
-/* One after the other, so that counters change hands between modes */
-TEST(modes_in_turn)
+/* Enable the events one after another, so that one counter is reused for different modes */
+TEST(modes_alternating)
 {
 	ROWS("A-23 A-24");
 	int user = open_mode(1, 0, -1, INSNS), kernel = open_mode(0, 1, -1, INSNS);
@@ -171,10 +173,11 @@ TEST(modes_in_turn)
 }
 
 /*
- * Accepted; for hardware events it has no effect, not even in the idle task.  Members of
- * a group start and stop at one instruction (but for version 1 of the PMU, where each
- * counter has a switch of its own), so the two counts are equal; a count
- * that left the idle task out would be smaller by all that the CPU did there.
+ * exclude_idle is accepted for hardware events and has no effect: they count in the idle task
+ * too.  Both events are in one group and start and stop at the same instruction, so their
+ * counts must be equal.  If exclude_idle had an effect, its count would lack the idle task's
+ * instructions.  With PMU version 1, counters start one after another, so the counts differ
+ * a little.
  */
 TEST(exclude_idle)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * System-management mode: what the firmware does behind the system's back.  A byte to the
- * chipset's port B2H makes the first CPU run the firmware's handler at CPL 0.
+ * System-management mode and freeze_on_smi.  A write to the chipset's port B2H raises an SMI on
+ * the first CPU: it runs the firmware's SMI handler at CPL 0, invisible to the kernel.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 #define PORT_NOTHING	0x80
 #define PORT_SMI	0xb2
-#define COMMAND		0x77	/* not one that the firmware knows */
+#define COMMAND		0x77	/* the firmware knows no such command */
 #define TRIES		50
 
 static const char *knob(void)
@@ -34,7 +34,10 @@ static int in_kernel(void)
 	return ev_must(&a, 0, -1, -1, 0);
 }
 
-/* Instructions at CPL 0 from read to read with a byte to a port between them; the least */
+/*
+ * Kernel-mode instructions between two reads of the event with one outb() to @port between
+ * them: the least of TRIES measurements.
+ */
 static uint64_t cost(int fd, unsigned short port)
 {
 	uint64_t before, after, least = -1;
@@ -69,7 +72,7 @@ TEST(freeze_on_smi)
 
 	prepare();
 	fd = in_kernel();
-	/* The kernel's default is 1 where a CPU can */
+	/* The kernel sets the bit by default on CPUs that support it; restored below */
 	old = read_long(knob());
 	EXPECT_EQ(write_long(knob(), 0), 0);
 	EXPECT_EQ(read_long(knob()), 0);
@@ -104,7 +107,10 @@ TEST(knob_takes_0_and_1)
 	EXPECT_EQ(read_long(knob()), old);
 }
 
-/* A CPU that comes back does what the others do: seen by the register itself */
+/*
+ * A CPU that comes online must use the current setting.  Check FREEZE_WHILE_SMM in its register:
+ * bit 14 of IA32_DEBUGCTL (MSR 1D9H).
+ */
 static void check_back(struct __test *_metadata, int cpu, int want)
 {
 	uint64_t debugctl = 0;

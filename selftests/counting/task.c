@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Events on tasks: ourselves, other processes and threads, wherever they run. */
+/* Task events: on the caller, on other processes and on threads, on any CPU. */
 #define _GNU_SOURCE
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -21,7 +21,7 @@ static struct perf_event_attr insns(int disabled)
 	return a;
 }
 
-/* What an event sees of @n rounds, less what it sees of few */
+/* Count of @n rounds, less the count of FEW rounds to cancel the worker's overhead */
 static uint64_t seen(int fd, struct worker *w, uint64_t n)
 {
 	uint64_t a, b, c;
@@ -52,7 +52,7 @@ TEST(another_process)
 	fd = ev_must(&a, w.pid, -1, -1, 0);
 	SEES_ALL(fd, &w, N);
 	SEES_ALL(fd, &w, N);
-	/* Not us */
+	/* The caller's own work is not counted */
 	uint64_t before = ev_count(fd);
 
 	work(N);
@@ -79,7 +79,7 @@ TEST(another_thread)
 	worker_run(&one, N);
 	EXPECT_GE(ev_count(fd1), before1 + 4 * N);
 	EXPECT_EQ(ev_count(fd2), before2);
-	/* pid names the first thread, not the process */
+	/* The PID of a process selects its main thread, not all its threads */
 	self = ev_must(&a, getpid(), -1, -1, 0);
 	ev_disable(self);
 	before1 = ev_count(self);
@@ -89,7 +89,10 @@ TEST(another_thread)
 	worker_stop(&two);
 }
 
-/* What the family's event has beyond our own: always the same, but for the others */
+/*
+ * Count of the children: the inherited event less the caller's own event.  The instructions
+ * between the two reads add a constant.
+ */
 static uint64_t others(int family, int own)
 {
 	uint64_t mine = ev_count(own);
@@ -98,13 +101,13 @@ static uint64_t others(int family, int own)
 }
 
 /*
- * Two processes in one memory: no switch between them changes the page table, and each
- * has its own counts all the same.  What is inherited has those of both.
+ * Two processes share one address space (CLONE_VM).  A switch between them does not change the
+ * page table, but must still switch the events.  The inherited event counts both processes.
  */
 static void in_one_memory(struct __test *_metadata, int cpu)
 {
 	struct perf_event_attr a = insns(0);
-	static struct worker w;		/* in that memory as long as it runs */
+	static struct worker w;		/* static: the sharing child uses it too */
 	int own, family, fd;
 	uint64_t n[3];
 
@@ -127,7 +130,7 @@ static void in_one_memory(struct __test *_metadata, int cpu)
 	worker_stop(&w);
 }
 
-TEST(process_in_our_memory)
+TEST(shared_address_space)
 {
 	ROWS("O-07");
 	in_one_memory(_metadata, 0);
@@ -145,12 +148,12 @@ TEST(first_thread_only)
 	worker_start_thread(&w);
 	fd = ev_must(&a, getpid(), -1, -1, 0);
 	before = ev_count(fd);
-	worker_run(&w, 100 * N);	/* 40 million, in the thread */
+	worker_run(&w, 100 * N);	/* 40 million instructions in the thread */
 	EXPECT_LT(ev_count(fd) - before, 20000000);
 	worker_stop(&w);
 }
 
-TEST(children_are_others)
+TEST(children_not_counted)
 {
 	struct perf_event_attr a = insns(0);
 	int fd = ev_must(&a, 0, -1, -1, 0), status;
@@ -292,8 +295,8 @@ TEST(another_on_one_cpu_only)
 	worker_stop(&w);
 }
 
-/* Where the target is, and whether it runs, when the event comes and goes */
-TEST(attach_to_one_that_runs)
+/* Open and close events while the target runs, on each CPU in turn */
+TEST(attach_running)
 {
 	ROWS("O-07");
 	struct perf_event_attr a = insns(0);
@@ -306,11 +309,11 @@ TEST(attach_to_one_that_runs)
 		worker_pin(&w, i % nr_cpus());
 		worker_go(&w, n);
 		fd = ev_must(&a, w.pid, -1, -1, 0);
-		/* It counts now, whatever the task does meanwhile */
+		/* The event counts at once: wait until the count changes or the worker is done */
 		one = ev_count(fd);
 		while ((two = ev_count(fd)) == one && !worker_done(&w))
 			;
-		/* If it was over before, it must be longer */
+		/* The worker was done before the count changed: retry with more work */
 		if (two == one && ++tries < 10) {
 			n *= 2;
 			i--;
@@ -324,7 +327,7 @@ TEST(attach_to_one_that_runs)
 	worker_stop(&w);
 }
 
-TEST(switch_one_that_runs)
+TEST(enable_disable_running)
 {
 	ROWS("O-07 I-01 I-02");
 	struct perf_event_attr a = insns(1);
@@ -339,7 +342,7 @@ TEST(switch_one_that_runs)
 		worker_go(&w, 3000000);
 		ev_enable(fd);
 		ev_disable(fd);
-		/* From here on nothing */
+		/* A disabled event counts nothing, although the task runs */
 		one = ev_times(fd);
 		two = ev_times(fd);
 		EXPECT_EQ(memcmp(&one, &two, sizeof(one)), 0);
@@ -351,7 +354,7 @@ TEST(switch_one_that_runs)
 	worker_stop(&w);
 }
 
-TEST(attach_to_one_that_sleeps)
+TEST(attach_sleeping)
 {
 	ROWS("O-07");
 	struct perf_event_attr a = insns(0);
@@ -384,7 +387,7 @@ TEST(many_tasks)
 		worker_start(&w[i]);
 		fd[i] = ev_must(&a, w[i].pid, -1, -1, 0);
 	}
-	/* All at once, each its own amount */
+	/* All workers run concurrently; in the last round each does a different amount */
 	for (round = 0; round < 3; round++) {
 		for (i = 0; i < MANY; i++)
 			worker_go(&w[i], round == 2 ? 10001 + 1000 * i : 1);
@@ -404,7 +407,7 @@ TEST(many_tasks)
 		worker_stop(&w[i]);
 }
 
-/* Many on one CPU: each switch changes what the counters count */
+/* Many tasks on one CPU, with two kinds of events: task switches reprogram counters */
 TEST(many_tasks_one_cpu)
 {
 	ROWS("O-07");
@@ -439,7 +442,7 @@ TEST(many_tasks_one_cpu)
 		worker_stop(&w[i]);
 }
 
-/* Two observers of one task, and one event of each kind */
+/* Two equal events on one task.  Closing one does not affect the other. */
 TEST(two_observers)
 {
 	ROWS("O-04");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counts are 64 bits wide whatever the counters are: what goes beyond 2^32, and
- * in guests with narrow counters or narrow writes round them, stays exact.
+ * Counts are 64 bits wide, whatever the width of the counters.  They stay exact beyond 2^32 and
+ * when counters wrap.  Some guests have 32-bit counters, or counters without full-width writes.
  */
 #define _GNU_SOURCE
 #include <sys/ioctl.h>
@@ -10,7 +10,7 @@
 #include "harness.h"
 #include "task.h"
 
-/* 2^32 and a half: twice and more round a counter of 32 bits */
+/* 64 * N = 1.5 * 2^32 instructions: more than 32 bits; a 32-bit counter wraps */
 #define N	(3ULL << 25)
 
 static int user(uint32_t type, uint64_t config, int group)
@@ -43,7 +43,7 @@ TEST(beyond_32_bits)
 	EXPECT_TRUE(always_ran(lead));
 }
 
-/* All counters go round, at the same moment or one just after another */
+/* All counters wrap at the same time or shortly after each other */
 TEST(all_counters_at_once)
 {
 	ROWS("O-02");
@@ -71,7 +71,7 @@ TEST(all_counters_at_once)
 	EXPECT_TRUE(always_ran(fd[0]));
 }
 
-/* In between it is stopped, moved and read, at any distance from the edge */
+/* Stop, migrate and read the event between bursts, at various distances from the overflow */
 TEST(in_pieces)
 {
 	ROWS("O-02");
@@ -89,8 +89,8 @@ TEST(in_pieces)
 	}
 }
 
-/* Kernel and user mode: the overflow interrupt is not to count itself much */
-TEST(with_the_kernel)
+/* Kernel and user mode: the PMI handler's own instructions add only a little */
+TEST(user_and_kernel)
 {
 	ROWS("O-02");
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -111,8 +111,8 @@ TEST(with_the_kernel)
 	EXPECT_TRUE(always_ran(both));
 }
 
-/* Another task's, read from here while its counter goes round */
-TEST(of_another_task)
+/* Read another task's event from another CPU while its counter overflows */
+TEST(other_task)
 {
 	ROWS("O-02 O-07");
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -131,7 +131,7 @@ TEST(of_another_task)
 	v[0] = ev_count(fd);
 	worker_run(&w, 1);
 	v[1] = ev_count(fd);
-	worker_go(&w, 700000001);		/* 2.8e9 */
+	worker_go(&w, 700000001);		/* 2.8e9 instructions */
 	for (i = 0; i < 2000; i++) {
 		now = ev_count(fd);
 		EXPECT_GE(now, last);

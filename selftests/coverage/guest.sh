@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# guest.sh NAME - in a guest of the kernel gcov: print which code of the module was
-# reached since the last call, as lines
-#	@@@gcov NAME BASE64-OF-A-TAR
-# with tabs between.  NAME is the test program that has run; "unload" removes the module
-# first, so that its end is seen, too.
+# guest.sh NAME - in a guest with the kernel gcov: print the module's gcov counters, and reset
+# them.  The output is a compressed tar archive in base64, in lines
+#	@@@gcov NAME BASE64
+# with tabs between the fields.  NAME is the test program that has run since the last call,
+# or "load".  With "unload" the module is removed first, so that its exit code is included.
 
 from=/sys/kernel/debug/gcov to=${TMPDIR:-/tmp}/gcov
 [ -d $from ] || exit 0
 [ "$1" != unload ] || rmmod kpmu 2>/dev/null
 
-# These files have no size, so tar cannot read them
+# These files report a size of 0, so tar cannot read them: copy them first
 mkdir -p "$to"
 find $from -name '*.gcda' | while read -r f; do
 	path=$to/${f##*/build/gcov/}

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# run.sh [-r] [PROGRAM...] - which code of the module the tests reach; make coverage calls
-# it.  The boots of the kernel gcov run all test programs, the fuzzer's corpus among them,
-# or those named.
-#  -r   only report again what the guests of the last run have printed
+# run.sh [-r] [PROGRAM...] - measure which code of the module the tests reach; make coverage
+# calls it.  The boots of the kernel gcov run the named test programs, by default all of
+# them, including the one that replays the fuzzer's corpus.
+#  -r   run no guests; evaluate the output of the last run again
 #
-# In build/coverage: html/ has a page per file, module.info is lcov's, reached/PROGRAM
-# has the lines FILE:LINE that a program reaches, log/ what the guests have printed.
-# The last line is "coverage: L% of lines, B% of branches".
+# Files in build/coverage: html/ has a page per source file, module.info is the data of
+# lcov, reached/PROGRAM lists the lines that a program reaches as FILE:LINE, log/ has the
+# output of the guests.  The last line of the output is "coverage: L% of lines, B% of
+# branches".
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../../qemu/lib.sh"
@@ -19,14 +20,14 @@ built=$KPMU_TOP/build/gcov
 gcov=gcov-12 tool=gcov-tool-12
 rc=0
 
-# guests [PROGRAM...] - run them; a test that fails does not keep the rest from being drawn
+# guests [PROGRAM...] - run the guests; a failed test fails this script, but only at its end
 guests()
 {
 	rm -rf "$out"
 	LOGS=$out/log "$KPMU_TOP/selftests/run.sh" -k gcov ${J:+-j "$J"} "$@" || rc=1
 }
 
-# unpack - counters of BOOT and PROGRAM to data/BOOT/PROGRAM
+# unpack - extract the counters from the output of the guests, to data/BOOT/PROGRAM
 unpack()
 {
 	local tap program to
@@ -37,14 +38,14 @@ unpack()
 			mkdir -p "$to"
 			sed -n "s/^@@@gcov\t$program\t//p" "$tap" | base64 -d |
 				tar -C "$to" -xz || die "$tap: the counters of $program are damaged"
-			# Nothing, if the module was not there
+			# There are no counters if the module was not loaded
 			[ -n "$(find "$to" -name '*.gcda' -print -quit)" ] || rm -rf "$to"
 		done
 	done
 	compgen -G "$out/data/*/*" >/dev/null || die "no guest has printed counters"
 }
 
-# merge DIR... - the sums of all these, to sum/
+# merge DIR... - write the sums of the counters of all directories to sum/
 merge()
 {
 	rm -rf "$out/sum" "$out/next"
@@ -58,7 +59,7 @@ merge()
 	done
 }
 
-# notes - where gcov finds the compiler's notes beside the counters
+# notes - copy the compiler's notes (.gcno) to obj/, as gcov wants them next to the counters
 notes()
 {
 	rm -rf "$out/obj"
@@ -66,14 +67,14 @@ notes()
 	(cd "$built" && find kernel -name '*.gcno' -exec cp --parents {} "$out/obj/" \;)
 }
 
-# counters DIR - put these beside the notes
+# counters DIR - replace the counters in obj/ by those in DIR
 counters()
 {
 	find "$out/obj" -name '*.gcda' -delete
 	cp -r "$1/kernel" "$out/obj/"
 }
 
-# reached - FILE:LINE of each program, "load" and "unload" among them
+# reached - write the lists reached/PROGRAM; "load" and "unload" are programs here
 reached()
 {
 	local program
@@ -88,7 +89,7 @@ reached()
 	done
 }
 
-# draw - lcov's file of our own lines, and genhtml's pages
+# draw - write module.info, for the sources of the module only, and the pages of genhtml
 draw()
 {
 	local lcov=(lcov -q --gcov-tool "$gcov" --rc lcov_branch_coverage=1)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# awk -v top=TREE/ -f table.awk unreached module.info - a table of lcov's numbers, the
-# files with least coverage last; what is neither reached nor listed in unreached; entries of
-# unreached that are stale; the closing line.  Fails if there is a stale entry.
+# awk -v top=TREE/ -f table.awk unreached module.info - print a table of lcov's numbers,
+# sorted by descending coverage; the functions and lines that are neither reached nor listed
+# in unreached; the stale entries of unreached; the totals.  Fails if an entry is stale.
 
 BEGIN { FS = "\t" }
 
-# unreached: file, "function()", a pattern of source lines, or both, and a reason
+# Fields of unreached: file; "function()", a pattern of source lines, or both; reason
 FILENAME !~ /\.info$/ {
 	if ($0 ~ /^#/ || $0 == "")
 		next
@@ -68,7 +68,7 @@ END {
 function percent(a, b) { return b ? 100 * a / b : 100 }
 function stale(text) { stales = stales "stale: " text "\n" }
 
-# The lines of a file are known, in their order
+# All data of a file is read, with its lines in ascending order: count them
 function whole_file(	i, n, last)
 {
 	for (i = 1; i <= nr_lines; i++) {
@@ -109,7 +109,7 @@ function entry(n,	e)
 	return 0
 }
 
-# Lines that follow each other are a range
+# Consecutive lines become a range
 function note_open(n)
 {
 	if (open_last[file] && n <= open_last[file] + 1) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The demonstration: a workload whose counts are known from its listing, counted
- * by the kernel's own perf and by kpmu, one table.
+ * Demonstration: a table with the counts of a loop by native perf and by kpmu, and with the exact
+ * values, which are known from the assembly code in selftests/lib/work.S.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The PMU "toy", a template for drivers: Documentation/writing-a-pmu-driver.rst.
+ * The PMU "toy", a template for PMU drivers.  See Documentation/writing-a-pmu-driver.rst.
  *
- * It counts cycles of the TSC while an event runs.  toy/cycles/ counts all of them,
- * toy/cycles,shift=n/ every 2^n-th.  The "hardware" is one free-running counter that all
- * events share, so any number of events can count at a time.
+ * It counts TSC cycles while an event runs: toy/cycles/ in units of one cycle,
+ * toy/cycles,shift=n/ in units of 2^n.  The "hardware" is one free-running counter that all
+ * events share, so any number of events can count at the same time.
  */
 #define pr_fmt(fmt) "kpmu-toy: " fmt
 
@@ -21,7 +21,7 @@
 #define EVENT_CYCLES	1
 #define SHIFT_MAX	31
 
-/* Fields of attr.config, as in format/ below */
+/* Fields of attr.config, as in format[] below */
 static u64 event_of(u64 config)
 {
 	return config & 0xff;
@@ -32,21 +32,21 @@ static u64 shift_of(u64 config)
 	return config >> 8 & 0x3f;
 }
 
-/* Check the attr, and keep what the other operations need: the shift */
+/* Check the attr, and store the shift for the other operations */
 static int toy_init(struct kpmu_hw *hw, const struct kpmu_attr *attr, const char **why)
 {
 	if (event_of(attr->config) != EVENT_CYCLES || attr->config >> 14 ||
 	    attr->config1 || attr->config2 || attr->config3 || attr->config4) {
-		*why = "toy has one event, cycles, with a shift";
+		*why = "toy has only the event cycles, with an optional shift";
 		return -EINVAL;
 	}
 	if (shift_of(attr->config) > SHIFT_MAX) {
-		*why = "toy's shift is 31 at most";
+		*why = "the shift exceeds 31";
 		return -EINVAL;
 	}
-	/* The counter does not know what the CPU executes */
+	/* The counter cannot distinguish user mode from the kernel */
 	if (attr->flags & (KPMU_ATTR_EXCLUDE_USER | KPMU_ATTR_EXCLUDE_KERNEL)) {
-		*why = "toy counts user and kernel together";
+		*why = "toy cannot exclude user or kernel";
 		return -EINVAL;
 	}
 	hw->extra = shift_of(attr->config);
@@ -58,13 +58,13 @@ static u64 now(const struct kpmu_hw *hw)
 	return rdtsc_ordered() >> hw->extra;
 }
 
-/* The event counts from now on: remember where the counter stands */
+/* The event counts from now on: record the counter's value */
 static void toy_start(struct kpmu_hw *hw)
 {
 	local64_set(&hw->prev, now(hw));
 }
 
-/* Add what was counted since.  An NMI may call it within itself */
+/* Fold and return the count.  An NMI may interrupt it and call it again, hence the cmpxchg loop */
 static u64 toy_read(struct kpmu_hw *hw)
 {
 	u64 prev, raw;
@@ -83,7 +83,7 @@ static void toy_stop(struct kpmu_hw *hw)
 	toy_read(hw);
 }
 
-/* No interrupt: tell kpmu when to look for the next overflow */
+/* There is no overflow interrupt: return the time in ns after which kpmu polls for one */
 static u64 toy_ahead(struct kpmu_hw *hw)
 {
 	s64 second = (u64)tsc_khz * MSEC_PER_SEC >> hw->extra, left = hw->next - toy_read(hw);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The errors of ioctl on an event. */
+/* Errors of ioctl(2) on an event. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -44,7 +44,7 @@ TEST(unknown)
 
 	for (int nr = 12; nr < 256; nr++)
 		EXPECT_EQ(ioctl_errno(fd, _IO('$', nr), 0), ENOTTY);
-	/* Known numbers of another size or direction are others */
+	/* A known number with another size or direction is a different ioctl */
 	EXPECT_EQ(ioctl_errno(fd, _IOW('$', 0, long), (long)&v), ENOTTY);
 	EXPECT_EQ(ioctl_errno(fd, _IO('$', 7), (long)&v), ENOTTY);
 	EXPECT_EQ(ioctl_errno(fd, _IOR('$', 7, char), (long)&v), ENOTTY);
@@ -52,7 +52,7 @@ TEST(unknown)
 	EXPECT_EQ(ioctl_errno(fd, 0, 0), ENOTTY);
 	EXPECT_EQ(ioctl_errno(fd, 0xffffffff, 0), ENOTTY);
 	EXPECT_EQ(ioctl_errno(fd, 0x5401, (long)&v), ENOTTY);	/* TCGETS */
-	/* The device's own is not the event's */
+	/* The ioctls of /dev/kpmu do not work on an event */
 	EXPECT_EQ(ioctl_errno(fd, KPMU_IOC_OPEN, (long)&v), ENOTTY);
 	EXPECT_EQ(ev_count(fd), 0);
 }
@@ -117,7 +117,7 @@ TEST(refresh)
 	EXPECT_EQ(ioctl_errno(fd, PERF_EVENT_IOC_REFRESH, 1), EINVAL);
 	EXPECT_EQ(ioctl_errno(fd, PERF_EVENT_IOC_REFRESH, 0), EINVAL);
 	work(1000);
-	EXPECT_EQ(ev_count(fd), 0);	/* and it did not enable */
+	EXPECT_EQ(ev_count(fd), 0);	/* the failed REFRESH has not enabled it */
 }
 
 TEST(set_output)
@@ -131,7 +131,7 @@ TEST(set_output)
 	EXPECT_EQ(ioctl_errno(fd, PERF_EVENT_IOC_SET_OUTPUT, pipes[0]), EBADF);
 	EXPECT_EQ(ioctl_errno(fd, PERF_EVENT_IOC_SET_OUTPUT, 0xffffffffUL), EBADF);
 	EXPECT_EQ(ioctl_errno(fd, PERF_EVENT_IOC_SET_OUTPUT, fd), EINVAL);
-	/* There is no ring to write to */
+	/* The target event has no ring buffer */
 	EXPECT_EQ(ioctl_errno(fd, PERF_EVENT_IOC_SET_OUTPUT, other), EINVAL);
 }
 
@@ -144,7 +144,7 @@ TEST(pause_output)
 	EXPECT_EQ(ioctl_errno(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0), EINVAL);
 }
 
-/* These are for tracepoints */
+/* QUERY_BPF and SET_FILTER are for tracepoints */
 TEST(filter_and_query)
 {
 	ROWS("I-30");
@@ -188,7 +188,7 @@ TEST(modify_attributes)
 	EXPECT_EQ(ioctl_errno(fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, (long)&x), E2BIG);
 }
 
-/* The attr is checked like one for open */
+/* MODIFY_ATTRIBUTES checks the attr as the open call does */
 TEST(modify_attributes_bad_attr)
 {
 	union any_attr x;
@@ -200,7 +200,7 @@ TEST(modify_attributes_bad_attr)
 	EXPECT_EQ(ioctl_errno(fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, (long)&x), EINVAL);
 }
 
-/* Any argument but the group bit means the event alone */
+/* Bits of the argument other than PERF_IOC_FLAG_GROUP are ignored */
 TEST(odd_arguments)
 {
 	ROWS("I-01 I-02");
@@ -217,7 +217,7 @@ TEST(odd_arguments)
 	EXPECT_EQ(ev_count(lead), 0);
 }
 
-/* What does not fit an event is refused before it is looked at */
+/* ioctls of events on other files, and on no file */
 TEST(on_other_files)
 {
 	int fd = eventfd(0, 0);
@@ -226,7 +226,7 @@ TEST(on_other_files)
 	EXPECT_EQ(ioctl_errno(-1, PERF_EVENT_IOC_ENABLE, 0), EBADF);
 }
 
-/* 32-bit callers; here by the old system call gate, which 64-bit code may use */
+/* ioctl of a 32-bit program: 64-bit code can make it with int 0x80 */
 static int ioctl32(int fd, unsigned int cmd, void *arg)
 {
 	int ret;
@@ -240,17 +240,23 @@ static int ioctl32(int fd, unsigned int cmd, void *arg)
 TEST(callers_of_32_bits)
 {
 	ROWS("U-39");
-	int fd = insns(), ret;
+	int fd = insns(), ret, status;
+	pid_t pid;
 	uint64_t *low = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
 
-	ret = ioctl32(fd, PERF_EVENT_IOC_ENABLE, 0);
-	if (ret == -ENOSYS)
+	/* Without them int $0x80 is a fault */
+	pid = fork();
+	if (!pid)
+		_exit(ioctl32(fd, PERF_EVENT_IOC_ENABLE, 0) == -ENOSYS);
+	waitpid(pid, &status, 0);
+	if (status)
 		SKIP(return, "no 32-bit system calls");
+	ret = ioctl32(fd, PERF_EVENT_IOC_ENABLE, 0);
 	EXPECT_EQ(ret, 0);
 	EXPECT_EQ(ioctl32(fd, PERF_EVENT_IOC_DISABLE, 0), 0);
 	EXPECT_EQ(ioctl32(fd, PERF_EVENT_IOC_RESET, 0), 0);
-	/* Pointers are shorter there, and the size is in the number */
+	/* The number contains the size of the pointer, 4 bytes in 32-bit programs */
 	EXPECT_EQ(ioctl32(fd, _IOR('$', 7, uint32_t), low), 0);
 	EXPECT_EQ(*low, ev_id(fd));
 	EXPECT_EQ(ioctl32(fd, _IOW('$', 4, uint64_t), low), -EINVAL);

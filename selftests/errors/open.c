@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The errors of the open call: what is wrong, and which errno says so. */
+/* Errors of the open call, and their order. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
@@ -36,7 +36,7 @@ TEST(bad_attr_pointers)
 		EXPECT_EQ(self_errno((void *)bad[i]), EFAULT);
 }
 
-/* The attr may touch the end of what is mapped, but not cross it */
+/* The attr may reach up to the end of mapped memory, but not beyond */
 TEST(attr_at_the_end_of_memory)
 {
 	ROWS("E-12");
@@ -50,14 +50,14 @@ TEST(attr_at_the_end_of_memory)
 		a.size = sizes[i];
 		memcpy(page + 4096 - sizes[i], &a, sizes[i]);
 		EXPECT_EQ(self_errno((void *)(page + 4096 - sizes[i])), 0);
-		/* A byte, or all but a byte, out of bounds */
+		/* Only the first off bytes are mapped */
 		for (off = 8; off < sizes[i]; off += 8) {
 			memset(page, 0, 4096);
 			memcpy(page + 4096 - off, &a, off);
 			EXPECT_EQ(self_errno((void *)(page + 4096 - off)), EFAULT);
 		}
 	}
-	/* Its size is beyond the end; its size only is not */
+	/* EFAULT if attr.size is not mapped; E2BIG if it is, and too small */
 	EXPECT_EQ(self_errno((void *)(page + 4096 - 4)), EFAULT);
 	EXPECT_EQ(self_errno((void *)(page + 4096 - 6)), EFAULT);
 	a.size = 63;
@@ -79,7 +79,7 @@ TEST(attr_not_readable)
 	EXPECT_EQ(self_errno(page), 0);		/* need not be writable */
 }
 
-/* Not aligned is no error */
+/* The attr need not be aligned */
 TEST(attr_unaligned)
 {
 	struct perf_event_attr a = insns();
@@ -131,7 +131,7 @@ TEST(cache_config_out_of_range)
 	}
 }
 
-/* Bits 32 and up name a PMU by type: 4 is this one */
+/* config bits 32 to 63 select a PMU by its type: 4 (PERF_TYPE_RAW) is the core PMU */
 TEST(extended_type)
 {
 	ROWS("U-21");
@@ -162,7 +162,7 @@ TEST(raw_undefined_bits)
 	}
 }
 
-TEST(cpus_that_are_not_there)
+TEST(invalid_cpus)
 {
 	ROWS("E-15");
 	static const int bad[] = { -2, -100, INT_MIN, INT_MAX, 8192, 99999 };
@@ -172,7 +172,7 @@ TEST(cpus_that_are_not_there)
 		EXPECT_EQ(ev_errno(&a, 0, bad[i], -1, 0), EINVAL);
 		EXPECT_EQ(ev_errno(&a, -1, bad[i], -1, 0), EINVAL);
 	}
-	/* The guest has no room for more than it has */
+	/* The guest has no possible CPUs beyond those present */
 	EXPECT_EQ(ev_errno(&a, 0, nr_cpus(), -1, 0), EINVAL);
 	EXPECT_EQ(ev_errno(&a, -1, nr_cpus(), -1, 0), EINVAL);
 	EXPECT_EQ(ev_errno(&a, 0, nr_cpus() - 1, -1, 0), 0);
@@ -198,14 +198,14 @@ TEST(offline_cpu)
 		SKIP(return, "no CPU can be taken offline");
 	err = ev_errno(&a, -1, last, -1, 0);
 	EXPECT_EQ(ev_errno(&a, -1, 0, -1, 0), 0);
-	/* A task's event may wait for the CPU */
+	/* An event of a task may be bound to an offline CPU */
 	EXPECT_EQ(ev_errno(&a, 0, last, -1, 0), 0);
 	ASSERT_EQ(cpu_online(last, 1), 0);
 	EXPECT_EQ(err, ENODEV);
 	EXPECT_EQ(ev_errno(&a, -1, last, -1, 0), 0);
 }
 
-TEST(tasks_that_are_not_there)
+TEST(missing_tasks)
 {
 	ROWS("E-42");
 	struct perf_event_attr a = insns();
@@ -225,7 +225,7 @@ TEST(tasks_that_are_not_there)
 	EXPECT_EQ(ev_errno(&a, pid, -1, -1, 0), ESRCH);
 }
 
-/* A process whose first thread has left is still there; the thread is not */
+/* Second thread of a process whose first thread exits: the process continues */
 static void *lives_on(void *out)
 {
 	char c = 0;
@@ -251,7 +251,7 @@ TEST(leader_thread_gone)
 		syscall(SYS_exit, 0);
 	}
 	ASSERT_EQ(read(p[0], &c, 1), 1);
-	/* The other thread answers; the first may be still on its way out */
+	/* The second thread is running; the first one may still be exiting */
 	for (i = 0; i < 1000; i++) {
 		err = ev_errno(&a, pid, -1, -1, 0);
 		if (err)
@@ -263,7 +263,7 @@ TEST(leader_thread_gone)
 	waitpid(pid, NULL, 0);
 }
 
-TEST(group_fds_that_are_no_events)
+TEST(group_fd_not_an_event)
 {
 	ROWS("E-09");
 	struct perf_event_attr a = insns();
@@ -290,7 +290,7 @@ TEST(group_fds_that_are_no_events)
 	EXPECT_EQ(ev_errno(&a, 0, -1, INT_MIN, 0), EBADF);
 	if (route_is_native())
 		return;
-	/* Nor is the kernel's own event, nor /dev/kpmu itself */
+	/* Neither an event of native perf nor /dev/kpmu is an event of kpmu */
 	a.type = PERF_TYPE_SOFTWARE;
 	a.config = PERF_COUNT_SW_DUMMY;
 	native = syscall(SYS_perf_event_open, &a, 0, -1, -1, 0);
@@ -300,7 +300,7 @@ TEST(group_fds_that_are_no_events)
 	EXPECT_EQ(ev_errno(&a, 0, -1, open(KPMU_DEVICE, O_RDWR), 0), EBADF);
 }
 
-/* And the kernel's perf does not take ours */
+/* Native perf does not accept an event of kpmu as group_fd */
 TEST(our_fd_is_no_native_event)
 {
 	ROWS("E-09");
@@ -326,33 +326,33 @@ TEST(group_mixes)
 	struct worker w;
 
 	worker_start(&w);
-	/* A member does not lead */
+	/* A member cannot be a leader */
 	EXPECT_EQ(ev_errno(&a, 0, -1, member, 0), EINVAL);
-	/* Another CPU, or any instead of one */
+	/* The CPU differs from the leader's; -1 (any CPU) counts as different */
 	EXPECT_EQ(ev_errno(&a, 0, 0, lead, 0), EINVAL);
 	EXPECT_EQ(ev_errno(&a, 0, -1, on_cpu0, 0), EINVAL);
 	EXPECT_EQ(ev_errno(&a, 0, 1, on_cpu0, 0), EINVAL);
 	EXPECT_EQ(ev_errno(&a, -1, 1, cpu0, 0), EINVAL);
-	/* Another task, or every task instead of one */
+	/* The task differs from the leader's; -1 (all tasks) counts as different */
 	EXPECT_EQ(ev_errno(&a, w.pid, -1, lead, 0), EINVAL);
 	EXPECT_EQ(ev_errno(&a, w.pid, 0, on_cpu0, 0), EINVAL);
 	EXPECT_EQ(ev_errno(&a, -1, 0, on_cpu0, 0), EINVAL);
 	EXPECT_EQ(ev_errno(&a, 0, 0, cpu0, 0), EINVAL);
-	/* Only a leader is pinned or exclusive */
+	/* Only a leader may be pinned or exclusive */
 	b = a;
 	b.pinned = 1;
 	EXPECT_EQ(ev_errno(&b, 0, -1, lead, 0), EINVAL);
 	b = a;
 	b.exclusive = 1;
 	EXPECT_EQ(ev_errno(&b, 0, -1, lead, 0), EINVAL);
-	/* The same in all is welcome */
+	/* Task and CPU are those of the leader */
 	EXPECT_EQ(ev_errno(&a, 0, -1, lead, 0), 0);
 	EXPECT_EQ(ev_errno(&a, 0, 0, on_cpu0, 0), 0);
 	EXPECT_EQ(ev_errno(&a, -1, 0, cpu0, 0), 0);
 	worker_stop(&w);
 }
 
-/* Our own pid and 0 mean the same task */
+/* The caller's pid and 0 are the same task */
 TEST(group_by_pid_and_by_0)
 {
 	struct perf_event_attr a = insns();
@@ -361,7 +361,7 @@ TEST(group_by_pid_and_by_0)
 	EXPECT_EQ(ev_errno(&a, getpid(), -1, lead, 0), 0);
 }
 
-TEST(group_of_another_clock)
+TEST(group_clock_mismatch)
 {
 	ROWS("E-25");
 	union any_attr x;
@@ -392,7 +392,7 @@ TEST(leader_of_a_dead_task)
 	EXPECT_EQ(ev_errno(&a, w.pid, -1, lead, 0), ENODEV);
 	waitpid(w.pid, NULL, 0);
 	EXPECT_EQ(ev_errno(&a, 0, -1, lead, 0), ENODEV);
-	/* Looked at before the task is, and even if not used */
+	/* group_fd is checked before pid, and even with FD_NO_GROUP */
 	EXPECT_EQ(ev_errno(&a, w.pid, -1, lead, 0), ENODEV);
 	EXPECT_EQ(ev_errno(&a, 0, -1, lead, PERF_FLAG_FD_NO_GROUP), ENODEV);
 }
@@ -406,13 +406,13 @@ TEST(cgroup_mode)
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, PERF_FLAG_PID_CGROUP), EINVAL);
 }
 
-/* The first of several errors, in upstream's order */
+/* If several arguments are invalid, the error is that of upstream's first check */
 TEST(order_of_checks)
 {
 	ROWS("E-44");
 	struct perf_event_attr a = insns();
 
-	/* Flags before the attr, the attr before the pid and the CPU */
+	/* Flags first, then the attr, then the other arguments */
 	EXPECT_EQ(ev_errno(NULL, -2, 9999, 999, 1 << 10), EINVAL);
 	EXPECT_EQ(ev_errno(NULL, -2, 9999, 999, 0), EFAULT);
 	a.size = 1;
@@ -421,7 +421,7 @@ TEST(order_of_checks)
 	a.sample_period = 1ULL << 63;
 	EXPECT_EQ(ev_errno(&a, -2, 9999, 999, 0), EINVAL);
 	a = insns();
-	/* group_fd, then pid, then cpu, then what it is to count */
+	/* group_fd, then pid, then cpu, then the type of the event */
 	EXPECT_EQ(ev_errno(&a, -2, 9999, 999, 0), EBADF);
 	EXPECT_EQ(ev_errno(&a, -2, 9999, -1, 0), ESRCH);
 	a.type = 9999;
@@ -429,8 +429,8 @@ TEST(order_of_checks)
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
 }
 
-/* What an event's source has against it comes before what the source does not have */
-TEST(order_of_the_source)
+/* Errors of upstream's pmu->event_init() take precedence over capabilities that the PMU lacks */
+TEST(event_init_before_capabilities)
 {
 	ROWS("E-21 E-28 E-29");
 	union any_attr x;
@@ -480,21 +480,22 @@ TEST(branch_trace)
 		a.sample_freq = 1;
 		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
 	}
-	/* Another event may have it; what does not exist is said first */
+	/* Other events may have a period of 1; an unknown event is EINVAL with any period */
 	a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
 	a.sample_period = 1;
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
 	a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_MAX);
 	a.sample_period = 1;
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
-	/* Nor later; the period stays what it was */
+	/* IOC_PERIOD refuses a period of 1, too */
 	a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
 	a.sample_period = 2;
 	fd = ev_must(&a, 0, -1, -1, 0);
 	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_PERIOD, &(uint64_t){ 1 }), -1);
 	EXPECT_EQ(errno, EINVAL);
 	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_PERIOD, &(uint64_t){ 3 }), 0);
-	/* In a guest there is none anyway: a newer kernel lets it count */
+	close(fd);
+	/* BTS does not trace guests: with exclude_host newer kernels use a counter instead */
 	a.sample_period = 1;
 	a.exclude_host = 1;
 	if (!route_is_native())
@@ -508,7 +509,7 @@ TEST(aux_output)
 		{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS },
 		{ PERF_TYPE_RAW, RAW_BRANCHES },
 	};
-	/* Version 1 knows no precise events */
+	/* aux_output requires a precise event; PMU version 1 supports neither */
 	int imprecise = pmu_version() > 1 ? EINVAL : EOPNOTSUPP;
 	struct perf_event_attr a;
 	int i;
@@ -522,7 +523,7 @@ TEST(aux_output)
 		a.precise_ip = 1;
 		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EOPNOTSUPP);
 	}
-	/* Of two faults the event itself is the first */
+	/* Errors of the event itself take precedence over that of aux_output */
 	a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_MAX);
 	a.aux_output = 1;
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
@@ -535,7 +536,7 @@ TEST(aux_output)
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EOPNOTSUPP);
 }
 
-TEST(no_files_left_in_the_system)
+TEST(file_max)
 {
 	struct perf_event_attr a = insns();
 	const char *file = "/proc/sys/fs/file-max";
@@ -546,7 +547,7 @@ TEST(no_files_left_in_the_system)
 	ASSERT_GT(max, 0);
 	pid = fork();
 	if (!pid) {
-		/* Root may open more files than there are */
+		/* file-max does not limit root, so drop privileges */
 		char c;
 		int go[2];
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The 42 generic cache events, by a table per CPU model: those that the CPU
- * has open and count, the rest is refused and never reads as a silent 0.
+ * The 42 generic cache events, with a table for each CPU model: events that the CPU supports can
+ * be opened and count.  The others are refused, rather than opened to read 0.
  */
 #define _GNU_SOURCE
 #include <sys/ioctl.h>
@@ -17,8 +17,8 @@ enum { ACCESS, MISS, RESULTS };
 #define CONFIG(c, o, r)	((c) | (o) << 8 | (r) << 16)
 
 #define OK	0
-#define NO	ENOENT		/* this CPU has none */
-#define BAD	EINVAL		/* makes no sense */
+#define NO	ENOENT		/* not supported by this CPU */
+#define BAD	EINVAL		/* meaningless combination */
 
 /* read access, miss; write access, miss; prefetch access, miss */
 typedef unsigned char table[CACHES][OPS * RESULTS];
@@ -59,7 +59,7 @@ static int expected(int cache, int op, int result)
 	case CPU_SKYLAKE: return skylake[cache][op * RESULTS + result];
 	case CPU_ICELAKE: return icelake[cache][op * RESULTS + result];
 	case CPU_SPR: return sapphire_rapids[cache][op * RESULTS + result];
-	default: return NO;	/* nothing is known of it */
+	default: return NO;	/* no table for this CPU */
 	}
 }
 
@@ -75,7 +75,7 @@ static void check(struct __test *_metadata, int cache, int op, int result)
 	EXPECT_EQ(err, expected(cache, op, result));
 }
 
-/* A test for each of the combinations that no model has, by its row */
+/* One test for each combination that no model supports, with its conformance id */
 #define REFUSED(name, row, cache, op, result)				\
 	TEST(name)							\
 	{								\
@@ -96,8 +96,8 @@ REFUSED(dtlb_prefetch_miss, "T-62", DTLB, PREFETCH, MISS)
 REFUSED(node_prefetch_access, "T-79", NODE, PREFETCH, ACCESS)
 REFUSED(node_prefetch_miss, "T-80", NODE, PREFETCH, MISS)
 
-/* Where a table is known these are nonsense; without one, all is unknown */
-TEST(nonsense)
+/* Meaningless combinations: EINVAL with a table for the CPU, ENOENT without */
+TEST(meaningless_combinations)
 {
 	ROWS("T-47 T-48 T-65 T-66 T-67 T-68 T-71 T-72 T-73 T-74 E-21");
 	check(_metadata, L1I, WRITE, ACCESS);
@@ -162,7 +162,7 @@ TEST(branches)
 	ROWS("T-69");
 	int fd = cache(BPU, READ, ACCESS, -1);
 
-	/* All branches, or on the newest model all but jumps to fixed targets */
+	/* All branches, except that Sapphire Rapids uses another code (0x04c4) */
 	work_counted(fd, N, 0);
 	if (cpu_model() == CPU_SPR)
 		SKIP(return, "the QEMU model does not have this code");
@@ -217,8 +217,8 @@ static char *memory(size_t size)
 typedef void accesses(int fd, uint64_t n, void *base, uint64_t stride);
 
 /*
- * Stream through memory that no cache holds: about every access is counted;
- * stay in a page: about none is.
+ * Access memory that fits into no cache: nearly every access is counted.  Access one page
+ * repeatedly: nearly none is.
  */
 static void misses(struct __test *_metadata, int fd, accesses *access,
 		   uint64_t stride)
@@ -293,7 +293,7 @@ TEST(node_reads)
 	misses(_metadata, cache(NODE, READ, ACCESS, -1), load_counted, LINE);
 }
 
-/* All memory is here, so none of it is remote */
+/* One node: hardware has no remote accesses, but the QEMU model counts every miss as one */
 TEST(node_read_misses)
 {
 	ROWS("T-76");
@@ -320,7 +320,7 @@ TEST(node_write_misses)
 	EXPECT_LE(ev_count(fd), BIG / LINE + BIG / LINE / 100);
 }
 
-/* They differ in the response register only: no more than two at once */
+/* LL events differ only in OFFCORE_RSP: a group can use two values of it */
 TEST(offcore_group)
 {
 	ROWS("E-22 Q-13");
@@ -332,7 +332,7 @@ TEST(offcore_group)
 	EXPECT_GE(ev_open(&a, 0, -1, lead, 0), 0);
 	a.config = CONFIG(LL, WRITE, ACCESS);
 	EXPECT_EQ(ev_errno(&a, 0, -1, lead, 0), EINVAL);
-	/* A third of the values there are is welcome */
+	/* A third event with one of the two values fits */
 	a.config = CONFIG(LL, READ, ACCESS);
 	EXPECT_EQ(ev_errno(&a, 0, -1, lead, 0), 0);
 }

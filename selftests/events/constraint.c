@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Events that only some counters can count.  Open asks how many of them fit
- * in a group, which shows how many counters they may use.
+ * Events that only some counters can count.  A group that does not fit cannot be opened, so the
+ * size of the largest group is the number of counters that an event may use.
  */
 #define _GNU_SOURCE
 #include <sys/ioctl.h>
@@ -18,7 +18,7 @@ static int raw(uint64_t code, int lead)
 	return ev_open(&a, 0, -1, lead, 0);
 }
 
-/* How many of them run together */
+/* Size of the largest group of events with this code */
 static int room_for(uint64_t code)
 {
 	int fd[40], n = 0;
@@ -118,7 +118,7 @@ TEST(sapphire_rapids)
 			printf("# event %#x\n", eight[i]);
 		EXPECT_EQ(room_for(eight[i]), 8);
 	}
-	/* All but counter 0; or it needs a register that is not there */
+	/* All counters except 0; cannot be opened if its extra register does not exist */
 	if (room_for(0x01cd))
 		EXPECT_EQ(room_for(0x01cd), 7);
 	EXPECT_EQ(room_for(0x00c0), 9);
@@ -137,7 +137,7 @@ TEST(unknown_model)
 	EXPECT_EQ(room_for(0x00c0), counters_general() + (counters_fixed() > 0));
 }
 
-/* Two that need the same counter take turns: never both, never neither for long */
+/* Two events that need the same counter rotate: both get time on it, never at the same time */
 TEST(two_for_one_counter)
 {
 	ROWS("Q-13 Q-01");
@@ -170,8 +170,8 @@ TEST(two_for_one_counter)
 	EXPECT_LE(a.running + b.running, a.enabled);
 }
 
-/* Picky and easy events together: the easy ones make way */
-TEST(easy_makes_way)
+/* Unconstrained events are placed so that a constrained one gets the counter it needs */
+TEST(unconstrained_events_move)
 {
 	ROWS("Q-13");
 	int gp = counters_general(), lead, i;
@@ -181,7 +181,7 @@ TEST(easy_makes_way)
 	lead = raw(RAW_BRANCHES, -1);
 	for (i = 1; i < gp - 1; i++)
 		ASSERT_GE(raw(RAW_BRANCHES, lead), 0);
-	/* One counter of all is left, the one that it needs or not */
+	/* One general counter is free, not necessarily the one that this event needs */
 	EXPECT_GE(raw(cpu_model() == CPU_SPR ? 0x02cd :
 		      cpu_model() == CPU_SKYLAKE ? 0x01c0 : RAW_LOADS, lead), 0);
 	work_counted(lead, 1000, 0);

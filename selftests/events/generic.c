@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ten generic hardware events.  Where the QEMU model is exact its ratios
- * are asserted (two core cycles and three reference cycles an instruction, a
- * 32 KiB first-level and a 1 MiB last-level cache); else what all hardware does.
+ * The ten generic hardware events.  On the QEMU model its exact ratios are checked: by default
+ * two core cycles and three reference cycles per instruction, a 32 KiB first-level and a 1 MiB
+ * last-level cache.  Elsewhere only what holds for all hardware is checked.
  */
 #define _GNU_SOURCE
 #include <sys/ioctl.h>
@@ -29,7 +29,7 @@ TEST(instructions)
 	EXPECT_LE(ev_count(fd), WORK_INSNS(N) + SLACK(WORK_INSNS(N)));
 }
 
-/* In 1/divisor: the model carries the rest of the division on to the next instruction */
+/* Cycles per instruction may be a fraction: the model carries its remainder to the next one */
 static bool are_cycles(uint64_t got, uint64_t insns)
 {
 	uint64_t all = insns * model_property("x-pmu-cpi", 2);
@@ -43,7 +43,7 @@ static uint64_t ref_cycles(uint64_t insns)
 	return insns * model_property("x-pmu-ref", 3);
 }
 
-/* The architectural event of this bit of CPUID is marked as missing: nothing to count */
+/* Skip if this bit of CPUID.0AH:EBX marks the architectural event as not available */
 #define NEEDS_EVENT(bit) do {						\
 	if (events_missing() & 1u << (bit))				\
 		SKIP(return, "this CPU lacks the event");		\
@@ -82,7 +82,7 @@ TEST(reference_cycles)
 		EXPECT_EQ(ev_count(fd), ref_cycles(ev_count(insns)));
 }
 
-/* They are known, but no other counter counts them */
+/* Only fixed counter 2 can count reference cycles: EINVAL without it, not ENOENT */
 TEST(no_reference_cycles)
 {
 	ROWS("T-18 E-20");
@@ -117,7 +117,7 @@ TEST(branches)
 	EXPECT_LE(ev_count(fd), WORK_BRANCHES(N) + SLACK(N));
 }
 
-/* A branch that goes the way of a bit: always the same way, or any way */
+/* Count mispredictions of a branch whose direction depends on @way */
 static uint64_t missed(int fd, const unsigned char *way, int n)
 {
 	uint64_t before = ev_count(fd);
@@ -207,7 +207,7 @@ TEST(cache_resident)
 	for (i = 0; i < 100; i++)
 		load_counted(refs, 4096 / LINE, m, LINE);
 	printf("# %lu references, %lu misses\n", ev_count(refs), ev_count(misses));
-	/* 6,400 loads, of which the first level had all but a few */
+	/* 6,400 loads, nearly all of which hit the first-level cache */
 	EXPECT_LT(ev_count(refs), 640);
 	EXPECT_LT(ev_count(misses), 640);
 }
@@ -222,7 +222,7 @@ TEST(cache_levels)
 	if (!exact())
 		SKIP(return, "the sizes of real caches are not known here");
 	cache_events(&refs, &misses);
-	/* Too big for the first level, small enough for the last */
+	/* Does not fit into the first-level cache, fits into the last-level cache */
 	load_counted(refs, lines, m, LINE);
 	ioctl(refs, PERF_EVENT_IOC_RESET, PERF_IOC_FLAG_GROUP);
 	load_counted(refs, lines, m, LINE);
@@ -230,19 +230,19 @@ TEST(cache_levels)
 	EXPECT_LT(ev_count(misses), lines / 10);
 }
 
-TEST(not_here)
+TEST(stalled_cycles_unsupported)
 {
 	ROWS("T-16 T-17 T-20 E-29");
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
 					   PERF_COUNT_HW_STALLED_CYCLES_FRONTEND);
 
-	/* None of these models has an event by that name */
+	/* No CPU model here defines the stalled-cycles events */
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
 	a.config = PERF_COUNT_HW_STALLED_CYCLES_BACKEND;
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
 }
 
-/* What CPUID says is missing must not open and read 0 */
+/* An event that CPUID marks as not available must be refused, not opened to read 0 */
 TEST(marked_unavailable)
 {
 	ROWS("T-20 E-21 E-29");
@@ -280,8 +280,8 @@ TEST(all_ten)
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
 }
 
-/* Everything that can be had at once, in one group, and all count */
-TEST(together)
+/* Four generic events in one group count at the same time */
+TEST(generic_group)
 {
 	ROWS("O-16");
 	static const uint8_t configs[] = {

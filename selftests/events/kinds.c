@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every kind of event in two columns: the same work counted and sampled by the
- * kernel's own perf and by kpmu.  Prints a table (make kinds).  Clocks are not in it, for
- * two runs do not take the same time; they have tests of their own.
+ * Compare kpmu with native perf for every kind of event: both count and sample the same work.
+ * Prints a table (make kinds).  Clock events are left out, as two runs do not take the same
+ * time; software/ tests them.
  */
-/* User parts of call chains go by the frame pointer, which must not be a loop's counter */
+/* User call chains follow RBP, so the compiler must not use it for anything else */
 #pragma GCC optimize("no-omit-frame-pointer")
 
 #define _GNU_SOURCE
@@ -40,7 +40,7 @@ static __attribute__((noinline)) void called(void)
 	asm volatile("nop");
 }
 
-/* ---- work: what is to be counted, between switching on and off ----------------- */
+/* ---- work: counted between enable and disable ------------------------------- */
 
 static void instructions(int fd)
 {
@@ -97,7 +97,7 @@ static void calls(int fd)
 	ev_disable(fd);
 }
 
-/* As long as names can be: what follows a shorter one in the record is not written */
+/* Names of maximum length: the bytes after a shorter one in the record are undefined */
 static void names(int fd)
 {
 	char name[16];
@@ -229,7 +229,7 @@ struct sample {
 	uint64_t callchain[MAX_CHAIN];
 };
 
-#define NOT_HERE	-1		/* this CPU's tables do not have it */
+#define NOT_HERE	-1		/* not in this CPU's event tables */
 
 struct result {
 	uint64_t count;
@@ -252,7 +252,7 @@ static void take(struct ring *r, struct result *to)
 		memcpy(s->callchain, p.chain, 8 * (p.nr < MAX_CHAIN ? p.nr : MAX_CHAIN));
 		if (p.raw)
 			memcpy(s->raw, p.raw, p.raw_size < MAX_RAW ? p.raw_size : MAX_RAW);
-		/* The flags and preemption depth of a trace event may change between the two */
+		/* Flags and preempt count of a trace record may differ between the two runs */
 		memset(s->raw + 2, 0, 2);
 	}
 }
@@ -280,7 +280,7 @@ static void measure(const struct kind *k, const char *route, struct result *to)
 	k->work(fd);
 	ring_skip(&r);
 	ioctl(fd, PERF_EVENT_IOC_RESET, 0);
-	/* Now that all that it takes is in memory */
+	/* The first run has faulted in everything that is needed; the second one is measured */
 	k->work(fd);
 	to->count = ev_count(fd);
 	take(&r, to);
@@ -310,7 +310,7 @@ static bool same_field(const struct result *a, const struct result *b,
 	return true;
 }
 
-/* As it is expected; not so when another task took the CPU meanwhile */
+/* Repeat a run with additional context switches: another task took the CPU meanwhile */
 static void measure_alone(const struct kind *k, const char *route, struct result *to)
 {
 	int try;
@@ -322,7 +322,7 @@ static void measure_alone(const struct kind *k, const char *route, struct result
 	}
 }
 
-/* The first that differ, from where they do */
+/* Print the first two call chains that differ, from their first difference on */
 static void print_chains(const struct result *ours, const struct result *native)
 {
 	const uint64_t *a, *b;
@@ -342,7 +342,7 @@ static void print_chains(const struct result *ours, const struct result *native)
 	}
 }
 
-/* One line of the table; the number of fields that differ */
+/* Print one line of the table.  Return: the number of differences. */
 static int row(const struct kind *k)
 {
 	static const char *const routes[] = { "native", "kpmu" };
@@ -352,7 +352,7 @@ static int row(const struct kind *k)
 	volatile int route;
 	int i, bad = 0;
 
-	/* Of one place in the program, which call chains show */
+	/* Call from one place: the return address is in the call chains */
 	for (route = 0; route < 2; route++)
 		measure_alone(k, routes[route], &results[route]);
 	if (native->n == NOT_HERE || ours->n == NOT_HERE) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Raw codes: what the selector takes, and what belongs to the kernel. */
+/* Raw events: bits of config that are used, ignored and refused. */
 #define _GNU_SOURCE
 #include <sys/ioctl.h>
 
@@ -53,8 +53,8 @@ TEST(loads_and_stores)
 	EXPECT_LE(v, WORK_STORES(N) + SLACK(N));
 }
 
-/* rr and others hand over a selector as it goes into the register */
-TEST(whole_selector)
+/* Some programs (rr) pass the whole value of PERFEVTSELx as config */
+TEST(full_register_value)
 {
 	ROWS("T-05 T-81");
 	static const uint64_t bits[] = {
@@ -66,7 +66,7 @@ TEST(whole_selector)
 	EXPECT_EQ(raw_errno(0x5101c4), 0);
 	EXPECT_EQ(raw_errno(0x5301c4), 0);
 	for (int i = 0; i < ARRAY_SIZE(bits); i++) {
-		/* It has no effect: the exclude bits of the attr decide */
+		/* Ignored: the kernel sets these bits, USR and OS by the exclude flags */
 		v = count_of(RAW_BRANCHES | bits[i]);
 		EXPECT_GE(v, WORK_BRANCHES(N));
 		EXPECT_LE(v, WORK_BRANCHES(N) + SLACK(N));
@@ -84,7 +84,7 @@ TEST(privilege_comes_from_the_attr)
 	fd = ev_must(&a, 0, -1, -1, 0);
 	work_counted(fd, N, 0);
 	EXPECT_EQ(ev_count(fd), 0);
-	/* A user-only event does not turn into a kernel one */
+	/* The OS bit in config does not add kernel mode to a user-only event */
 	a.exclude_user = 0;
 	fd = ev_must(&a, 0, -1, -1, 0);
 	work_counted(fd, N, 0);
@@ -92,9 +92,8 @@ TEST(privilege_comes_from_the_attr)
 }
 
 /*
- * Edge, invert and threshold.  In the model an instruction retires in one of
- * two cycles: cycles with at least one instruction are as many as
- * instructions, cycles with less than one are the other half.
+ * Edge, inv and cmask.  In the QEMU model an instruction takes two cycles and retires in one of
+ * them: half of the cycles have one instruction, the other half have none.
  */
 TEST(modifiers)
 {
@@ -116,7 +115,7 @@ TEST(modifiers)
 	EXPECT_EQ(count_of(cmask1 | edge), WORK_INSNS(N));
 }
 
-/* With a modifier it is not what the fixed counter counts */
+/* Fixed counters have no modifiers: an event with cmask can use general counters only */
 TEST(modifiers_are_not_for_fixed_counters)
 {
 	ROWS("Q-13");
@@ -133,10 +132,10 @@ TEST(modifiers_are_not_for_fixed_counters)
 		EXPECT_EQ(ev_errno(&a, 0, -1, lead, 0), 0);
 }
 
-TEST(undefined_low_bits)
+TEST(low_bits_accepted)
 {
 	ROWS("E-20");
-	/* There is none below 32 on these models but AnyThread */
+	/* The models define all bits below 32, except AnyThread (bit 21) on some */
 	for (int bit = 0; bit < 32; bit++) {
 		if (bit == 21)
 			continue;
@@ -144,7 +143,7 @@ TEST(undefined_low_bits)
 	}
 }
 
-/* It shows what the neighbour thread runs; refused where it is gone */
+/* AnyThread counts the sibling hyperthread too.  Only PMU versions 3 and 4 have it. */
 TEST(any_thread)
 {
 	int err = raw_errno(RAW_BRANCHES | 1 << 21);
@@ -173,7 +172,7 @@ TEST(code_0_names_fixed_counters)
 	}
 }
 
-TEST(code_0_of_newer_kernels)
+TEST(pseudo_event_0x0200)
 {
 	ROWS("Q-13");
 	if (cpu_model() != CPU_ICELAKE && cpu_model() != CPU_SPR)
@@ -182,7 +181,7 @@ TEST(code_0_of_newer_kernels)
 	EXPECT_EQ(count_of(0x0200), count_of(0x003c));
 }
 
-/* A fixed counter has no modifiers: then no counter is left */
+/* Event code 0 is for fixed counters only, and these have no modifiers */
 TEST(code_0_with_a_modifier)
 {
 	ROWS("T-20");
@@ -192,7 +191,7 @@ TEST(code_0_with_a_modifier)
 	EXPECT_EQ(raw_errno(0x0300 | 1 << 18), EINVAL);
 }
 
-/* config1 means something to few events; to others it does not matter */
+/* A few events use config1, e.g. offcore events; the others ignore it */
 TEST(config1)
 {
 	ROWS("A-70");
@@ -229,7 +228,7 @@ static int offcore(uint64_t code, uint64_t rsp, int group)
 	return ev_open(&x.a, 0, -1, group, 0);
 }
 
-/* Two response registers: two values at once, whatever they are asked by */
+/* There are two OFFCORE_RSP registers: both event codes can use either, for two values at a time */
 TEST(two_offcore_registers)
 {
 	ROWS("A-70 Q-13 E-22");
@@ -239,15 +238,15 @@ TEST(two_offcore_registers)
 		SKIP(return, "not Skylake");
 	lead = offcore(0x01b7, 0x10001, -1);
 	ASSERT_GE(lead, 0);
-	EXPECT_GE(offcore(0x01b7, 0x10001, lead), 0);	/* the same value */
-	EXPECT_GE(offcore(0x01b7, 0x10002, lead), 0);	/* goes to the other */
+	EXPECT_GE(offcore(0x01b7, 0x10001, lead), 0);	/* same value, same register */
+	EXPECT_GE(offcore(0x01b7, 0x10002, lead), 0);	/* uses the other register */
 	EXPECT_EQ(offcore(0x01b7, 0x18000, lead), -1);
 	EXPECT_EQ(errno, EINVAL);
 	EXPECT_EQ(offcore(0x01bb, 0x18000, lead), -1);
 	EXPECT_GE(offcore(0x01bb, 0x10001, lead), 0);
 }
 
-/* Two events that are no group, each with a value of its own, count each its own */
+/* Two events in separate groups, with different OFFCORE_RSP values, count independently */
 TEST(two_offcore_values)
 {
 	ROWS("A-70 Q-13");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Programs that once gave another answer on kpmu than natively, and ended as a repair:
- * replayed, on both routes, and compared.  So it has no other column.
+ * Regression test: fuzzer programs that once gave different results on kpmu and natively,
+ * each of which led to a fix.  Every program is run on both routes and the results are
+ * compared, so guest.sh does not run this test natively as well.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -16,7 +17,7 @@ static int is_program(const struct dirent *d)
 	return d->d_name[0] != '.';
 }
 
-/* Prints what differs */
+/* Returns 1 and prints the difference, if there is one that is not intended */
 static int differs(const char *name)
 {
 	static struct prog p;

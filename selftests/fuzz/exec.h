@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Running a program in a child of its own, on one of the routes.  What comes out is kept
- * as it is and made text later: between two operations both routes must retire the same
- * user instructions, or counts of events that are on would differ by ours.
+ * Runs a program in a child process, on one of the two routes: kpmu or native perf.
+ *
+ * Results are stored unformatted and converted to text later.  Between two operations both
+ * routes must retire the same number of user instructions; otherwise the counts of enabled
+ * events would differ because of the fuzzer itself.
  */
 #ifndef KPMU_FUZZ_EXEC_H
 #define KPMU_FUZZ_EXEC_H
@@ -11,7 +13,7 @@
 #include "tasks.h"
 #include "world.h"
 
-/* The first argument of perf_event_open(2) but for the attr */
+/* The pid argument of perf_event_open(2): a pid, or the fd of a cgroup */
 static inline long what_for(const struct op *op)
 {
 	if ((op->arg[4] & PERF_FLAG_PID_CGROUP) && op->arg[1] >= 0 && op->arg[1] < CGROUPS)
@@ -23,7 +25,7 @@ static inline long do_open(const struct op *op)
 {
 	long fd;
 
-	/* Where a breakpoint is to be, no program can know */
+	/* A program gives the address of a breakpoint as an offset into world.cell */
 	if (world.attr.a.type == PERF_TYPE_BREAKPOINT)
 		world.attr.a.config1 += (uintptr_t)world.cell;
 	fd = open_event(&world.attr.a, what_for(op), real_cpu(op->arg[2]),
@@ -117,7 +119,7 @@ static inline long do_unmap(int slot)
 	return ret;
 }
 
-/* Where the reader says that it should be, behind the ring */
+/* Map an AUX area; aux_offset and aux_size in the user page place it behind the data pages */
 static inline long do_aux(const struct op *op)
 {
 	int slot = op->arg[0];
@@ -137,7 +139,7 @@ static inline long do_aux(const struct op *op)
 	return 0;
 }
 
-/* What the user page says, and right after it what read(2) says */
+/* Read an event through its user page, and immediately afterwards by read(2) */
 static inline long do_page(int slot, struct result *res)
 {
 	struct perf_event_mmap_page *page = world.page[slot];
@@ -156,8 +158,8 @@ static inline long do_page(int slot, struct result *res)
 }
 
 /*
- * A ring that is written backwards: from its head, which is before 0, is what is newest.
- * Nothing is taken out.
+ * Copy the records of a ring with write_backward.  The head starts at 0 and moves down, and
+ * the newest record is at the head.  Nothing is consumed.
  */
 static inline void backward_records(const uint8_t *data, uint64_t head, uint64_t size,
 				    struct result *res)
@@ -168,7 +170,10 @@ static inline void backward_records(const uint8_t *data, uint64_t head, uint64_t
 		res->data[res->bytes++] = data[head & (size - 1)];
 }
 
-/* Take the records out of a ring */
+/*
+ * Consume the records of a ring; those beyond RES_DATA bytes are dropped.  For a read-only
+ * mapping only the head is stored.
+ */
 static inline long do_records(int slot, struct result *res)
 {
 	struct perf_event_mmap_page *page = world.page[slot];
@@ -256,7 +261,7 @@ static inline long do_touch(int64_t n)
 	return munmap((void *)p, n * 4096);
 }
 
-/* Into another cgroup; the digits of the task are as many on both routes */
+/* Move a task to a cgroup; the width of the pid is fixed, so both routes have the same cost */
 static inline long do_cgroup(int task, int group)
 {
 	char pid[16];
@@ -283,7 +288,10 @@ static inline long do_close(int slot)
 	return ret;
 }
 
-/* A group of so many more; their fds stay until the end.  The failure is its result. */
+/*
+ * Add up to a[3] siblings to a group.  Their fds stay open until the program ends.  The
+ * result is the number of siblings, and the error if there are fewer.
+ */
 static inline long do_many(const int64_t *a, struct result *res)
 {
 	const struct rlimit room = { MANY_FDS, MANY_FDS };
@@ -317,8 +325,9 @@ static inline long meanwhile(int what, int fd)
 }
 
 /*
- * An event overflows once, and then stands, after each number of what it counts; meanwhile
- * something is done with another, or to its task.
+ * Each round lets an event overflow once, which disables it (REFRESH 1), during an operation
+ * on another event or on its task.  The period grows from round to round, so the overflow
+ * moves through the operation.
  */
 static inline long do_sweep(const int64_t *a)
 {
@@ -413,7 +422,7 @@ static inline unsigned int slowness(void)
 	return s ? atoi(s) : 1;
 }
 
-/* Killed in the middle of whatever it is about, by no program's doing */
+/* Have a timer kill this process at an arbitrary point */
 static inline void die_after(unsigned int us)
 {
 	struct sigevent ev = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };
@@ -424,7 +433,7 @@ static inline void die_after(unsigned int us)
 		timer_settime(timer, 0, &when, NULL);
 }
 
-/* One of many: anywhere, at any time */
+/* Stress mode: choose a CPU, and kill one program in eight after at most 50 ms */
 static inline void run_in_crowd(void)
 {
 	world.crowd->pid[world.runner][0] = getpid();
@@ -462,7 +471,7 @@ static inline void run_child(const struct prog *p, struct outcome *out)
 	_exit(0);
 }
 
-/* A program before may still be giving the counters back */
+/* The tasks of the previous program may not have released the counters yet */
 static inline void wait_for_counters(void)
 {
 	struct perf_event_attr attr = ev_attr(PERF_TYPE_HARDWARE,
@@ -482,8 +491,8 @@ static inline void wait_for_counters(void)
 /**
  * execute() - run a program on a route
  * @p: the program
- * @native: on the kernel's own perf, not on kpmu
- * @out: shared memory for what comes out
+ * @native: 1 for native perf, 0 for kpmu
+ * @out: shared memory for the results
  */
 static inline void execute(const struct prog *p, int native, struct outcome *out)
 {
@@ -523,7 +532,10 @@ static inline void find_sources(void)
 	fault_trace_type = v < 0 ? 0x7fffffff : v;
 }
 
-/* One below the other; tasks are moved by fds that are open, at the same cost each */
+/*
+ * The root and two children of it.  Tasks are moved through fds that stay open, so that each
+ * move costs the same.
+ */
 static inline void make_cgroups(void)
 {
 	char path[192];
@@ -538,13 +550,13 @@ static inline void make_cgroups(void)
 	}
 }
 
-/* Once in a process that executes: of orphans it becomes the parent */
+/* Called once in each process that uses execute(): it reaps the orphans of the programs */
 static inline void exec_runner(void)
 {
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-/* Once, before anything is executed */
+/* Called once, before the first execute() */
 static inline void exec_init(void)
 {
 	int fd = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A seed as a program: mostly legal, or wrong in one thing.  All choices come from
- * rnd().
+ * Generates a program from a seed.  Most programs are valid or have a single error.  All
+ * random choices come from rnd(), so that a seed always gives the same program.
  */
 #ifndef KPMU_FUZZ_GEN_H
 #define KPMU_FUZZ_GEN_H
@@ -11,11 +11,11 @@
 struct gen {
 	uint64_t state;
 	struct prog *p;
-	int alone;		/* no other route is asked */
-	int execs;		/* it is about what an exec does to groups */
-	int open;		/* a bit each slot */
-	int target[SLOTS], cpu[SLOTS];	/* of what is in it */
-	int spawned;
+	int alone;		/* for kpmu only, not to be compared with native perf */
+	int execs;		/* tests the effect of exec on groups */
+	int open;		/* bitmap of the slots with an event */
+	int target[SLOTS], cpu[SLOTS];	/* of the event in each slot */
+	int spawned;		/* bitmap of the started workers */
 };
 
 static inline uint64_t rnd(struct gen *g)
@@ -61,7 +61,7 @@ static inline void emit_flag(struct gen *g, int bit, int p)
 		emit(g, OP_FLAG, bit, 0, 0, 0, 0);
 }
 
-/* Returns whether it happens in the kernel only */
+/* Choose the type and config of an event; returns 1 if it only occurs in the kernel */
 static inline int gen_kind(struct gen *g)
 {
 	switch (below(g, g->alone ? 24 : 22)) {
@@ -192,7 +192,7 @@ static inline void gen_attr(struct gen *g, int leader)
 		gen_rare(g);
 }
 
-/* A slot that is in use, mostly */
+/* Usually a slot with an event */
 static inline int any_slot(struct gen *g)
 {
 	int slot = below(g, SLOTS), i;
@@ -223,7 +223,7 @@ static inline void gen_open(struct gen *g)
 		cpu = PICK(g, 0, 0, 0, 0, 4000, -2);
 	if (percent(g, cpu >= 0 ? 50 : 2))
 		target = PICK(g, -1, -1, -1, -2, 9);
-	/* Most often with another attr than the event before; groups like company */
+	/* Usually a new attr, sometimes that of the previous open again */
 	if (!g->p->nr || percent(g, 85))
 		gen_attr(g, group < 0);
 	flags = percent(g, 90) ? 0 : PICK(g, 8, 8, 1, 2, 3, 3, 4, 16, 9);
@@ -234,7 +234,7 @@ static inline void gen_open(struct gen *g)
 	}
 	if (g->alone && percent(g, 15))
 		target = 9;
-	/* A group is of one task and CPU */
+	/* An open fails if the event has another target or CPU than its group */
 	if (group >= 0 && percent(g, 90)) {
 		target = g->target[group];
 		cpu = g->cpu[group];
@@ -242,7 +242,7 @@ static inline void gen_open(struct gen *g)
 	emit_open(g, slot, target, cpu, group, flags);
 }
 
-/* A group up to what a read of it may be long, and beyond */
+/* Add siblings to a group, in some cases beyond the limit on the size of a group's read */
 static inline void gen_many(struct gen *g)
 {
 	int slot = any_slot(g);
@@ -292,7 +292,7 @@ static inline void gen_worker(struct gen *g)
 {
 	int w = below(g, WORKERS);
 
-	/* One that is there, mostly */
+	/* Usually a worker that has been started */
 	if (!(g->spawned >> w & 1) && g->spawned && percent(g, 80))
 		w = !w;
 	if (!(g->spawned >> w & 1) || percent(g, 5)) {
@@ -380,7 +380,7 @@ static inline void gen_ring(struct gen *g)
 	}
 }
 
-/* What the kernel has part in */
+/* System calls, page faults, and moves between cgroups */
 static inline void gen_kernel(struct gen *g)
 {
 	switch (below(g, 3)) {
@@ -440,7 +440,10 @@ static inline void gen_step(struct gen *g)
 	}
 }
 
-/* One counts the kernel and overflows once, anywhere in what is done with another */
+/*
+ * The event in slot 0 also counts in the kernel, and overflows at varying points of an
+ * operation on the event in slot 1 or on its task; see do_sweep().
+ */
 static inline void gen_sweep(struct gen *g)
 {
 	int what = PICK(g, SWEEP_SWITCH, SWEEP_SWITCH, SWEEP_READ, SWEEP_PRCTL, SWEEP_FORK,
@@ -466,7 +469,7 @@ static inline void gen_sweep(struct gen *g)
 	emit(g, OP_READ, 1, 384, 0, 0, 0);
 }
 
-/* All that run a program do, and an event goes afterwards */
+/* Let all workers and a child call execve(2), then close an event */
 static inline void gen_execs(struct gen *g)
 {
 	for (int w = 0; w < WORKERS; w++)
@@ -478,13 +481,14 @@ static inline void gen_execs(struct gen *g)
 }
 
 /**
- * prog_random() - the program of a seed
- * @p: where to
- * @seed: the same gives the same program
- * @alone: for kpmu alone, with what other routes do not have
+ * prog_random() - generate the program of a seed
+ * @p: output
+ * @seed: the seed
+ * @alone: the program is for kpmu only, and may use what native perf does not have
  *
- * All slots are read at the end, so that what was counted is seen.  Some programs are
- * about one thing: with all of them alike, what needs several rare choices never comes.
+ * All events are read at the end, so that their counts are compared.  Some programs have a
+ * subject, sweeps or exec, because uniform random choices almost never give a combination
+ * of several rare operations.
  */
 static inline void prog_random(struct prog *p, uint64_t seed, int alone)
 {

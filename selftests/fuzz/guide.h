@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Programs by what they reach: kcov tells which blocks of the module's code each
- * operation went through.  A program that comes to a block by an operation by which no
- * program before it came there is kept; half of what runs next are kept ones, changed a
- * little.  A kernel without kcov, or a module that was not built for it (run.sh does
- * that), reaches nothing, and then all programs are made from their seeds alone.
+ * Coverage guides the fuzzer: kcov records which basic blocks of the module each operation
+ * executes.  A program is kept if one of its operations is the first of its kind to reach
+ * some block.  Half of the later programs are mutations of kept ones.  If the kernel has no
+ * kcov, or the module is not built for it (run.sh builds it), no blocks are recorded and
+ * every program is generated from its seed.
  *
- * What was kept is printed at the end, each line with "+ " before it, and can be given to
- * the next guest as a file.
+ * The kept programs are printed at the end, with "+ " before each line.  run.sh passes them
+ * to the next guest as a file.
  */
 #ifndef KPMU_FUZZ_GUIDE_H
 #define KPMU_FUZZ_GUIDE_H
@@ -23,32 +23,33 @@
 #include "mutate.h"
 
 #define KCOV_WORDS	(64 << 10)
-#define BLOCKS		(1 << 21)	/* bytes of the module's text, and more */
-#define WAYS		(1 << 22)	/* operations and blocks, hashed */
+#define BLOCKS		(1 << 21)	/* exceeds the size of the module's text in bytes */
+#define WAYS		(1 << 22)	/* hash values of (kind of operation, block) */
 #define KEPT		512
 #define LOADED		256
 
 /* Shared by all runners */
 struct guide {
-	uint8_t block[BLOCKS / 8], way[WAYS / 8];
-	long blocks;			/* reached */
-	int lock, kept;			/* of prog: what is under lock */
-	long keeps;
+	uint8_t block[BLOCKS / 8], way[WAYS / 8];	/* bitmaps of what was reached */
+	long blocks;			/* bits set in block[] */
+	int lock, kept;			/* lock of prog[]; number of its entries */
+	long keeps;			/* programs kept so far, also if replaced since */
 	struct prog prog[KEPT];
-	int loaded, next;		/* programs of a file, to be run first */
+	int loaded, next;		/* entries of file[], and the next one to run */
 	struct prog file[LOADED];
 };
 
 struct kcov {
-	struct guide *guide;		/* NULL: not guided */
+	struct guide *guide;
 	int fd;
 	uint64_t *area, base;
-	long fresh;			/* in shared memory: what the child found is new */
+	long fresh;			/* bits of way[] first set by the current program */
 };
 
+/* The runner's, in memory shared with its children; NULL if there is no kcov */
 static struct kcov *kcov;
 
-/* Set a bit of a map that others set bits of, too; true if it is new */
+/* Set a bit in a bitmap that other processes change concurrently; true if it was clear */
 static inline int mark(uint8_t *map, uint64_t bit)
 {
 	uint8_t m = 1 << (bit & 7);
@@ -68,14 +69,14 @@ static inline void guide_unlock(struct guide *u)
 	__atomic_store_n(&u->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* In the child, before the first operation: from here on its own way is recorded */
+/* Called in the child before the first operation: start to record this task */
 static inline void guide_start(void)
 {
 	if (kcov && !ioctl(kcov->fd, KCOV_ENABLE, KCOV_TRACE_PC))
 		__atomic_store_n(&kcov->area[0], 0, __ATOMIC_RELAXED);
 }
 
-/* In the child, behind each operation */
+/* Called in the child after each operation: evaluate and clear the recorded blocks */
 static inline void guide_op(enum opcode code)
 {
 	uint64_t n, at, i;
@@ -93,7 +94,10 @@ static inline void guide_op(enum opcode code)
 	__atomic_store_n(&kcov->area[0], 0, __ATOMIC_RELAXED);
 }
 
-/* In a runner: what the next program is, instead of that of a seed */
+/*
+ * Called in a runner: replace the seed's program by one from the file, as long as there are
+ * any, else in half of the cases by a mutation of a kept one.
+ */
 static inline void guide_choose(struct prog *p, uint64_t seed)
 {
 	struct guide *u = kcov ? kcov->guide : NULL;
@@ -119,7 +123,7 @@ static inline void guide_choose(struct prog *p, uint64_t seed)
 	prog_mutate(p, &other, seed);
 }
 
-/* In a runner: keep the program if it was the first to go some way */
+/* Called in a runner: keep the program if it has reached something new */
 static inline void guide_judge(const struct prog *p)
 {
 	struct guide *u = kcov ? kcov->guide : NULL;
@@ -145,7 +149,7 @@ static inline void guide_print(const struct guide *u)
 	}
 }
 
-/* Programs of a file, an empty line behind each; lines that are no operations are left out */
+/* Load programs, each ended by an empty line; lines that are not operations are skipped */
 static inline void guide_load(struct guide *u, const char *path)
 {
 	FILE *f = fopen(path, "r");
@@ -164,8 +168,12 @@ static inline void guide_load(struct guide *u, const char *path)
 }
 
 /**
- * guide_new() - what all runners share, before they are forked
- * @path: programs to begin with; NULL: none
+ * guide_new() - allocate the state shared by all runners
+ * @path: file of programs to run first, or NULL
+ *
+ * Must be called before the runners are forked.
+ *
+ * Return: the state; NULL if the kernel has no kcov.
  */
 static inline struct guide *guide_new(const char *path)
 {
@@ -181,7 +189,7 @@ static inline struct guide *guide_new(const char *path)
 	return u;
 }
 
-/* Each runner has a record of its own, that its children fill one after the other */
+/* Called in a runner: set up its kcov buffer, which its children use one after the other */
 static inline void guide_runner(struct guide *u)
 {
 	FILE *f = fopen("/sys/module/kpmu/sections/.text", "r");

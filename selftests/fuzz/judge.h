@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One program on both routes: is there a difference that is not meant?  And the shortest
- * program that has it.
+ * Runs a program on both routes and compares the results.  A difference that matches a rule
+ * of the file meant is intended.  A program with any other difference is minimised.
  */
 #ifndef KPMU_FUZZ_JUDGE_H
 #define KPMU_FUZZ_JUDGE_H
@@ -13,7 +13,7 @@
 
 #define RULES	64
 
-/* A line of the file meant */
+/* A rule: a line of the file meant */
 struct rule {
 	regex_t key, native, kpmu;
 	char why[200];
@@ -27,11 +27,11 @@ struct judge {
 	int rules;
 	struct outcome *out;
 	struct text native, kpmu, again;
-	int at;			/* the line that differs */
-	long unstable;		/* lines that one route gave in two ways */
-	long late;		/* programs that natively have no end */
-	int once;		/* do not look for those */
-	const struct rule *met;	/* why it is meant */
+	int at;			/* first difference: index of the operation */
+	long unstable;		/* lines that a route did not repeat */
+	long late;		/* programs that ran out of time natively */
+	int once;		/* do not look for unstable lines */
+	const struct rule *met;	/* the rule that matches the difference, or NULL */
 };
 
 static struct judge judge;
@@ -74,7 +74,7 @@ static inline void rule_parse(struct rule *r, char *line)
 	judge.rules++;
 }
 
-/* Once in a process; without the file nothing is meant, and that is an error */
+/* Called once per process; without the file, every intended difference would be an error */
 static inline void judge_init(const char *meant)
 {
 	FILE *f = fopen(meant, "r");
@@ -109,7 +109,7 @@ static inline struct rule *rule_for(int i)
 	return NULL;
 }
 
-/* Word for word; "?" is equal to any other */
+/* Compare word by word; "?" matches any word */
 static inline int same_text(const char *a, const char *b)
 {
 	size_t m, n;
@@ -136,7 +136,7 @@ static inline int first_difference(const struct prog *p, int from)
 	return from;
 }
 
-/* What a route gives in another way the second time is not compared */
+/* Run one route again; a line that it does not repeat is excluded from the comparison */
 static inline void drop_unstable(const struct prog *p, int native)
 {
 	struct text *one = native ? &judge.native : &judge.kpmu;
@@ -152,7 +152,7 @@ static inline void drop_unstable(const struct prog *p, int native)
 	}
 }
 
-/* Behind an open that goes one way or the other nothing can be compared */
+/* After an open whose result is not stable, nothing can be compared */
 static inline int is_astray(const struct prog *p)
 {
 	for (int i = 0; i < judge.at && i < p->nr; i++)
@@ -166,10 +166,11 @@ static inline int is_astray(const struct prog *p)
  * judge_prog() - run a program on both routes and compare
  * @p: the program
  *
- * Behind the first difference the routes are in different states, so it alone counts; it
- * is at judge.at.  Without an end natively there is nothing to compare with.
+ * After the first difference the routes are in different states, so only the first one is
+ * judged; judge.at is its line.  A program that runs out of time natively is SAME, as there
+ * is nothing to compare with.
  *
- * Return: SAME, DIFFERS or MEANT.
+ * Return: SAME, DIFFERS, or MEANT if the difference is intended.
  */
 static inline int judge_prog(const struct prog *p)
 {
@@ -217,13 +218,13 @@ static inline int try_without(struct prog *p, int at, int n, enum opcode code)
 }
 
 /**
- * minimise() - take out of a program what its difference does not need
- * @p: a program that DIFFERS by judge_prog(), just judged
+ * minimise() - remove operations on which a program's difference does not depend
+ * @p: the program; the last judge_prog() was for it and returned DIFFERS
  *
- * The difference must stay one of the same operation.  The last judgement looks again
- * whether both routes repeat it.
+ * The first difference must remain at the same kind of operation.  The final judge_prog()
+ * checks again that both routes repeat their results.
  *
- * Return: DIFFERS, or something else if they do not.
+ * Return: DIFFERS; SAME or MEANT if the difference of the short program is not stable.
  */
 static inline int minimise(struct prog *p)
 {

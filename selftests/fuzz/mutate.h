@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Small changes of a program that has reached something, to reach what is beside it.
+ * Mutates programs that have reached new code, to reach more code near it.
  */
 #ifndef KPMU_FUZZ_MUTATE_H
 #define KPMU_FUZZ_MUTATE_H
 
 #include "gen.h"
 
-#define CHANGES		4	/* of a program, at most */
-#define CHUNK		6	/* operations that are moved together, at most */
-#define ROUNDS		5000
+#define CHANGES		4	/* most mutations of a program at a time */
+#define CHUNK		6	/* most operations to drop or copy at a time */
+#define ROUNDS		5000	/* limit for a mutated number of rounds */
 
 static inline int64_t other_number(struct gen *g, int64_t v)
 {
@@ -31,7 +31,7 @@ static inline void mutate_arg(struct gen *g, struct op *op)
 
 	if (!nr)
 		return;
-	/* More rounds of the same take time and reach nothing else */
+	/* More rounds take time but reach no other code */
 	if (args[i] == 'r')
 		op->arg[i] = below(g, (op->arg[i] < ROUNDS ? op->arg[i] : ROUNDS) + 4);
 	else if (arg_values(args[i]))
@@ -52,7 +52,7 @@ static inline void mutate_drop(struct gen *g, struct prog *p)
 	p->nr -= n;
 }
 
-/* Some operations of @from, anywhere into @p; what is too much falls off the end */
+/* Insert some operations of @from anywhere into @p, which is cut off at PROG_OPS */
 static inline void mutate_insert(struct gen *g, struct prog *p, const struct prog *from)
 {
 	int at = below(g, p->nr + 1), first = below(g, from->nr), n = 1 + below(g, CHUNK);
@@ -67,7 +67,7 @@ static inline void mutate_insert(struct gen *g, struct prog *p, const struct pro
 	memcpy(p->op + at + n, old.op + at, (p->nr - at - n) * sizeof(p->op[0]));
 }
 
-/* The head of @p and the tail of @from */
+/* Replace the tail of @p by a tail of @from */
 static inline void mutate_splice(struct gen *g, struct prog *p, const struct prog *from)
 {
 	int head = 1 + below(g, p->nr), first = below(g, from->nr), n = from->nr - first;
@@ -80,9 +80,9 @@ static inline void mutate_splice(struct gen *g, struct prog *p, const struct pro
 
 /**
  * prog_mutate() - change a program a little
- * @p: the program; it has an operation at least, and so it stays
- * @other: another one, parts of which may come into it
- * @seed: what is changed depends on it alone
+ * @p: the program, with at least one operation before and after
+ * @other: another program, from which operations may be copied
+ * @seed: determines the changes
  */
 static inline void prog_mutate(struct prog *p, const struct prog *other, uint64_t seed)
 {

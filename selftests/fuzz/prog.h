@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A program of the fuzzer: operations one after the other, in memory and as text, one a
- * line.  An attr is made by lines of its own, so that the minimiser can take away one
- * field at a time.
+ * A fuzzer program is a sequence of operations, in memory or as text with one operation per
+ * line.  An attr is built by several operations, so that minimise() can remove its fields
+ * one at a time.
  */
 #ifndef KPMU_FUZZ_PROG_H
 #define KPMU_FUZZ_PROG_H
@@ -15,7 +15,7 @@
 #include "attr.h"
 
 #define PROG_OPS	96
-#define SLOTS		8	/* of events */
+#define SLOTS		8	/* event fds of a program */
 #define WORKERS		2
 #define OP_ARGS		5
 
@@ -38,8 +38,9 @@ struct prog {
 };
 
 /*
- * Arguments: n a number, f a field of the attr, b a flag of it, c an ioctl; and numbers
- * that must be in bounds: s a slot, w a worker, d how deep, r how many or how far.
+ * @args has a letter for each argument: n any number, f a field of the attr, b a flag of the
+ * attr, c an ioctl; with bounds, see arg_values(): s a slot, w a worker, d a depth of forks,
+ * r any other number.
  */
 struct op_kind {
 	const char *name, *args;
@@ -62,7 +63,7 @@ static const struct op_kind op_kind[OP_NR] = {
 	[OP_FORK] = { "fork", "rd" },		/* rounds depth */
 	[OP_THREAD] = { "thread", "r" },	/* rounds */
 	[OP_EXEC] = { "exec", "" },
-	[OP_PRCTL] = { "prctl", "n" },		/* 1 on, 0 off */
+	[OP_PRCTL] = { "prctl", "n" },		/* 1 enable, 0 disable */
 	[OP_PIN] = { "pin", "n" },		/* cpu */
 	[OP_MAP] = { "map", "srn" },		/* slot pages writable */
 	[OP_UNMAP] = { "unmap", "s" },		/* slot */
@@ -70,22 +71,22 @@ static const struct op_kind op_kind[OP_NR] = {
 	[OP_DUP] = { "dup", "ss" },		/* from to */
 	[OP_PASS] = { "pass", "ss" },		/* from to */
 	[OP_POLL] = { "poll", "s" },		/* slot */
-	[OP_OWN] = { "own", "s" },		/* slot: SIGIO is asked for */
-	[OP_TRACE] = { "trace", "r" },		/* as attr: tracepoint, of trace_name[] */
-	[OP_SOURCE] = { "source", "" },		/* as attr: fault_trace, on kpmu only */
+	[OP_OWN] = { "own", "s" },		/* slot: request SIGIO */
+	[OP_TRACE] = { "trace", "r" },		/* like attr: index in trace_name[] */
+	[OP_SOURCE] = { "source", "" },		/* like attr: fault_trace, kpmu only */
 	[OP_AUX] = { "aux", "sr" },		/* slot pages */
-	[OP_PAGE] = { "page", "s" },		/* slot: its user page is read, then the fd */
-	[OP_HIT] = { "hit", "r" },		/* so many getppid(2) */
-	[OP_TOUCH] = { "touch", "r" },		/* so many new pages */
-	[OP_CGROUP] = { "cgroup", "rr" },	/* task (0, or a worker) group */
-	[OP_MANY] = { "many", "nnnr" },		/* members: target cpu group number */
+	[OP_PAGE] = { "page", "s" },		/* slot: read the user page, then the fd */
+	[OP_HIT] = { "hit", "r" },		/* calls of getppid(2) */
+	[OP_TOUCH] = { "touch", "r" },		/* pages to fault in */
+	[OP_CGROUP] = { "cgroup", "rr" },	/* task (0 self, 1.. worker) cgroup */
+	[OP_MANY] = { "many", "nnnr" },		/* siblings: target cpu group number */
 	[OP_SWEEP] = { "sweep", "ssnrr" },	/* slot other first step what: see do_sweep() */
 };
 
-/* What a sweep is over */
+/* The operation during which a sweep's event overflows */
 enum { SWEEP_SWITCH, SWEEP_READ, SWEEP_PRCTL, SWEEP_FORK, SWEEP_EXEC };
 
-/* An open with PERF_FLAG_PID_CGROUP has one of these as its target; 0 is the root */
+/* Possible targets of an open with PERF_FLAG_PID_CGROUP; 0 is the root cgroup */
 #define CGROUPS		3
 
 #define TRACEPOINTS	7
@@ -95,7 +96,7 @@ static const char *const trace_name[TRACEPOINTS] = {
 	"sched/sched_switch",
 };
 
-/* What the machine calls them; 0 where there is none */
+/* Tracepoint ids on this kernel, 0 if it has no such tracepoint; attr.type of fault_trace */
 static uint64_t trace_id[TRACEPOINTS];
 static uint32_t fault_trace_type;
 
@@ -153,7 +154,7 @@ static const unsigned long ioctl_code[C_NR] = {
 	PERF_EVENT_IOC_MODIFY_ATTRIBUTES, 0x2499,
 };
 
-/* The name of argument @i if it is one of a list, else NULL */
+/* The name of argument @i if its kind has names, else NULL */
 static inline const char *arg_name(const struct op *op, int i)
 {
 	int64_t v = op->arg[i];
@@ -170,11 +171,11 @@ static inline const char *arg_name(const struct op *op, int i)
 }
 
 /**
- * op_print() - an operation as its line of text, without the newline
- * @buf: where to, 128 bytes are enough
- * @op: what
+ * op_print() - format an operation as a line of text, without the newline
+ * @buf: output; 128 bytes are enough
+ * @op: the operation
  *
- * Return: how many characters.
+ * Return: number of characters written.
  */
 static inline int op_print(char *buf, const struct op *op)
 {
@@ -208,7 +209,7 @@ static inline void prog_print(FILE *f, const struct prog *p)
 #define ARG_DEEP	3
 #define ARG_FAR		0xffff
 
-/* How many values an argument of this kind may have, from 0 on; 0: any */
+/* Number of valid values of a kind of argument, starting at 0; 0 if any value is valid */
 static inline int64_t arg_values(char kind)
 {
 	switch (kind) {
@@ -260,11 +261,11 @@ static inline int64_t arg_parse(char kind, const char *word)
 }
 
 /**
- * op_parse() - a line of text as an operation
- * @op: where to
- * @line: the text; it is changed
+ * op_parse() - parse a line of text
+ * @op: output
+ * @line: the text; modified
  *
- * Return: 0, 1 for a line without an operation (empty, or a # first), -1 for nonsense.
+ * Return: 0; 1 for an empty line or a comment (#); -1 for an invalid line.
  */
 static inline int op_parse(struct op *op, char *line)
 {
@@ -294,10 +295,10 @@ static inline int op_parse(struct op *op, char *line)
 
 /**
  * prog_load() - read a program from a file of text
- * @p: where to
+ * @p: output
  * @path: the file
  *
- * Return: 0, or -1 if it cannot be opened or has a line that is no operation.
+ * Return: 0, or -1 if the file cannot be opened or has an invalid line.
  */
 static inline int prog_load(struct prog *p, const char *path)
 {
@@ -317,7 +318,7 @@ static inline int prog_load(struct prog *p, const char *path)
 	return err < 0 ? -1 : 0;
 }
 
-/* Do what a line about the attr says to the attr */
+/* Apply an operation to the attr; operations that do not concern the attr are ignored */
 static inline void attr_op(union any_attr *x, const struct op *op)
 {
 	switch (op->code) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Records of a ring as text: what is in them, but for what a route may choose or that is
- * of time.  Tasks get names by their first appearance, as ids do.  A word "?" is equal to
- * any other.
+ * Converts the records of a ring to text for comparison.  Timestamps and whatever a route
+ * may choose freely are left out, or shown as "?", which matches any word.  Tasks and ids
+ * are numbered by their first appearance.
  */
 #ifndef KPMU_FUZZ_RECORD_H
 #define KPMU_FUZZ_RECORD_H
@@ -11,7 +11,7 @@
 
 #define USER_END	(1ULL << 47)
 
-/* The words of a record, from the front */
+/* The words of a record that are not parsed yet */
 struct words {
 	const uint64_t *at, *end;
 };
@@ -31,14 +31,14 @@ static inline void put_task(struct show *s, uint32_t pid)
 	put(s, " t%d", order_of(s->task, &s->tasks, ARRAY_SIZE(s->task), pid));
 }
 
-/* pid and tid, in a word */
+/* pid and tid, which share a word */
 static inline void put_tasks(struct show *s, uint64_t both)
 {
 	put_task(s, both);
 	put_task(s, both >> 32);
 }
 
-/* An address, where it is one of the program's own */
+/* An address if it is in user space, else "?" */
 static inline void put_user(struct show *s, uint64_t at)
 {
 	if (at && at < USER_END)
@@ -47,7 +47,7 @@ static inline void put_user(struct show *s, uint64_t at)
 		put(s, " ?");
 }
 
-/* What follows the period, up to what is behind the call chain */
+/* The fields of variable length between the period and the user registers */
 static inline void put_lists(struct show *s, const struct slot *slot, struct words *w)
 {
 	uint64_t type = slot->attr.sample_type, nr;
@@ -145,7 +145,7 @@ static inline void put_sample(struct show *s, const struct slot *slot, struct wo
 	put_rest(s, slot, &w);
 }
 
-/* The part that is the same in all records but samples, from the end */
+/* The sample_id trailer of records other than samples, parsed from its end */
 static inline void put_trailer(struct show *s, const struct slot *slot, struct words w)
 {
 	uint64_t type = slot->attr.sample_type;
@@ -164,7 +164,7 @@ static inline void put_trailer(struct show *s, const struct slot *slot, struct w
 		put_tasks(s, *--w.end);
 }
 
-/* A name at the end of a record, of which only the file's own part is the same */
+/* A name at the end of a record, without its directory, which may differ between the routes */
 static inline void put_name(struct show *s, const uint64_t *name)
 {
 	const char *slash = strrchr((const char *)name, '/');
@@ -204,7 +204,7 @@ static inline void put_side(struct show *s, uint32_t type, const struct slot *sl
 	put_trailer(s, slot, all);
 }
 
-/* Of an event that does not see the kernel, where it was noticed does not matter */
+/* With skid, an event that excludes the kernel may be sampled in the kernel: misc is then "?" */
 static inline void put_record(struct show *s, const struct slot *slot,
 			      const struct perf_event_header *h, const uint64_t *body)
 {
@@ -224,7 +224,7 @@ static inline void put_record(struct show *s, const struct slot *slot,
 		put_side(s, h->type, slot, w);
 }
 
-/* As many alike ones as there were */
+/* Mark a run of identical records; its length only if that is exact */
 static inline void put_run(struct show *s, int n)
 {
 	int fits = s->all_exact && all_fit(s);
@@ -235,7 +235,10 @@ static inline void put_run(struct show *s, int n)
 		put(s, " *");
 }
 
-/* Records in their order, alike ones together; throttling is of time */
+/*
+ * Records in their order, with consecutive identical ones merged.  Throttling depends on
+ * time, so its records are left out.
+ */
 static inline void put_records(struct show *s, const struct slot *slot,
 			       const struct result *r)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fuzz_run SEED COUNT: programs of these seeds on both routes, compared
- * fuzz_run -s SEED SECONDS [N [FILE]]: programs on kpmu alone, N at a time (4), not
- * compared; first those of a file
- * fuzz_run -f FILE: a program of a file, both columns, and as C if they differ
- * fuzz_run -p SEED [alone]: print the program of a seed; that of -s
+ * fuzz_run SEED COUNT: run the programs of COUNT seeds on both routes and compare results
+ * fuzz_run -s SEED SECONDS [N [FILE]]: stress mode: run programs on kpmu only, N at a time
+ *	(default 4), without comparison; the programs in FILE run first
+ * fuzz_run -f FILE: run the program in FILE; print the results of both routes, and the
+ *	program as C if they differ
+ * fuzz_run -p SEED [alone]: print the program of a seed; with "alone", that of stress mode
  */
 #define _GNU_SOURCE
 #include "gen.h"
@@ -26,7 +27,7 @@ static uint64_t hash_text(uint64_t h, const char *c)
 	return h;
 }
 
-/* Two differences are alike if they are after their digits are taken away */
+/* Was the same difference, apart from digits, seen before?  Remembers it if not. */
 static int known(const struct prog *p)
 {
 	static uint64_t seen[KNOWN];
@@ -82,7 +83,7 @@ static int compare(uint64_t seed, long count)
 			prog_print(stdout, &whole);
 			continue;
 		}
-		known(&p);	/* by its short form as well */
+		known(&p);	/* remember the minimised form as well */
 		print_difference(&p);
 		to_c(stdout, &p);
 	}

@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# run.sh KERNEL SECONDS [SEED] - the fuzzer for so long, guest after guest; make fuzz
-# calls it.  The invariants are on.  Programs run natively and on kpmu under -icount and are
-# compared.  On the debug kernel, or with STRESS=1, several run at a time on kpmu alone, on
-# four CPUs, and nothing is compared.  On the debug kernel those that reach new code of the
-# module are kept, for the next run, too (FRESH=1: not those of earlier runs), and changed
-# a little.  The last line is
-# "fuzz: P programs, D differences, R reports"; a report is a guest that failed for
-# another reason than differences: its kernel log, a program or a guest that did not end,
-# or rmmod.
+# run.sh KERNEL SECONDS [SEED] - run the fuzzer for SECONDS, in one guest after the other;
+# make fuzz calls it.  The module checks its invariants (check=1).
+#
+# Each program runs natively and on kpmu, under -icount, and the results are compared.  On
+# the debug kernel, or with STRESS=1, several programs run concurrently, on kpmu only and on
+# four CPUs, and nothing is compared.  On the debug kernel, programs that reach new code of
+# the module are kept and mutated, also by the next run (FRESH=1: start without those of
+# earlier runs).
+#
+# The last line is "fuzz: P programs, D differences, R reports".  A report is a guest that
+# failed for a reason other than differences: its kernel log is not clean, a program or the
+# guest did not end, or rmmod failed.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../../qemu/lib.sh"
@@ -32,11 +35,11 @@ fi
 began=$SECONDS
 live=$(mktemp -d "${TMPDIR:-/tmp}/kpmu-fuzz.XXXXXX")
 pid=
-# A guest of ours ends with us
+# Do not leave a guest running
 trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null; rm -rf "$live"' EXIT
 echo "fuzz: seed $seed"
 
-# guest NAME SEED - one guest's output to the file NAME
+# guest NAME SEED - run one guest, with its output to the file NAME
 guest()
 {
 	local files=(-f "$bin" -f "$here/meant") left=$((seconds - (SECONDS - began)))
@@ -53,10 +56,10 @@ guest()
 	fi
 }
 
-# rate PROGRAMS SECONDS
+# rate PROGRAMS SECONDS - print programs per second
 rate() { awk -v p="$1" -v s="$2" 'BEGIN { printf "%.1f/s", p / (s > 0 ? s : 1) }'; }
 
-# watch PID - show how far its guest is, until it ends
+# watch PID - print the progress of the guest with this process id, until it ends
 watch()
 {
 	local was='' now
@@ -69,13 +72,14 @@ watch()
 			grep -E '^# .* programs' | tail -n 1) || true
 		[ "$now" != "$was" ] || continue
 		was=$now
-		# Of programs side by side the guest says how many a second
+		# In stress mode the guest prints the rate itself
 		[ -n "$stress" ] || now+=" ($(rate "$(cut -d' ' -f2 <<<"$now")" $((SECONDS - start))))"
 		echo "$((SECONDS - began)) s: $programs programs before; ${now#\# }"
 	done
 }
 
-# keep FILE - what a guest has kept, for the next, and how much code it reached
+# keep FILE - from a guest's output, save the kept programs for the next guest, and set
+# $reached to the most blocks reached
 keep()
 {
 	local n
@@ -87,11 +91,11 @@ keep()
 	fi
 }
 
-# take FILE STATUS SECONDS - add up what a guest has found, show what is new
+# take FILE STATUS SECONDS - add a guest's results to the sums, and print its findings
 take()
 {
 	local p d m u took=$3
-	# Without its last line a guest has not come to its end
+	# A guest that did not finish has no such line: its results are then 0
 	read -r p d m u < <(sed -nE 's/^fuzz: ([0-9]+) programs, ([0-9]+) diff.* ([0-9]+) meant, ([0-9]+) .*/\1 \2 \3 \4/p' "$1"
 		echo 0 0 0 0)
 	if [ "$2" != 0 ] && { [ "$2" != 1 ] || [ "$d" = 0 ]; }; then
@@ -103,7 +107,7 @@ take()
 	programs=$((programs + p)) differences=$((differences + d))
 	[ "$took" -gt 0 ] || took=1
 	echo "$((SECONDS - began)) s: $programs programs ($(rate "$p" "$took")), $differences differences ($m meant, $u lines unstable), $reports reports"
-	# About two minutes each
+	# A batch of programs should take about two minutes
 	if [ "$p" -gt 0 ]; then batch=$((p * 120 / took + 1)); fi
 }
 

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What came out of a program as text to compare: a line each operation.  Ids get names
- * by their first appearance; of times only the relations stay; counts that are not exact
- * by their kind are none or some.
+ * Converts the results of a program to text for comparison, one line per operation.  Ids
+ * are numbered by their first appearance.  Times are reduced to zero or not, and to their
+ * order.  Counts that may differ between the routes are reduced to zero or not.
  */
 #ifndef KPMU_FUZZ_SHOW_H
 #define KPMU_FUZZ_SHOW_H
 
 #include "record.h"
 
-/* The user page beside read(2), where the event is the only one that it tells of */
+/*
+ * Compare the count in the user page with that of the read(2) after it.  Print the difference
+ * if it is exact, else only whether the page is ahead, which is not an error with inherit.
+ */
 static inline void put_page(struct show *s, const struct slot *slot, const struct result *r)
 {
 	const uint64_t *w = r->word;
@@ -41,8 +44,8 @@ static inline void saw_ioctl(struct show *s, const struct op *op, const struct r
 }
 
 /*
- * Signals of events that count user instructions alone come at the same operation on both
- * routes.  Those of other events may come anywhere, but come while the program works.
+ * If all events are exact, signals arrive during the same operation on both routes.
+ * Otherwise they may arrive during any operation; only those during OP_WORK are compared.
  */
 static inline void put_signals(struct show *s, const struct op *op, const struct result *r)
 {
@@ -55,7 +58,7 @@ static inline void put_signals(struct show *s, const struct op *op, const struct
 		put(s, " SIGIO");
 }
 
-/* So many events of the same attr were opened */
+/* word[0] siblings with the current attr were opened */
 static inline void saw_many(struct show *s, const struct op *op, const struct result *r)
 {
 	put(s, " %llu", (long long)r->word[0]);
@@ -130,7 +133,7 @@ static inline void put_result(struct show *s, const struct op *op, const struct 
 	put_signals(s, op, r);
 }
 
-/* What the rules of what is meant go by */
+/* The history of an event, which the rules of the file meant can match */
 static inline void put_history(struct show *s, const struct slot *slot)
 {
 	if (slot->leaderless)
@@ -146,10 +149,10 @@ static inline void put_history(struct show *s, const struct slot *slot)
 }
 
 /**
- * show() - the text of what came out
- * @t: where to
+ * show() - convert the results of a program to text
+ * @t: output
  * @p: the program
- * @out: what came out of it
+ * @out: its results
  */
 static inline void show(struct text *t, const struct prog *p, const struct outcome *out)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Programs on kpmu alone, several at once on all CPUs, and some killed in the middle.
- * Nothing is compared.  What is looked for is in the kernel's log (the invariants'
- * breaches, KASAN, lockdep), and programs that do not end.
+ * Stress mode: programs run on kpmu only, several concurrently on all CPUs, and some are
+ * killed at an arbitrary point.  Results are not compared.  Errors are reports in the kernel
+ * log (violated invariants, KASAN, lockdep), and programs that do not end.
  */
 #ifndef KPMU_FUZZ_STRESS_H
 #define KPMU_FUZZ_STRESS_H
@@ -20,7 +20,7 @@ static inline void stress_late(const struct prog *p, uint64_t seed)
 	__atomic_add_fetch(&world.crowd->late, 1, __ATOMIC_RELAXED);
 }
 
-/* One of the processes that run programs, until the time is over */
+/* A process that runs one program after the other, until the time is over */
 static inline void stress_runner(int nr, uint64_t seed, uint64_t until, struct guide *guide)
 {
 	struct outcome *out = outcome_new();
@@ -76,13 +76,13 @@ static inline void stress_progress(uint64_t began, uint64_t until, const struct 
 }
 
 /**
- * stress() - programs side by side
- * @seed: of the first; each next one has the next
- * @seconds: for how long
- * @runners: how many at a time
- * @kept: a file of programs to begin with, or NULL
+ * stress() - run programs concurrently
+ * @seed: seed of the first program; incremented for each further one
+ * @seconds: duration
+ * @runners: number of concurrent programs
+ * @kept: file of programs to run first, or NULL
  *
- * Return: how many did not end in time.
+ * Return: number of programs that did not end in time.
  */
 static inline long stress(uint64_t seed, long seconds, int runners, const char *kept)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The tasks of a program: workers that take orders, children, threads, execs. */
+/* The tasks of a program: workers that execute orders, children, threads, execs. */
 #ifndef KPMU_FUZZ_TASKS_H
 #define KPMU_FUZZ_TASKS_H
 
@@ -8,7 +8,7 @@
 static inline void do_work(uint64_t n)
 {
 	work(n);
-	world.cell[0]++;	/* for breakpoints */
+	world.cell[0]++;	/* accesses that breakpoints count */
 	world.cell[1] = world.cell[2];
 }
 
@@ -37,7 +37,7 @@ static inline long do_child(void (*fn)(uint64_t), uint64_t arg)
 	return pid < 0 ? pid : 0;
 }
 
-/* One that goes on beside its process, and beside other threads */
+/* Stress mode: a thread that runs concurrently with its process and with other threads */
 static inline long do_loose_thread(uint64_t n)
 {
 	char *stack = mmap(NULL, THREAD_STACK, PROT_READ | PROT_WRITE,
@@ -62,7 +62,7 @@ static inline long do_thread(uint64_t n)
 
 enum { W_WORK, W_FORK, W_EXEC, W_EXIT };
 
-/* Stopped between orders, so that the instructions it spends are always the same */
+/* Stops itself between orders: polling would retire a varying number of instructions */
 static inline void worker(uint64_t nr)
 {
 	struct order *o = &world.order[nr];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A program as C, on the functions of lib/event.h: a reader's form of what was found. */
+/* Prints a program as C code that uses lib/event.h, for the report of a difference. */
 #ifndef KPMU_FUZZ_TOC_H
 #define KPMU_FUZZ_TOC_H
 
@@ -129,7 +129,7 @@ static inline void c_op(FILE *f, const struct op *op)
 
 /**
  * to_c() - print a program as the body of a test
- * @f: where to
+ * @f: output
  * @p: the program
  */
 static inline void to_c(FILE *f, const struct prog *p)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is known of a program's events while its results are made text, and the text of
- * counts, times and ids.
+ * Converts counts, times and ids to text for comparison, and tracks the events of a program
+ * as far as this conversion depends on them.
  */
 #ifndef KPMU_FUZZ_VALUES_H
 #define KPMU_FUZZ_VALUES_H
@@ -11,38 +11,38 @@
 #include "exec.h"
 
 #define SHOW_MAX	4096
-#define ALWAYS_FIT	4	/* so many hardware events need not take turns */
+#define ALWAYS_FIT	4	/* this number of hardware events always fits on the counters */
 
 struct text {
-	char key[PROG_OPS + 1][SHOW_MAX];	/* the operation, with the attr if it opens */
-	char val[PROG_OPS + 1][SHOW_MAX];	/* what it gave */
+	char key[PROG_OPS + 1][SHOW_MAX];	/* operation, with details for rules */
+	char val[PROG_OPS + 1][SHOW_MAX];	/* its result */
 };
 
 struct slot {
 	struct perf_event_attr attr;
-	int exact;		/* its kind counts the same on both routes */
-	int loose;		/* not even whether there is a count */
+	int exact;		/* both routes give the same count */
+	int loose;		/* the count may be zero on one route only */
 	int of_cgroup, of_worker;
-	int reset_late;		/* after tasks were copied */
+	int reset_late;		/* reset after a task was created */
 	int group;		/* the leader's slot */
-	int was_off;		/* by itself, at any time */
-	int leaderless;		/* the leader was closed, 2: and had been off */
-	int moved;		/* its group got counters while the leader was off */
-	int mixed;		/* others may write into its ring */
+	int was_off;		/* was disabled at some time: by its attr, ioctl or prctl */
+	int leaderless;		/* 1: the leader was closed, 2: and it had was_off */
+	int moved;		/* see saw_move() */
+	int mixed;		/* other events may write to its ring */
 };
 
 struct show {
 	union any_attr attr;
 	struct slot slot[SLOTS];
 	uint64_t id[64];
-	int ids, hardware;	/* how many were seen, opened */
+	int ids, hardware;	/* number of ids seen, of hardware events opened */
 	uint64_t task[32];
 	int tasks;
-	int redirected;		/* there are rings that others write to */
-	struct slot ring[SLOTS];	/* whose is mapped there */
-	int all_exact, any_loose;	/* of the opened events */
-	int forks;		/* tasks that were copied until now */
-	int exclusive;		/* there is one that wants no others */
+	int redirected;		/* an event may write to the ring of another */
+	struct slot ring[SLOTS];	/* the event whose ring the slot maps */
+	int all_exact, any_loose;	/* of all events opened so far */
+	int forks;		/* operations so far that create tasks */
+	int exclusive;		/* an event with attr.exclusive was opened */
 	char *at, *end;
 };
 
@@ -80,12 +80,15 @@ static inline int is_hardware(const struct perf_event_attr *a)
 	       a->type == PERF_TYPE_RAW;
 }
 
-/* User instructions, branches, loads and stores, of tasks */
+/*
+ * Do both routes give the same count?  They do for breakpoints, for user instructions,
+ * branches, loads and stores, and for all tracepoints in trace_name[] but the last one.
+ */
 static inline int is_exact(const struct perf_event_attr *a, const int64_t *open)
 {
 	int cgroup = open[4] & PERF_FLAG_PID_CGROUP;
 
-	/* In the root there are others, too */
+	/* A CPU and the root cgroup have tasks other than the program's */
 	if (cgroup ? !open[1] : open[1] == -1)
 		return 0;
 	if (a->exclude_kernel && a->type == PERF_TYPE_HARDWARE)
@@ -99,7 +102,7 @@ static inline int is_exact(const struct perf_event_attr *a, const int64_t *open)
 	       (a->type == PERF_TYPE_SOFTWARE && a->config == PERF_COUNT_SW_DUMMY);
 }
 
-/* Told by what waits, and by what the caches hold of what was before */
+/* Does the count depend on when tasks wait, or on the initial content of the caches? */
 static inline int is_loose(const struct perf_event_attr *a)
 {
 	switch (a->type) {
@@ -120,7 +123,7 @@ static inline int is_loose(const struct perf_event_attr *a)
 	return 0;
 }
 
-/* Members go on without it */
+/* When a leader is closed, its siblings become groups of their own */
 static inline void saw_close(struct show *s, int leader)
 {
 	for (int i = 0; i < SLOTS; i++)
@@ -131,6 +134,10 @@ static inline void saw_close(struct show *s, int leader)
 		}
 }
 
+/*
+ * A hardware event joins a software group whose leader has been disabled.  Upstream moves the
+ * group to the hardware context, and resets the state of its events to attr.disabled.
+ */
 static inline void saw_move(struct show *s, int leader)
 {
 	for (int i = 0; i < SLOTS; i++)
@@ -142,19 +149,19 @@ static inline void saw_open(struct show *s, const struct op *op)
 	struct slot *slot = &s->slot[op->arg[0]], was = *slot;
 	int group = op->arg[3] < 0 ? op->arg[0] : s->slot[op->arg[3]].group;
 
-	/* What was there before is closed now; it may have been the leader */
+	/* The open has closed the event that used the slot before; it may be the leader */
 	saw_close(s, op->arg[0]);
 	*slot = (struct slot) { .attr = s->attr.a, .group = group };
 	if (group == op->arg[0] && op->arg[3] >= 0)
 		slot->leaderless = 1 + was.was_off;
 	slot->was_off = slot->attr.disabled;
-	/* It starts when the leader is closed, in the middle of the call that opens it */
+	/* If the closed leader was disabled, the event starts to count in this operation */
 	slot->loose = is_loose(&slot->attr);
 	slot->exact = is_exact(&slot->attr, op->arg) && !slot->loose && slot->leaderless != 2;
 	slot->of_cgroup = op->arg[4] & PERF_FLAG_PID_CGROUP;
 	slot->of_worker = !slot->of_cgroup && op->arg[1] > 0;
 	s->hardware += is_hardware(&slot->attr);
-	/* There is one counter for it */
+	/* Only one counter can count ref-cycles, so two such events do not fit together */
 	if (slot->attr.type == PERF_TYPE_HARDWARE &&
 	    slot->attr.config == PERF_COUNT_HW_REF_CPU_CYCLES)
 		s->hardware += ALWAYS_FIT - 1;
@@ -167,7 +174,7 @@ static inline void saw_open(struct show *s, const struct op *op)
 	s->redirected |= op->arg[4] & PERF_FLAG_FD_OUTPUT;
 }
 
-/* Numbers that differ from route to route are told by their order */
+/* Numbers that differ between the routes are replaced by the order of their appearance */
 static inline int order_of(uint64_t *seen, int *nr, int room, uint64_t number)
 {
 	int i;
@@ -185,9 +192,9 @@ static inline void put_id(struct show *s, uint64_t id)
 }
 
 /*
- * All hardware events fit on the counters, so none need take turns.  Upstream lets one that
- * is exclusive run beside pinned ones and those of CPUs, which kpmu does not: see
- * native-differs.
+ * Do all hardware events fit on the counters, so that none is rotated?  If one is exclusive,
+ * it must be the only one: native perf may schedule an exclusive group together with pinned
+ * groups and with events on CPUs, kpmu does not (see native-differs).
  */
 static inline int all_fit(const struct show *s)
 {
@@ -229,7 +236,7 @@ static inline void put_times(struct show *s, const uint64_t **w, uint64_t format
 		put(s, tr > te ? " tr>" : "");
 }
 
-/* What a read of a group is long */
+/* The length of a group's read */
 static inline long group_bytes(uint64_t format, uint64_t nr)
 {
 	long times = __builtin_popcountll(format & FORMAT_TIMES);
@@ -239,8 +246,8 @@ static inline long group_bytes(uint64_t format, uint64_t nr)
 }
 
 /*
- * What a read gave: as put_values() is told by the event's read_format.  @len: how long
- * it was in all, 0 if that is not known.  Returns what is behind it.
+ * Values in the layout of the event's read_format, from a read(2) or a record.  @len: length
+ * of the read in bytes, 0 if unknown.  Returns the first word after the values.
  */
 static inline const uint64_t *put_values(struct show *s, const struct slot *slot,
 					 const uint64_t *w, const uint64_t *end, long len)

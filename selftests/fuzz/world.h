@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a program and its tasks share while it runs, and what the operands of its operations
- * stand for: slots for fds, numbers for tasks and CPUs.
+ * The state of a running program and its tasks, and the mapping of arguments to it: slots to
+ * fds, small numbers to tasks and CPUs.
  */
 #ifndef KPMU_FUZZ_WORLD_H
 #define KPMU_FUZZ_WORLD_H
@@ -32,13 +32,13 @@
 #define RES_WORDS	48
 #define RES_DATA	8192
 /*
- * So long may a program take, by the guest's clock.  One that is compared takes a moment, but
- * one whose signals' handlers overflow again has no end.
+ * Time limits for a program, in seconds of the guest's clock.  A compared program normally
+ * takes much less, but never ends if its signal handlers cause further overflows.
  */
 #define CROWD_SECONDS	20
 #define NATIVE_SECONDS	3
 #define KPMU_SECONDS	6
-#define CROWD_SIGNALS	20000	/* nor so many signals */
+#define CROWD_SIGNALS	20000	/* limit for signals in stress mode */
 #define MANY_FDS	8192
 #define CROWD_MANY	800
 #define SWEEP_ROUNDS	1000
@@ -46,39 +46,43 @@
 #define RUNNERS		8
 #define THREAD_STACK	16384
 
-/* What an operation gave */
+/* The result of an operation */
 struct result {
 	int done, ret, err;
-	uint32_t traps, ios;		/* signals until its end */
-	uint64_t trap_data;		/* si_perf_data, all added up */
+	uint32_t traps, ios;		/* number of SIGTRAP, SIGIO during it */
+	uint64_t trap_data;		/* sum of si_perf_data */
 	uint32_t words, bytes;
 	uint64_t word[RES_WORDS];
 	uint8_t data[RES_DATA];
 };
 
 struct outcome {
-	int status;			/* as of waitpid(2) */
+	int status;			/* from waitpid(2) */
 	struct result res[PROG_OPS];
 };
 
+/* An order to a worker */
 struct order {
 	volatile int what;
 	volatile uint64_t n;
 	pid_t pid;
-	int busy;		/* once it had an order */
+	int busy;		/* an order was given before */
 };
 
 /*
- * What programs that run at the same time share: the stress mode.  There nothing is
- * compared, so nothing waits for what it has started.
+ * Stress mode: the state shared by programs that run concurrently.  As nothing is compared,
+ * programs do not wait for the tasks that they start.
  */
 struct crowd {
-	pid_t pid[RUNNERS][1 + WORKERS];	/* targets for the others */
+	pid_t pid[RUNNERS][1 + WORKERS];	/* targets for the events of other programs */
 	long programs[RUNNERS], late, killed;
 	int runners;
 };
 
-/* What the child and its own children share */
+/*
+ * The state of the child process that runs a program.  Its threads share it, its children
+ * have a copy; order, now and crowd point to shared memory.
+ */
 struct world {
 	int device, native;
 	int fd[SLOTS];
@@ -87,13 +91,13 @@ struct world {
 	void *aux[SLOTS];
 	int aux_pages[SLOTS];
 	struct cgroup group[CGROUPS];
-	int procs[CGROUPS];		/* their cgroup.procs */
+	int procs[CGROUPS];		/* fds of their cgroup.procs */
 	union any_attr attr;
 	struct order *order;
 	struct result *now;
-	struct crowd *crowd;		/* NULL: one program at a time, compared */
+	struct crowd *crowd;		/* NULL unless in stress mode */
 	int runner, cpus;
-	unsigned int turn;		/* what happens by turns */
+	unsigned int turn;		/* varies the choices of stress mode */
 	volatile int signals;
 	uint64_t cell[8] __attribute__((aligned(64)));
 	char stack[8192] __attribute__((aligned(64)));
@@ -101,7 +105,7 @@ struct world {
 
 static struct world world;
 
-/* clone(flags, stack or 0); the child calls fn(arg) and exits */
+/* clone(2); the child calls fn(arg) and exits.  @stack: NULL for a copy of the caller's. */
 long fuzz_clone(unsigned long flags, void *stack, void (*fn)(uint64_t), uint64_t arg);
 asm("fuzz_clone:\n"
 	"	mov %rdx, %r8\n"
@@ -123,7 +127,7 @@ static inline void on_signal(int sig, siginfo_t *info, void *context)
 {
 	uint64_t data;
 
-	/* What counts system calls signals at the one that ends this */
+	/* An event on system calls overflows again in sigreturn(2): avoid an endless loop */
 	if (world.crowd && ++world.signals > CROWD_SIGNALS)
 		_exit(0);
 	memcpy(&data, (char *)info + 24, sizeof(data));	/* si_perf_data */
@@ -144,7 +148,7 @@ static inline void catch_signals(void)
 	sigaction(SIGIO, &act, NULL);
 }
 
-/* Both routes go through here with the same instructions */
+/* Without a branch, so that both routes execute the same instructions */
 static inline long open_event(const struct perf_event_attr *attr, long pid, long cpu,
 			      long group, long flags)
 {
@@ -175,7 +179,7 @@ static inline void put_fd(int slot, long fd)
 	world.fd[slot] = fd;
 }
 
-/* A task of a program that runs beside this one */
+/* A task of another program that runs concurrently */
 static inline pid_t other_pid(int64_t n)
 {
 	const struct crowd *c = world.crowd;
@@ -183,7 +187,10 @@ static inline pid_t other_pid(int64_t n)
 	return c->pid[(world.runner + 1) % c->runners][(unsigned int)n % (1 + WORKERS)];
 }
 
-/* Targets: 0 the caller, 1.. workers, -1 all, others no task */
+/*
+ * Targets: 0 the caller, 1 to WORKERS a worker, -1 all tasks.  Other numbers give a pid that
+ * no task has; in stress mode, those above WORKERS give a task of another program.
+ */
 static inline long target_pid(int64_t target)
 {
 	if (target >= 1 && target <= WORKERS)
@@ -193,7 +200,7 @@ static inline long target_pid(int64_t target)
 	return target == -1 || !target ? target : 0x3ffff0;
 }
 
-/* There may be more CPUs than the two that programs know */
+/* Programs use CPUs 0 and 1; stress mode spreads them over all CPUs */
 static inline long real_cpu(int64_t cpu)
 {
 	return world.crowd && cpu >= 0 && cpu < 2 ? (cpu + world.turn) % world.cpus : cpu;

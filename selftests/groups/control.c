@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Switching groups: leader, members, all of them. */
+/* Enable, disable and reset groups: the leader, a sibling, or all events. */
 #define _GNU_SOURCE
 #include <sys/ioctl.h>
 
@@ -10,7 +10,7 @@
 
 enum { LEAD, ONE, TWO, NR };
 
-/* What work_counted() adds to each */
+/* What work_counted() with N rounds adds to each event */
 static const uint64_t per_work[NR] = {
 	WORK_INSNS(N), WORK_LOADS(N), WORK_STORES(N)
 };
@@ -48,7 +48,10 @@ static void control(int who, unsigned long cmd, unsigned long flag)
 #define RESET(who, flag)	control(who, PERF_EVENT_IOC_RESET, flag)
 #define ALL			PERF_IOC_FLAG_GROUP
 
-/* Work between enabling and disabling @who; these must have counted all of it */
+/*
+ * Work between enabling and disabling event @who.  Events whose argument is 1 must have counted
+ * all of it, the others nothing.
+ */
 static void work_of(struct __test *_metadata, int who, unsigned long flag,
 		    int lead, int one, int two)
 {
@@ -82,7 +85,7 @@ TEST(members_follow_their_leader)
 	work_of(_metadata, LEAD, 0, 1, 1, 1);
 }
 
-TEST(members_times_follow_too)
+TEST(sibling_times)
 {
 	ROWS("A-18");
 	struct ev_times t;
@@ -138,7 +141,7 @@ TEST(a_member_without_its_leader)
 	work(N);
 	EXPECT_EQ(ev_count(fd[ONE]), 0);
 	EXPECT_EQ(ev_times(fd[ONE]).enabled, 0);
-	/* But it is remembered */
+	/* The sibling is enabled, and counts once its leader does */
 	work_of(_metadata, LEAD, 0, 1, 1, 0);
 }
 
@@ -163,7 +166,7 @@ TEST(group_flag_from_a_member)
 	work_of(_metadata, ONE, ALL, 1, 1, 1);
 }
 
-TEST(off_by_group_on_by_leader)
+TEST(disable_group_enable_leader)
 {
 	ROWS("I-06");
 	open_group(1, 0, 0);
@@ -189,7 +192,7 @@ TEST(reset_one)
 	EXPECT_EQ(now.running, t[ONE].running);
 	EXPECT_EQ(ev_count(fd[LEAD]), t[LEAD].value);
 	EXPECT_EQ(ev_count(fd[TWO]), t[TWO].value);
-	/* A leader's is its own as well */
+	/* Without the group flag, resetting the leader resets only the leader */
 	RESET(LEAD, 0);
 	EXPECT_EQ(ev_count(fd[LEAD]), 0);
 	EXPECT_EQ(ev_count(fd[TWO]), t[TWO].value);
@@ -212,7 +215,7 @@ TEST(reset_all)
 	}
 }
 
-/* While it counts: what comes after is counted from 0 */
+/* Reset while the group counts: later events are counted from 0 */
 TEST(reset_while_running)
 {
 	ROWS("I-08");
@@ -234,7 +237,7 @@ TEST(reset_while_running)
 	EXPECT_LT(ev_count(fd[ONE]), 100000);
 }
 
-TEST(again_and_again)
+TEST(repeated)
 {
 	ROWS("I-01 I-02");
 	open_group(1, 0, 0);
@@ -244,12 +247,11 @@ TEST(again_and_again)
 		work_of(_metadata, i % NR, ALL, 1, 1, 1);
 }
 
-/* Leader of each kind: fixed or general counter, one or many members */
 TEST(leader_closed)
 {
 	uint64_t one, two;
 
-	/* Its members go on, each by itself */
+	/* Each sibling becomes a leader of its own and stays enabled or disabled */
 	open_group(0, 0, 1);
 	work(N);
 	close(fd[LEAD]);
@@ -269,8 +271,11 @@ TEST(leader_closed)
 	EXPECT_GE(ev_count(fd[TWO]), 2 * WORK_STORES(N));
 }
 
-/* Each goes on in its way: one that takes a new plan, and then one that does not */
-TEST(leader_closed_by_those_with_extra_register)
+/*
+ * Closing the leader makes each sibling a leader.  An event with an extra register cannot be
+ * added to the plan in force, so it needs a new plan; the sibling after it must be in it too.
+ */
+TEST(leader_closed_extra_register)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
 					   PERF_COUNT_HW_INSTRUCTIONS);
@@ -303,7 +308,7 @@ TEST(leader_closed_while_off)
 	work(N);
 	EXPECT_EQ(ev_count(fd[ONE]), 0);
 	close(fd[LEAD]);
-	/* Nobody holds it back any more; upstream sees to it at a switch */
+	/* ONE has no disabled leader any more; natively it is scheduled in at the next switch */
 	usleep(1000);
 	work(N);
 	EXPECT_GE(ev_count(fd[ONE]), N);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What fits on the counters together is counted together, the rest is refused. */
+/* A group must fit on the counters: opening an event that does not fit fails. */
 #define _GNU_SOURCE
 #include <sys/ioctl.h>
 
@@ -17,7 +17,7 @@ static int add(int lead, uint32_t type, uint64_t config)
 	return ev_open(&a, 0, -1, lead, 0);
 }
 
-/* A branch event goes on general counters only, on all models */
+/* Branch events need a general counter on all models */
 static int general(int lead)
 {
 	return add(lead, PERF_TYPE_RAW, RAW_BRANCHES);
@@ -51,7 +51,7 @@ TEST(general_counters_full)
 		EXPECT_EQ(general(lead), -1);
 		EXPECT_EQ(errno, EINVAL);
 	}
-	/* The refusal changed nothing */
+	/* The failed opens did not change the group */
 	all_run(_metadata, lead, gp);
 	ASSERT_GT(read(lead, v, sizeof(v)), 0);
 	for (i = 0; i < gp; i++) {
@@ -69,7 +69,7 @@ TEST(all_counters_full)
 		SKIP(return, "less than 3 fixed counters");
 	for (nr = 1; nr < gp; nr++)
 		ASSERT_GE(general(lead), 0);
-	/* What a fixed counter counts still fits */
+	/* Events that can use a fixed counter still fit */
 	ASSERT_GE(insns(lead), 0);
 	ASSERT_GE(add(lead, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES), 0);
 	ASSERT_GE(add(lead, PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES), 0);
@@ -82,7 +82,7 @@ TEST(all_counters_full)
 	all_run(_metadata, lead, nr);
 }
 
-/* Flexible events make room for those that are not, whoever came first */
+/* Events that can use several counters make room for others, in any order of opening */
 TEST(order_does_not_matter)
 {
 	ROWS("Q-13");
@@ -90,7 +90,7 @@ TEST(order_does_not_matter)
 
 	if (!counters_fixed())
 		SKIP(return, "no fixed counters");
-	/* Instructions first, as many as there are places for them */
+	/* Open two instruction events first: one can use the fixed, one a general counter */
 	lead = insns(-1);
 	ASSERT_GE(insns(lead), 0);
 	nr = 2;
@@ -115,8 +115,8 @@ TEST(fixed_only_twice)
 	all_run(_metadata, lead, 1);
 }
 
-/* A closed member gives its place back to the group */
-TEST(place_is_given_back)
+/* Closing a sibling frees its place in the group */
+TEST(closed_sibling_frees_counter)
 {
 	ROWS("E-22");
 	int gp = counters_general(), lead = general(-1), last = -1, i;
@@ -131,8 +131,8 @@ TEST(place_is_given_back)
 	all_run(_metadata, lead, gp);
 }
 
-/* What matters is the group, not who else has events */
-TEST(others_do_not_count)
+/* Only the group itself must fit; events of other groups do not matter */
+TEST(other_groups_irrelevant)
 {
 	ROWS("E-22");
 	int gp = counters_general(), lead[3], i, g;
@@ -146,7 +146,7 @@ TEST(others_do_not_count)
 		all_run(_metadata, lead[g], gp);
 }
 
-/* A whole group on a CPU, and on another task, by the same rule */
+/* The same limit applies to a group of CPU events */
 TEST(group_on_a_cpu)
 {
 	ROWS("E-22 O-15");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The event that is held and the copies of it in the children: one to its user. */
+/* An inherited event and its copies in the children: reads and ioctls cover all of them. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -31,7 +31,7 @@ static int on(struct worker *w, int disabled)
 	return ev_must(&a, w->pid, -1, -1, 0);
 }
 
-/* What @fd sees of @n rounds of @w */
+/* Count on @fd of @n rounds of @w, less the count of one round */
 static uint64_t seen(int fd, struct worker *w, uint64_t n)
 {
 	uint64_t a, b;
@@ -100,7 +100,7 @@ TEST(live_thread)
 	worker_stop(&top);
 }
 
-/* What the child did stays when it goes, and not a count more or less */
+/* A child's count is folded into the parent event at exit, not lost or added twice */
 TEST(folded_at_exit)
 {
 	ROWS("H-06 H-13");
@@ -126,7 +126,7 @@ TEST(folded_at_exit)
 	EXPECT_EQ(ev_times(fd).value, last.value);
 }
 
-TEST(children_that_were_there)
+TEST(existing_children)
 {
 	ROWS("H-02");
 	struct worker top, old, young, new;
@@ -147,8 +147,8 @@ TEST(children_that_were_there)
 	worker_stop(&top);
 }
 
-/* Threads that were there, and what they bear */
-TEST(threads_that_were_there)
+/* Threads that exist at open are not counted, nor are the threads that they create */
+TEST(existing_threads)
 {
 	ROWS("H-02 O-09");
 	struct worker top, old, young, new;
@@ -168,7 +168,7 @@ TEST(threads_that_were_there)
 	worker_stop(&top);
 }
 
-TEST(grandchild_of_the_living_and_the_dead)
+TEST(grandchildren)
 {
 	ROWS("H-03");
 	struct worker top, kid, grand, great;
@@ -189,7 +189,7 @@ TEST(grandchild_of_the_living_and_the_dead)
 	worker_stop(&top);
 }
 
-/* The task that the event was opened on goes before its children */
+/* The task that the event was opened on exits before its children */
 TEST(first_task_gone)
 {
 	ROWS("H-06 H-03");
@@ -207,7 +207,7 @@ TEST(first_task_gone)
 	SEES_ALL(fd, &kid);
 	worker_fork(&kid, &grand);
 	SEES_ALL(fd, &grand);
-	/* And still at command */
+	/* ioctls still reach the copies in the children */
 	ev_disable(fd);
 	SEES_NOTHING(fd, &kid);
 	ev_enable(fd);
@@ -216,7 +216,7 @@ TEST(first_task_gone)
 	worker_stop(&kid);
 }
 
-/* A process whose first thread has left goes on, and so does the count */
+/* The main thread exits, but the process and the inherited counts continue */
 TEST(first_thread_gone)
 {
 	ROWS("H-04 H-06");
@@ -254,7 +254,7 @@ TEST(disabled_at_fork)
 	ev_disable(fd);
 	SEES_NOTHING(fd, &kid);
 	SEES_NOTHING(fd, &top);
-	/* Copied from one that is off again */
+	/* A copy made while the event is disabled starts disabled */
 	worker_fork(&kid, &grand);
 	SEES_NOTHING(fd, &grand);
 	ev_enable(fd);
@@ -279,8 +279,8 @@ TEST(enabled_at_fork)
 	worker_stop(&top);
 }
 
-/* While the child runs, not between its runs */
-TEST(switch_a_child_that_runs)
+/* Enable, disable and read while the child runs, not while it sleeps */
+TEST(control_running_child)
 {
 	ROWS("I-33");
 	struct worker top, kid;
@@ -307,7 +307,7 @@ TEST(switch_a_child_that_runs)
 	worker_stop(&top);
 }
 
-/* RESET goes to the living.  What the dead left stays, as upstream has it. */
+/* RESET clears the counts of live tasks.  Folded counts of exited children stay, as natively. */
 TEST(reset)
 {
 	ROWS("I-33");
@@ -345,7 +345,10 @@ TEST(reset)
 	worker_stop(&top);
 }
 
-/* The last fd goes while children live: nothing is left in them */
+/*
+ * Closing an event while children live removes its copies from them.  Another event on the same
+ * tasks still counts exactly.
+ */
 TEST(close_while_children_live)
 {
 	ROWS("F-25 H-03");
@@ -376,11 +379,11 @@ TEST(close_while_children_live)
 	worker_stop(&top);
 }
 
-/* Long enough, where forks take long, ns */
+/* Time limit of the tests below, in ns, for machines where forks are slow */
 #define STORM	10000000000ULL
 
-/* Forks and exits against the close, many times: neither breaks */
-TEST(close_against_forks)
+/* Open and close inherited events concurrently with forks and exits of the target */
+TEST(close_vs_fork)
 {
 	ROWS("H-11");
 	struct clone_work w = { .clone = CLONE_FORK, .n = 1, .kids = 20 };
@@ -406,8 +409,11 @@ TEST(close_against_forks)
 	waitpid(pid, NULL, 0);
 }
 
-/* Commands and reads against forks and exits: all of it is counted all the same */
-TEST(commands_against_forks)
+/*
+ * Read, enable and disable concurrently with forks and exits: the count never decreases, and
+ * stops once the event is disabled.
+ */
+TEST(control_vs_fork)
 {
 	ROWS("I-33 F-25");
 	struct clone_work w = { .clone = CLONE_FORK, .n = 1, .kids = 20 };
@@ -427,7 +433,7 @@ TEST(commands_against_forks)
 		EXPECT_EQ(ioctl(fd, i & 1 ? PERF_EVENT_IOC_ENABLE :
 					    PERF_EVENT_IOC_DISABLE, 0), 0);
 	}
-	/* The first may miss a child that is just being born */
+	/* The first disable may miss a child whose fork is not complete, so disable again */
 	ev_disable(fd);
 	usleep(20000);
 	ev_disable(fd);
@@ -460,10 +466,11 @@ static void *switch_off(void *unused)
 #define KIDS	6
 
 /*
- * On and off at once: in the end all are on or all are off.  The root's task runs on another CPU,
- * so that either call may be the first to go on to the children.
+ * Enable and disable concurrently: in the end all events of the family are enabled or all are
+ * disabled.  The root event's task runs on another CPU, so either call may be the first to
+ * reach the children.
  */
-TEST(two_at_once)
+TEST(enable_vs_disable)
 {
 	ROWS("I-33");
 	int i, n, wrong = 0, rounds = often(400);

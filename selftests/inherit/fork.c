@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Children are counted from their first instruction on: whole families, exactly. */
+/* Inherited events count children exactly, from their first user instruction to their last. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/sched.h>
@@ -43,7 +43,7 @@ TEST(one_child)
 	EXPECT_TRUE(always_ran(fd));
 }
 
-/* The other half of the promise */
+/* Without inherit, neither children nor threads are counted */
 TEST(not_without_inherit)
 {
 	ROWS("A-19");
@@ -58,13 +58,13 @@ TEST(not_without_inherit)
 	EXACT(ev_count(fd), CLONE_SELF(1) + THREADS_SELF(1));
 }
 
-TEST(child_of_a_round)
+TEST(short_child)
 {
 	ROWS("H-01");
 	struct clone_work w = { .clone = CLONE_FORK, .n = 1, .kids = 1 };
 	int fd = own(1), i;
 
-	/* Nothing before the child's first instruction, nothing after its last */
+	/* Counts nothing before the child's first instruction, nothing after its last */
 	for (i = 1; i <= 50; i++) {
 		clone_counted(fd, &w);
 		EXACT(ev_count(fd), i * (CLONE_SELF(1) + CLONE_KIDS(1, 1)));
@@ -133,7 +133,7 @@ TEST(deep_chain)
 	EXPECT_TRUE(always_ran(fd));
 }
 
-/* Whose parents are no more when they work */
+/* Descendants that do their work after their parents have exited */
 TEST(orphans)
 {
 	ROWS("H-03");
@@ -159,7 +159,10 @@ static const struct {
 	{ PERF_TYPE_RAW, RAW_BRANCHES },
 };
 
-/* A group goes over as a group: all of it or nothing, all enabled by its leader */
+/*
+ * A group is inherited as a group.  An ioctl on its leader with PERF_IOC_FLAG_GROUP enables all
+ * its events.
+ */
 TEST(group)
 {
 	ROWS("H-01 U-13");
@@ -183,14 +186,14 @@ TEST(group)
 	EXPECT_EQ(r.nr, 4);
 	EXPECT_EQ(r.enabled, r.running);
 	EXACT(r.value[0], CLONE_SELF(10) + CLONE_KIDS(N, 10));
-	/* The parent loads FLAG, CLONE a child; a child loads N and its cell */
+	/* Loads: FLAG once and CLONE per child in the parent; N and n times the cell per child */
 	EXACT(r.value[1], 1 + 10 + (N + 1) * 10);
 	EXACT(r.value[2], N * 10);
-	/* 3 to start a child, 2 to wait for it, the last one; in the child n + 2 */
+	/* Branches: 3 to start and 2 to await each child, 1 for the last ioctl; n + 2 per child */
 	EXACT(r.value[3], 10 * 5 + 1 + (N + 2) * 10);
 }
 
-/* More events than counters: what the child gets it got by turns */
+/* More events than counters: the children's events are multiplexed too */
 TEST(shared_counters)
 {
 	ROWS("H-13");
@@ -209,7 +212,7 @@ TEST(shared_counters)
 		fd[i] = ev_must(&a, 0, -1, -1, 0);
 	}
 	clone_counted(starter, &w);
-	/* The first to begin is the last to end, the last one the first */
+	/* Disable in reverse order of opening, so that enabled times are nested */
 	for (i = M - 1; i >= 0; i--) {
 		ev_disable(fd[i]);
 		t = ev_times(fd[i]);
@@ -220,15 +223,15 @@ TEST(shared_counters)
 		most = t.enabled > most ? t.enabled : most;
 		least = t.enabled < least ? t.enabled : least;
 	}
-	/* No more than there are counters, and those not idle */
-	if (route_is_native())		/* upstream's times are not so exact */
+	/* The events cannot run for longer than the counters provide, and no counter may be idle */
+	if (route_is_native())		/* native times are less exact */
 		most += most / 10;
 	EXPECT_LE(running, most * counters_general());
 	EXPECT_GE(running, least * counters_general() * 9 / 10);
 }
 
-/* Events that write records, inherited or not, beside one that just counts */
-TEST(beside_others_that_write_records)
+/* Events with side-band records, inherited or not, do not disturb one that only counts */
+TEST(with_sideband_events)
 {
 	ROWS("H-01");
 	struct clone_work w = { .clone = CLONE_FORK, .n = N, .kids = 20 };
@@ -248,7 +251,7 @@ TEST(beside_others_that_write_records)
 	}
 }
 
-/* With a CPU: each event has what the family did there */
+/* Inherited events bound to a CPU: each counts what the family does on that CPU */
 TEST(on_one_cpu)
 {
 	ROWS("H-01 O-06");
@@ -278,7 +281,7 @@ TEST(on_one_cpu)
 	EXPECT_GT(sum, 0);
 }
 
-/* A fork that fails late leaves nothing behind */
+/* A fork that fails after events were inherited (the PID is in use) leaves no copy behind */
 TEST(failed_forks)
 {
 	ROWS("H-01 H-06");
@@ -302,7 +305,7 @@ TEST(failed_forks)
 	EXACT(ev_count(fd) - before, CLONE_SELF(1) + CLONE_KIDS(N, 1));
 }
 
-/* Threads come and go by the thousand */
+/* Create and exit 2,000 threads */
 TEST_TIMEOUT(thread_storm, 120)
 {
 	ROWS("H-11 H-04");
@@ -332,7 +335,10 @@ static void *storm(void *arg)
 	return NULL;
 }
 
-/* From several threads at once, each with its event and all with a common one */
+/*
+ * Several threads create threads concurrently.  Each opens an event on itself, and all inherit
+ * one more from the main thread.
+ */
 TEST_TIMEOUT(thread_storms, 120)
 {
 	ROWS("H-11 H-04");
@@ -355,7 +361,7 @@ TEST_TIMEOUT(thread_storms, 120)
 	EXPECT_LT(ev_count(all), sum + 1000000);
 }
 
-/* Processes that bear processes, with several events each */
+/* Several children fork concurrently, each with several inherited events */
 TEST_TIMEOUT(fork_storm, 120)
 {
 	ROWS("H-11 H-03");

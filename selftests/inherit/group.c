@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Groups and read formats of inherited events, and the other inherit bits. */
+/* Groups and read formats of inherited events; inherit_thread and inherit_stat. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -12,7 +12,7 @@
 
 #define N	100000
 
-/* Events of a worker's group: instructions, loads, stores, branches */
+/* Events of a worker's group: instructions, loads, stores, branches; counts per round of work */
 static const struct {
 	uint32_t type;
 	uint64_t config;
@@ -92,7 +92,7 @@ TEST(read_group_of_live_children)
 			      (uint64_t)kinds[i].a_round * (N - 1));
 		}
 	}
-	/* The dead and the living together */
+	/* Sum of an exited child and live tasks */
 	a = group_read(fd[0]);
 	worker_stop(&grand);
 	b = group_read(fd[0]);
@@ -104,7 +104,7 @@ TEST(read_group_of_live_children)
 	worker_stop(&top);
 }
 
-/* A group that is not the same in parent and child cannot be summed */
+/* If the group differs between parent and child, the group cannot be summed: ECHILD */
 TEST(member_added_after_the_fork)
 {
 	ROWS("U-13");
@@ -121,7 +121,7 @@ TEST(member_added_after_the_fork)
 	member = ev_must(&b, top.pid, -1, leader, 0);
 	EXPECT_EQ(read(leader, &r, sizeof(r)), -1);
 	EXPECT_EQ(errno, ECHILD);
-	/* The member has no copy in this child, but in the next */
+	/* The new sibling has no copy in this child; the next child inherits it */
 	before = ev_count(member);
 	worker_run(&kid, N);
 	EXPECT_EQ(ev_count(member), before);
@@ -157,7 +157,7 @@ TEST(member_closed_after_the_fork)
 	worker_fork(&top, &kid);
 	EXPECT_EQ(group_read(leader).nr, 2);
 	close(member);
-	/* It went from all of them */
+	/* Closing the sibling removed it from parent and child */
 	r = group_read(leader);
 	EXPECT_EQ(r.nr, 1);
 	before = r.v[0].value;
@@ -167,7 +167,7 @@ TEST(member_closed_after_the_fork)
 	worker_stop(&top);
 }
 
-/* The members are on their own then, in the children too */
+/* Closing the leader makes its sibling a leader, in the children too */
 TEST(leader_closed_after_the_fork)
 {
 	ROWS("H-01");
@@ -212,7 +212,7 @@ TEST(flag_group_reaches_children)
 	worker_run(&kid, N);
 	for (i = 0; i < 4; i++)
 		EXPECT_EQ(ev_count(fd[i]), 0);
-	/* The leader alone: its members stay off, in the child as well */
+	/* Enable only the leader: its siblings stay disabled, in the child as well */
 	ev_enable(fd[0]);
 	worker_run(&kid, N);
 	EXPECT_GE(ev_count(fd[0]), 4 * N);
@@ -273,7 +273,7 @@ TEST(every_read_format)
 		uint64_t v[16], w[16], at;
 
 		if (format & PERF_FORMAT_LOST && ev_errno(&a, 0, -1, -1, 0))
-			continue;	/* newer than the kernel */
+			continue;	/* unknown to this kernel */
 		leader = ev_must(&a, top.pid, -1, -1, 0);
 		member = ev_must(&b, top.pid, -1, leader, 0);
 		worker_fork(&top, &kid);
@@ -295,7 +295,7 @@ TEST(every_read_format)
 			EXPECT_GE(w[at + m] - v[at + m], N);
 			EXPECT_LT(w[at + m] - v[at + m], N + 10000);
 		}
-		/* The id is that of the event held, not of a copy */
+		/* The ID is that of the parent event, not of an inherited copy */
 		if (format & PERF_FORMAT_ID)
 			EXPECT_EQ(w[format & PERF_FORMAT_GROUP ? at + 1 : len - 1 -
 				    !!(format & PERF_FORMAT_LOST)], ev_id(leader));
@@ -338,7 +338,7 @@ TEST(inherit_thread_needs_inherit)
 	EXPECT_EQ(any_errno(&x), 0);
 }
 
-/* Threads only: not processes, and not the threads of those */
+/* inherit_thread: only threads inherit, not child processes and their threads */
 TEST(inherit_thread)
 {
 	ROWS("H-05 A-61");
@@ -393,7 +393,7 @@ TEST(inherit_thread_exact)
 	EXACT(ev_count(fd), CLONE_SELF(20) + THREADS_SELF(20) + THREADS_KIDS(N, 20));
 }
 
-/* With inherit_stat, tasks of one family take turns on one CPU: the sum is true */
+/* inherit_stat: the sum is exact when tasks of one family switch on one CPU */
 TEST(inherit_stat)
 {
 	ROWS("H-06");
@@ -408,13 +408,16 @@ TEST(inherit_stat)
 	clone_counted(fd, &w);
 	EXACT(ev_count(fd), CLONE_SELF(8) + CLONE_KIDS(w.n, 8));
 	EXPECT_TRUE(always_ran(fd));
-	/* Alone it says nothing, and is not refused */
+	/* Without inherit, inherit_stat has no effect and is accepted */
 	a.inherit = 0;
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
 }
 
-/* The same without: contexts of a family are alike, whoever runs */
-TEST(turns_on_one_cpu)
+/*
+ * Without inherit_stat: the tasks of a family have equivalent contexts, which native perf swaps
+ * at a task switch.  The sum must be exact, and an unrelated task must not be counted.
+ */
+TEST(family_on_one_cpu)
 {
 	ROWS("H-06 H-13");
 	struct perf_event_attr a = kind(0, FORMAT_TIMES);
@@ -453,7 +456,7 @@ TEST(turns_on_one_cpu)
 	worker_stop(&other);
 }
 
-/* A pinned event that found no counter is off in the child */
+/* A pinned event in error state does not count in a new child; ENABLE starts both copies */
 TEST(pinned_in_error)
 {
 	ROWS("H-12");
@@ -484,7 +487,10 @@ TEST(pinned_in_error)
 	worker_stop(&top);
 }
 
-/* A CPU's event may have inherit set too, which means nothing there */
+/*
+ * inherit is accepted on CPU events and has no effect.  A task event cannot join the group of a
+ * CPU event.
+ */
 TEST(leader_of_a_cpu)
 {
 	ROWS("E-25");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KPMU_IOC_OPEN_FOR: it serves, and it gives nobody more than he could have. */
+/* KPMU_IOC_OPEN_FOR: opens events for another task, and bypasses no permission check. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
@@ -29,7 +29,7 @@ static int open_for(pid_t tid, const struct perf_event_attr *attr, pid_t pid,
 	return ioctl(device, KPMU_IOC_OPEN_FOR, &args);
 }
 
-/* The errno of one that must fail, 0 if it does not */
+/* The errno of opening an event for task @tid; 0 if that succeeds */
 static int errno_for(pid_t tid, const struct perf_event_attr *attr, pid_t pid,
 		     int cpu)
 {
@@ -56,7 +56,7 @@ static void begin(void)
 	set_paranoid(2);
 }
 
-TEST(counts_the_task_that_asks)
+TEST(counts_requesting_task)
 {
 	struct perf_event_attr a = insns();
 	uint64_t lone, more;
@@ -127,7 +127,7 @@ TEST(arguments)
 	EXPECT_EQ(errno_for(getpid(), &a, 0, -1), 0);
 }
 
-/* The caller must be allowed to attach to the task */
+/* The caller must be allowed to attach to the task with ptrace(2) */
 TEST(needs_ptrace)
 {
 	struct perf_event_attr a = insns();
@@ -148,8 +148,8 @@ TEST(needs_ptrace)
 	EXPECT_EQ(errno_for(getpid(), &a, 0, -1), 0);
 }
 
-/* What the caller may do is not what the task may do */
-TEST(asks_for_the_task)
+/* Permissions are those of the task, not those of the caller */
+TEST(checks_requesting_task)
 {
 	struct perf_event_attr a = insns(), kernel = insns();
 	struct worker w, root, other;
@@ -159,18 +159,18 @@ TEST(asks_for_the_task)
 	worker_start_as(&other, OTHER);
 	worker_start(&root);
 	kernel.exclude_kernel = 0;
-	/* The caller, who is root, has all this itself */
+	/* The caller is root, so all opens for itself succeed */
 	EXPECT_EQ(errno_for(getpid(), &kernel, 0, -1), 0);
 	EXPECT_EQ(errno_for(getpid(), &a, -1, 0), 0);
 	EXPECT_EQ(errno_for(getpid(), &a, other.pid, -1), 0);
-	/* The task has not */
+	/* The task is unprivileged: only the open of a user-mode event on itself succeeds */
 	EXPECT_EQ(errno_for(w.pid, &a, 0, -1), 0);
 	EXPECT_EQ(errno_for(w.pid, &kernel, 0, -1), EACCES);
 	EXPECT_EQ(errno_for(w.pid, &a, -1, 0), EACCES);
 	EXPECT_EQ(errno_for(w.pid, &a, root.pid, -1), EACCES);
 	EXPECT_EQ(errno_for(w.pid, &a, other.pid, -1), EACCES);
 	EXPECT_EQ(errno_for(w.pid, &a, 1, -1), EACCES);
-	/* A task of root's has */
+	/* For a task of root, all opens succeed */
 	EXPECT_EQ(errno_for(root.pid, &kernel, 0, -1), 0);
 	EXPECT_EQ(errno_for(root.pid, &a, -1, 0), 0);
 	EXPECT_EQ(errno_for(root.pid, &a, w.pid, -1), 0);
@@ -181,15 +181,18 @@ TEST(asks_for_the_task)
 	set_paranoid(3);
 	EXPECT_EQ(errno_for(w.pid, &a, 0, -1), EACCES);
 	set_paranoid(2);
-	/* The caller has its rights back */
+	/* The caller's own credentials are in effect again */
 	EXPECT_EQ(errno_for(getpid(), &kernel, 0, -1), 0);
 	worker_stop(&w);
 	worker_stop(&other);
 	worker_stop(&root);
 }
 
-/* A process may always look into itself, and the process is not the caller */
-TEST(the_caller_is_no_target)
+/*
+ * A process may always monitor itself.  The check must not mistake the caller for the requesting
+ * task: for any other task, an event on the caller's own process is refused.
+ */
+TEST(caller_is_refused_as_target)
 {
 	struct perf_event_attr a = insns();
 	struct worker w, root;
@@ -232,18 +235,18 @@ TEST(pid_namespace)
 		close(up[1]);
 		_exit(read(up[0], &c, 1) < 0);
 	}
-	/* It is 1 in there, and the numbers of outside are nobody's */
+	/* pid is resolved in the task's pid namespace, where the task is 1 */
 	EXPECT_EQ(errno_for(kid, &a, 1, -1), 0);
 	EXPECT_EQ(errno_for(kid, &a, 0, -1), 0);
 	EXPECT_NE(kid, 1);
 	EXPECT_EQ(errno_for(kid, &a, kid, -1), ESRCH);
 	close(up[1]);
 	ASSERT_EQ(waitpid(kid, &status, 0), kid);
-	/* And gone, it asks for nothing */
+	/* The task has exited */
 	EXPECT_EQ(errno_for(kid, &a, 0, -1), ESRCH);
 }
 
-/* prctl(2) of the task that asked switches the event */
+/* The event is owned by the task it was opened for, so only prctl(2) by that task disables it */
 TEST(owner_is_the_task)
 {
 	struct perf_event_attr a = insns();
@@ -271,7 +274,7 @@ TEST(owner_is_the_task)
 	worker_stop(&other);
 }
 
-/* A zombie asks for nothing and breaks nothing */
+/* An open for a zombie fails cleanly */
 TEST(zombie)
 {
 	struct perf_event_attr a = insns();
@@ -286,7 +289,7 @@ TEST(zombie)
 	EXPECT_EQ(waitpid(w.pid, NULL, 0), w.pid);
 }
 
-/* Nobody waits for the other: calls for each other while both become others */
+/* No deadlock: opens for each worker on the other one, while both workers call exec */
 TEST(crossing_execs)
 {
 	struct perf_event_attr a = insns();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* /dev/kpmu itself, and what comes with it. */
+/* /dev/kpmu: the node, its ioctls and permissions; kpmu's sysctls, debugfs files, tracepoints. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -81,7 +81,7 @@ TEST(bad_arguments)
 	EXPECT_EQ(open_fds(), fds);
 }
 
-TEST(no_stream)
+TEST(read_write_lseek_mmap_fail)
 {
 	int fd = dev();
 	char c = 0;
@@ -95,7 +95,7 @@ TEST(no_stream)
 	EXPECT_EQ(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0), MAP_FAILED);
 }
 
-/* How the node is opened does not matter */
+/* Events can be opened whatever the access mode of the device fd */
 TEST(open_modes)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, 1);
@@ -113,7 +113,7 @@ TEST(open_modes)
 	}
 }
 
-/* The event outlives the fd of the device it came from */
+/* An event stays usable after the device fd it was opened with is closed */
 TEST(event_without_device)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -129,15 +129,15 @@ TEST(event_without_device)
 	EXPECT_GE(ev_count(ev), WORK_INSNS(1000));
 }
 
-TEST(for_root_by_default)
+TEST(only_root_by_default)
 {
 	drop_privilege();
 	EXPECT_EQ(open(KPMU_DEVICE, O_RDWR), -1);
 	EXPECT_EQ(errno, EACCES);
 }
 
-/* A node for everybody opens nothing that the checks of an open refuse */
-TEST(mode_widens_nothing)
+/* The mode of the node grants nothing that the permission checks of an open refuse */
+TEST(mode_grants_nothing)
 {
 	ROWS("C-17");
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -177,7 +177,7 @@ TEST(mode_widens_nothing)
 	EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-/* Both files have their say: the stricter wins */
+/* Both perf_event_paranoid files apply, native perf's and kpmu's: the stricter level wins */
 TEST(stricter_of_two_levels)
 {
 	ROWS("Y-18 C-02");
@@ -223,7 +223,10 @@ TEST(mux_interval)
 	EXPECT_EQ(write_long(file, 4), 0);
 }
 
-/* 32-bit callers: the arguments look the same to them */
+/*
+ * struct kpmu_open has the same layout for 32-bit callers.  INT 0x80 enters the kernel as a 32-bit
+ * program does; 54 is ioctl(2) there.
+ */
 TEST(open_from_32_bits)
 {
 	ROWS("U-39");
@@ -277,7 +280,7 @@ TEST(debugfs)
 	EXPECT_EQ(file_has("/sys/kernel/debug/kpmu/cpus", "in use"), 0);
 }
 
-/* The decisions leave a trace */
+/* Opens, reads and scheduling decisions emit trace events */
 TEST(tracepoints)
 {
 	static const char *const names[] = {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A PMU in a module of its own: selftests/driver/kpmu-toy.c, which counts cycles of the TSC.
- * What it counts lies between what the TSC says inside and outside of the time in which the
- * event was enabled.
+ * The PMU of a separate driver module, selftests/driver/kpmu-toy.c, which counts TSC cycles.
+ * An event's count is checked against TSC values read just outside and just inside the calls that
+ * enable and disable the event.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -39,7 +39,7 @@ static int unload(void)
 	return syscall(SYS_delete_module, "kpmu_toy", O_NONBLOCK) ? errno : 0;
 }
 
-/* Events are freed some time after they are closed */
+/* Closed events are freed with a delay and hold a module reference until then: retry */
 static int unload_at_last(void)
 {
 	uint64_t end = patience();
@@ -78,7 +78,7 @@ TEST(counts)
 	uint64_t before, from, to, after;
 	int fd = self(CYCLES, -1);
 
-	/* While another task runs the TSC goes on, and the event does not */
+	/* No preemption: the TSC would advance while the event is scheduled out */
 	ASSERT_EQ(sched_setscheduler(0, SCHED_FIFO, &first), 0);
 	before = __rdtsc();
 	ev_enable(fd);
@@ -93,7 +93,7 @@ TEST(counts)
 	EXPECT_EQ(ev_count(fd), 0);
 }
 
-/* In one group: both count the same time, to one step of the longer */
+/* Two events of a group count the same cycles, in units of 1 and of 2^10 */
 TEST(shifts)
 {
 	struct perf_event_attr a = toy(CYCLES);
@@ -109,14 +109,14 @@ TEST(shifts)
 	ev_disable(fd);
 	ASSERT_EQ(read(fd, v, sizeof(v)), sizeof(v));
 	ASSERT_EQ(v[0], 2);
-	/* They are started one after the other */
+	/* The two start and stop at slightly different times: allow 1000 units of 2^10 cycles */
 	EXPECT_LE(v[2], (v[1] >> 10) + 1 + 1000);
 	EXPECT_GE(v[2] + 1 + 1000, v[1] >> 10);
 	EXPECT_GT(v[2], 0);
 }
 
-/* Of a task: only while it runs */
-TEST(of_a_task)
+/* An event on a task counts only while the task runs */
+TEST(task_event)
 {
 	struct perf_event_attr a = toy(CYCLES);
 	uint64_t before, after, n;
@@ -141,7 +141,7 @@ TEST(of_a_task)
 	EXPECT_EQ(ev_count(fd), n);
 }
 
-TEST(of_children)
+TEST(inherited_event)
 {
 	struct perf_event_attr a = toy(CYCLES);
 	uint64_t own;
@@ -157,11 +157,11 @@ TEST(of_children)
 		_exit(0);
 	}
 	wait(NULL);
-	/* The child worked twice as long */
+	/* The child does twice the work of the parent */
 	EXPECT_GT(ev_count(fd), 2 * own);
 }
 
-/* Each sample is a whole number of periods; together they are the count */
+/* Each sample's period is a multiple of the event's period; their sum does not exceed the count */
 TEST(samples)
 {
 	const uint64_t period = 1000000;
@@ -194,11 +194,11 @@ TEST(samples)
 	}
 	EXPECT_GE(n, 3);
 	EXPECT_LE(sum, count);
-	/* The last poll was at most a few ticks ago */
+	/* Cycles after the last overflow are in no sample, but they are less than half of all */
 	EXPECT_GE(sum, count / 2);
 }
 
-/* A frequency is met within wide limits */
+/* The sample rate is within a factor of 10 of the frequency requested */
 TEST(samples_by_frequency)
 {
 	struct perf_event_attr a = toy(CYCLES);
@@ -259,7 +259,7 @@ TEST(refuses)
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
 }
 
-/* Beside counters, in their group: counted while the group is */
+/* A sibling of a group with a hardware leader counts while the group is scheduled in */
 TEST(with_counters)
 {
 	int fd = ev_self(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1);
@@ -291,7 +291,7 @@ TEST(folder)
 	EXPECT_NE(stat(TOY "/cpumask", &st), 0);
 }
 
-/* Not while there is an event; then nothing is left */
+/* The driver cannot be unloaded while an event exists; unloading removes the PMU */
 TEST(unloads)
 {
 	struct perf_event_attr a = toy(CYCLES);
@@ -305,7 +305,7 @@ TEST(unloads)
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
 }
 
-/* Opens while it comes and goes */
+/* Opens race with loading and unloading of the driver */
 TEST(unloads_under_load)
 {
 	struct perf_event_attr a = toy(CYCLES);
@@ -331,7 +331,7 @@ TEST(unloads_under_load)
 			while (waitpid(-1, NULL, WNOHANG) > 0)
 				;
 			close(fd);
-			/* So that the module has a moment without events */
+			/* Leave a moment without events, so that some unloads succeed */
 			usleep(1000);
 		}
 		_exit(opened < 200 ? 2 : 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* kpmu-exec: programs that make their system calls as they like. */
+/* kpmu-exec: serves perf_event_open(2) however a program makes the system call. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/stat.h>
@@ -31,13 +31,13 @@ static void as_native(struct __test *_metadata, const char *client, int events)
 	free(want);
 }
 
-/* A static program with SYSCALL and INT 0x80 of its own; each errno */
+/* A static program with inline SYSCALL and INT 0x80; it also prints errors of failing opens */
 TEST(static_program)
 {
 	as_native(_metadata, "/tests/client_raw", 3);
 }
 
-/* Constructor, main, thread, child, exec */
+/* Opens in a constructor (also after exec), in main(), in a thread, in a child, after exec */
 TEST(dynamic_program)
 {
 	as_native(_metadata, "/tests/client_libc", 6);
@@ -59,7 +59,7 @@ TEST(expected_counts)
 	EXPECT_TRUE(has_line(got, "32 bits ok"));
 }
 
-/* It ends as the program ends */
+/* kpmu-exec ends with the program's exit status or signal */
 TEST(exit_status)
 {
 	int status;
@@ -76,8 +76,8 @@ TEST(exit_status)
 	EXPECT_TRUE(WIFSIGNALED(status) || WEXITSTATUS(status) == 128 + 15);
 }
 
-/* What outlives the program is served on */
-TEST(left_behind)
+/* Processes that the program leaves running are still served */
+TEST(orphans_are_served)
 {
 	const char *got;
 	int status;
@@ -87,7 +87,7 @@ TEST(left_behind)
 	EXPECT_TRUE(has_line(got, "exec: fd 3, 4003"));
 }
 
-/* Several at a time, each with its own answers */
+/* Each of several concurrent clients gets its own results */
 TEST(many_at_once)
 {
 	const char *got;
@@ -101,7 +101,7 @@ TEST(many_at_once)
 	EXPECT_EQ(n, 6);
 }
 
-/* Without privileges: what the program may not, kpmu-exec does not give it */
+/* Unprivileged programs can open the user-mode events that they could open natively */
 TEST(unprivileged)
 {
 	const char *got;
@@ -115,6 +115,7 @@ TEST(unprivileged)
 	EXPECT_TRUE(has_line(got, "instructions 40003 branches 10001"));
 }
 
+/* At paranoid level 3 all opens of an unprivileged program fail with EACCES */
 TEST(unprivileged_at_level_3)
 {
 	const char *got;

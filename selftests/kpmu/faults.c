@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory runs out, or a page of the user's goes, at every place of an operation
- * in turn (fault injection, fail-nth; debug kernels have it).  The operation
- * then fails with ENOMEM or EFAULT or does without; nothing is left behind,
- * and the next one works.
+ * Fault injection by /proc/self/fail-nth, if supported by the kernel: in each run, a different
+ * allocation or user access of an operation fails.  The operation then fails with ENOMEM or EFAULT,
+ * or succeeds without the memory.  No fd is leaked, and the same operation works afterwards.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -13,7 +12,7 @@
 #include "event.h"
 #include "harness.h"
 
-#define MOST	200	/* more places than any operation has */
+#define MOST	200	/* above the number of fault points of any operation */
 
 static const char *const knobs[] = { "failslab", "fail_page_alloc", "fail_usercopy" };
 
@@ -31,7 +30,7 @@ static void knob(const char *dir, const char *name, const char *val)
 	close(fd);
 }
 
-/* Every allocation may fail, and the log is not filled with it */
+/* Let every kind of allocation fail, and do not log each failure */
 static void set_up(void)
 {
 	if (access("/proc/self/fail-nth", W_OK))
@@ -62,7 +61,7 @@ static void arm(int n)
 	}
 }
 
-/* Did the fault happen?  If not, it may hit the reading or the writing of this. */
+/* Did the fault hit the operation?  If not, it may hit one of the accesses to fail-nth here. */
 static bool disarm(void)
 {
 	char buf[16] = "";
@@ -76,9 +75,9 @@ static bool disarm(void)
 
 struct op {
 	const char *name;
-	int (*prepare)(void);		/* result for @run */
-	int (*run)(int arg);		/* an fd, or 0; -1 and errno */
-	int pause_ms;			/* before each, so that hooks are let go */
+	int (*prepare)(void);		/* returns the argument of @run */
+	int (*run)(int arg);		/* returns an fd or 0; -1 and errno */
+	int pause_ms;			/* before each run, for the delayed detaching of hooks */
 };
 
 static struct perf_event_attr insns(void)
@@ -138,7 +137,7 @@ static int read_it(int fd)
 	return read(fd, v, sizeof(v)) < 0 ? -1 : 0;
 }
 
-/* In a process of its own: exits 0 without a fault, 2 after one, 1 if wrong */
+/* In a child process.  Exit status: 0 if the fault did not hit, 2 if it did, 1 on an error */
 static void one(const struct op *op, int n)
 {
 	int arg = op->prepare(), fds, got, err;
@@ -161,7 +160,7 @@ static void one(const struct op *op, int n)
 		       open_fds(), fds);
 		exit(1);
 	}
-	/* And now without */
+	/* The same operation without a fault */
 	got = op->run(arg);
 	if (got < 0) {
 		printf("# %s after a fault at %d: %s\n", op->name, n, strerror(errno));
@@ -210,7 +209,7 @@ TEST_TIMEOUT(tname, 150)						\
 }
 
 FAULT_TEST(open_on_self, nothing, open_self, 0)
-/* Everything that lingers is gone by then, so all is taken anew */
+/* By then hooks are detached, counters released and contexts freed: the open sets all up again */
 FAULT_TEST(first_open, nothing, open_self, 2500)
 FAULT_TEST(open_member, event, open_self, 0)
 FAULT_TEST(open_on_cpu, nothing, open_cpu, 0)

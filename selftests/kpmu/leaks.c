@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Nothing is left of an event that has gone: each kind is made and closed many times,
- * and no slab of the kernel may have grown by one object a cycle.  (On the debug kernel
- * kmemleak looks at all tests, but that kernel has no security modules.)
+ * Closed events and failed opens leak nothing: each kind of open is repeated many times, and no
+ * slab cache may grow by about one object per cycle.  (On the debug kernel, kmemleak covers all
+ * tests, but the only security module there is lockdown.)
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -15,9 +15,12 @@
 
 #define CYCLES	1000
 #define SLABS	1024
-#define LIMIT	300	/* seconds; some on an idle machine */
+#define LIMIT	300	/* seconds; an idle machine needs only a few */
 
-/* @size: objects that one slab holds: objects appear by so many */
+/*
+ * A slab cache in /proc/slabinfo.  @size: objects per slab; @objects can grow by that many at once,
+ * as all objects of a CPU's current slab count as active
+ */
 struct slab {
 	char name[40];
 	long objects;
@@ -26,7 +29,7 @@ struct slab {
 
 static struct slab before[SLABS];
 
-/* Objects of all slabs by name; returns how many there are */
+/* Read the active objects of all slab caches; returns the number of caches */
 static int slabs(struct slab *s)
 {
 	FILE *f = fopen("/proc/slabinfo", "r");
@@ -44,8 +47,8 @@ static int slabs(struct slab *s)
 }
 
 /*
- * A kind of object that grew by about one each cycle, and by how much; 0 if there is none.
- * One slab more is no sign of it: of the smallest objects it holds 512.
+ * Find a cache that has grown by about one object per cycle; returns its growth, or 0.
+ * One additional slab is no evidence of a leak: a slab holds 512 of the smallest objects.
  */
 static long grown(int n, int cycles, const char **name)
 {
@@ -54,7 +57,7 @@ static long grown(int n, int cycles, const char **name)
 	long more;
 
 	for (i = 0; i < m; i++) {
-		/* Address ranges of vmalloc() are given back in bulk, far later */
+		/* vmalloc() frees address ranges in batches, much later */
 		if (!strcmp(now[i].name, "vmap_area"))
 			continue;
 		for (j = 0; j < n && strcmp(now[i].name, before[j].name); j++)
@@ -126,13 +129,13 @@ static void refused(void)
 	int fd = ev_must(&a, 0, -1, -1, 0);
 
 	a.pinned = 1;
-	ev_errno(&a, 0, -1, fd, 0);		/* a pinned member */
+	ev_errno(&a, 0, -1, fd, 0);		/* a pinned sibling */
 	ev_errno(&a, 0, 12345, -1, 0);
 	ev_errno(&a, 4000000, -1, -1, 0);
 	a.pinned = 0;
 	a.clockid = 1;
 	a.use_clockid = 1;
-	ev_errno(&a, 0, -1, fd, 0);		/* another clock than its leader's */
+	ev_errno(&a, 0, -1, fd, 0);		/* clockid differs from the leader's */
 	a = ev_attr(PERF_TYPE_BREAKPOINT, 0);
 	a.bp_type = 2;
 	a.bp_len = 3;
@@ -140,7 +143,7 @@ static void refused(void)
 	close(fd);
 }
 
-/* What is freed by RCU or by work items takes a moment, so look until it has gone */
+/* RCU callbacks and work items free objects with a delay, so check until nothing has grown */
 static void leaves_nothing(struct __test *_metadata, void (*cycle)(void), int n)
 {
 	uint64_t until = patience();
@@ -151,7 +154,7 @@ static void leaves_nothing(struct __test *_metadata, void (*cycle)(void), int n)
 	if (slow() > 1)
 		SKIP(return, "kmemleak looks for the same on the debug kernel");
 	for (i = 0; i < n / 4; i++)
-		cycle();			/* caches fill */
+		cycle();			/* warm up the caches */
 	known = slabs(before);
 	for (i = 0; i < n; i++)
 		cycle();
@@ -164,22 +167,22 @@ static void leaves_nothing(struct __test *_metadata, void (*cycle)(void), int n)
 	EXPECT_EQ(slab, 0);
 }
 
-TEST_TIMEOUT(of_counting_and_sampling, LIMIT)
+TEST_TIMEOUT(counting_and_sampling, LIMIT)
 {
 	leaves_nothing(_metadata, count_and_sample, CYCLES);
 }
 
-TEST_TIMEOUT(of_inheriting, LIMIT)
+TEST_TIMEOUT(inheriting_events, LIMIT)
 {
 	leaves_nothing(_metadata, inherited, CYCLES);
 }
 
-TEST_TIMEOUT(of_clocks, LIMIT)
+TEST_TIMEOUT(clock_events, LIMIT)
 {
 	leaves_nothing(_metadata, clocks, CYCLES);
 }
 
-TEST_TIMEOUT(of_refused_ones, LIMIT)
+TEST_TIMEOUT(failed_opens, LIMIT)
 {
 	leaves_nothing(_metadata, refused, CYCLES);
 }

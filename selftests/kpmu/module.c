@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The module: loaded and unloaded many times over, refused while in use, its
- * parameters.  The guest has it as /kpmu.ko.  KPMU_CYCLES in the environment
- * (a kernel argument of the guest) says how often.
+ * Loading and unloading the module: repeatedly, while it is in use, with parameters.
+ * The module is /kpmu.ko in the guest.  KPMU_CYCLES in the environment (a kernel argument
+ * of the guest) sets the number of cycles of many_cycles.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -19,7 +19,7 @@
 #include "module.h"
 #include "task.h"
 
-/* This program must not hold the device */
+/* Do not open the device at program start: an open fd would prevent unloading */
 const bool ev_device_late = true;
 
 static int exists(const char *path)
@@ -46,7 +46,7 @@ static void must_be_loaded(void)
 	}
 }
 
-/* Counts, and samples; what it had is freed some time after it is closed */
+/* Count and sample; closed events are freed with a delay */
 static int use_it(void)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -105,7 +105,7 @@ TEST(refused_while_in_use)
 	}
 	ASSERT_GE(ev, 0);
 	close(dev);
-	/* The event alone is enough */
+	/* An open event prevents unloading, even without an fd of the device */
 	EXPECT_EQ(module_unload(), EAGAIN);
 	work_counted(ev, 1000, 0);
 	EXPECT_GE(ev_count(ev), WORK_INSNS(1000));
@@ -137,7 +137,7 @@ TEST(mode_and_group)
 	EXPECT_EQ(st.st_mode & 07777, 0600);
 }
 
-/* Right after the last event, while it was multiplexed and its timer runs */
+/* Unload right after closing multiplexed events, while the rotation timer may still run */
 TEST(unload_at_once_after_use)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
@@ -166,7 +166,7 @@ TEST(unload_at_once_after_use)
 	ASSERT_EQ(module_load(""), 0);
 }
 
-/* Contexts without events are there a while longer, some of them found by one hash */
+/* Empty contexts are retired with a delay.  With so many, some share a hash bucket. */
 TEST(unload_with_many_contexts)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
@@ -189,14 +189,14 @@ TEST(unload_with_many_contexts)
 	for (i = 0; i < ARRAY_SIZE(w); i++)
 		close(fd[i]);
 	close(dev);
-	/* What is left would be found by the slab allocator, and said on the log */
+	/* If a context is left, kmem_cache_destroy() logs a warning, which fails the run */
 	ASSERT_EQ(module_unload(), 0);
 	for (i = 0; i < ARRAY_SIZE(w); i++)
 		worker_stop(&w[i]);
 	ASSERT_EQ(module_load(""), 0);
 }
 
-/* The kernel's perf has the counters back, in order */
+/* Native perf can use the counters after the module is unloaded */
 TEST(native_after_unload)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, 1);
@@ -234,7 +234,8 @@ static long meminfo(const char *what)
 	while (f && fgets(line, sizeof(line), f))
 		if (!strncmp(line, what, strlen(what)))
 			kb = strtol(line + strlen(what) + 1, NULL, 10);
-	fclose(f);
+	if (f)
+		fclose(f);
 	return kb;
 }
 
@@ -259,7 +260,7 @@ static void look(struct world *w)
 {
 	sync();
 	write_long("/proc/sys/vm/drop_caches", 3);
-	usleep(200000);		/* what RCU and the workqueues still free */
+	usleep(200000);		/* for RCU callbacks and work items that free memory */
 	w->slab = meminfo("Slab:");
 	w->unreclaimable = meminfo("SUnreclaim:");
 	w->vmalloc = meminfo("VmallocUsed:");
@@ -288,7 +289,10 @@ static void cycle(struct __test *_metadata, bool use)
 	ASSERT_EQ(module_unload(), 0);
 }
 
-/* A leak of one object a cycle, or of one page in ten cycles, shows */
+/*
+ * The limits, in kB, are a constant for noise plus a growth per cycle: 1/50 for vmalloc and percpu,
+ * 1/2 for slab, 1 for available memory.  Leaks below the constant show only over many cycles.
+ */
 static bool has_grown(const struct world *before, const struct world *after,
 		      int cycles)
 {
@@ -302,7 +306,7 @@ static bool has_grown(const struct world *before, const struct world *after,
 	       after->available < before->available - 4096 - cycles;
 }
 
-/* Any task may call prctl(2), from the moment on that it is hooked */
+/* Another task calls prctl(2) while the hook is attached at module init and detached at exit */
 TEST(called_while_loading)
 {
 	int i, status;
@@ -331,14 +335,14 @@ TEST_TIMEOUT(many_cycles, 500)
 	struct world before, after;
 	bool grown;
 
-	/* The first ones still warm up caches of the kernel's */
+	/* The first cycles warm up kernel caches */
 	for (i = 0; i < 5; i++) {
 		must_be_loaded();
 		ASSERT_EQ(module_unload(), 0);
 	}
 	/*
-	 * What grows for once is the kernel's own, stacks of new kworkers for
-	 * instance; a leak grows each time.
+	 * The kernel may allocate memory once, e.g. for stacks of new kworkers.  A leak
+	 * shows in every round.
 	 */
 	look(&after);
 	do {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* libkpmu-preload.so: a program sees what it sees on the kernel's own perf. */
+/* libkpmu-preload.so: programs get the same results as from native perf. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #define PRELOAD	"LD_PRELOAD=/tests/libkpmu-preload.so "
 #define CLIENT	"/tests/client_libc"
 
-/* What the client prints by itself */
+/* Output of @command without the library, as a copy: run() reuses its buffer */
 static const char *native(const char *command)
 {
 	int status;
@@ -29,7 +29,10 @@ static bool same(const char *a, const char *b)
 	return !strcmp(a, b);
 }
 
-/* Constructor, main, thread, child, exec; errno of what fails */
+/*
+ * The client opens events in a constructor, in main(), in a thread, in a child and after exec.  It
+ * also prints the errno of calls that fail.
+ */
 TEST(as_native)
 {
 	const char *want = native(CLIENT), *got;
@@ -40,11 +43,11 @@ TEST(as_native)
 	got = run(PRELOAD CLIENT, &status);
 	EXPECT_EQ(status, 0);
 	EXPECT_TRUE(same(want, got));
-	/* The constructor runs twice, for there is an exec */
+	/* The constructor opens an event twice: at the start and after exec */
 	EXPECT_EQ(opens() - before, 6);
 }
 
-/* The program closes the fd that the library keeps, and uses its number */
+/* The program closes all fds from 3 on, including the device fd that the library holds */
 TEST(fds_closed)
 {
 	const char *got;
@@ -53,7 +56,7 @@ TEST(fds_closed)
 	got = run(PRELOAD CLIENT " close", &status);
 	EXPECT_EQ(status, 0);
 	EXPECT_TRUE(has_line(got, "closed: fd 4, 4003"));
-	/* As few fds as the program can do with */
+	/* The fd limit is below 250, the number to which the library moves its fd */
 	got = run("ulimit -n 8; " PRELOAD CLIENT " exec", &status);
 	EXPECT_TRUE(has_line(got, "exec: fd 3, 4003"));
 }
@@ -97,7 +100,7 @@ TEST(debug)
 		  NULL);
 }
 
-/* The files in which clients look for limits and types */
+/* Files with limits and PMU types are redirected to those of kpmu */
 TEST(files)
 {
 	long type = read_long("/sys/bus/kpmu/devices/cpu/type");

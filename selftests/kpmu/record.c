@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* kpmu-record: what is in the files that it writes for perf report. */
+/* kpmu-record: contents of the perf.data files that it writes for perf report. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
@@ -17,10 +17,10 @@
 #define TINY	"/tests/client_tiny"
 #define DATA	"/tmp/kpmu-record.data"
 
-/* Of 400,007 user instructions */
+/* The client executes 400,007 user instructions; the period is 10,000 */
 #define SAMPLES	40
 
-/* What perf reads first: offsets in the file, in words */
+/* Fields of the perf.data header: offsets in the file, in 64-bit words */
 enum { MAGIC = 0, HEADER_SIZE = 1, ATTRS = 3, DATA_AT = 5, DATA_SIZE = 6 };
 
 struct found {
@@ -65,14 +65,14 @@ static struct found look(void)
 	return f;
 }
 
-TEST(every_so_many)
+TEST(fixed_period)
 {
 	struct found f;
 	const char *got;
 	int status;
 
 	no_throttle();
-	/* There is an event for each CPU: whoever moves leaves part of a period behind */
+	/* With one event per CPU, a migration would leave an unfinished period behind */
 	ASSERT_EQ(pin_to(0), 0);
 	got = run(RECORD "-e instructions:u -c 10000 -o " DATA " " TINY, &status);
 	EXPECT_EQ(status, 0);
@@ -80,7 +80,7 @@ TEST(every_so_many)
 	f = look();
 	EXPECT_TRUE(f.sound);
 	EXPECT_EQ(f.n[PERF_RECORD_SAMPLE], SAMPLES);
-	/* A loop of four instructions, and a period that is a multiple of four */
+	/* The loop has 4 instructions, the period is a multiple of 4: all IPs are the same */
 	EXPECT_TRUE(f.one_ip);
 	EXPECT_GE(f.n[PERF_RECORD_MMAP], 1);
 	EXPECT_GE(f.n[PERF_RECORD_COMM], 1);
@@ -88,7 +88,7 @@ TEST(every_so_many)
 	EXPECT_EQ(f.n[PERF_RECORD_LOST], 0);
 }
 
-TEST(what_it_bears)
+TEST(with_children)
 {
 	struct found f;
 	int status;
@@ -99,7 +99,7 @@ TEST(what_it_bears)
 	EXPECT_EQ(status, 0);
 	f = look();
 	EXPECT_TRUE(f.sound);
-	/* Five children, each with a loop of its own */
+	/* The program and its four children each run the loop */
 	EXPECT_GE(f.n[PERF_RECORD_SAMPLE], 5 * SAMPLES - 5);
 	EXPECT_GE(f.n[PERF_RECORD_FORK], 4);
 }

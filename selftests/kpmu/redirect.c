@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* kernel.kpmu.redirect: perf_event_open(2) itself is kpmu's. */
+/* kernel.kpmu.redirect: kpmu serves perf_event_open(2) itself. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@ static int sys_open(struct perf_event_attr *attr, int group_fd)
 	return syscall(SYS_perf_event_open, attr, 0, -1, group_fd, 0);
 }
 
-/* kpmu refuses bits that PERFEVTSEL has not, the kernel's own perf ignores them */
+/* kpmu refuses config bits that PERFEVTSEL does not define; native perf ignores them */
 static bool served_by_kpmu(void)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, 0x10000000000 | RAW_BRANCHES);
@@ -41,7 +41,7 @@ static bool served_by_kpmu(void)
 	return fd < 0 && err == EINVAL;
 }
 
-/* A process that says by whom it is served, as often as it is asked */
+/* A process that reports on request whether kpmu serves its opens */
 struct asker {
 	pid_t pid;
 	int to, from;
@@ -81,7 +81,7 @@ static int ask(struct asker *a)
 
 static void asker_stop(struct asker *a)
 {
-	/* Those born later have its pipe as well, so closing it tells it nothing */
+	/* Processes forked later hold the pipe too, so closing it here causes no EOF */
 	kill(a->pid, SIGKILL);
 	waitpid(a->pid, NULL, 0);
 	close(a->to);
@@ -99,13 +99,13 @@ static int ask_new(void)
 	return ret;
 }
 
-TEST(off_at_first)
+TEST(off_by_default)
 {
 	EXPECT_EQ(read_long(SYSCTL), 0);
 	EXPECT_EQ(ask_new(), 0);
 }
 
-/* A program sees what it sees on the kernel's own perf */
+/* The client must print the same as natively; @events: opens that kpmu must have served */
 static void as_native(struct __test *_metadata, const char *client, int events)
 {
 	char *want, *got;
@@ -166,7 +166,7 @@ TEST(root_only)
 	EXPECT_EQ(read_long(SYSCTL), 0);
 }
 
-/* Who is born under one is served by it to the end */
+/* A process is served according to the setting at its fork, for its lifetime */
 TEST(a_process_keeps_its_route)
 {
 	struct asker a[6];
@@ -200,7 +200,7 @@ static int ask_thread(void)
 	return (long)ret;
 }
 
-/* A thread has the route of its process, whenever it was made */
+/* A thread is served like its process, whatever the setting when it was created */
 TEST(a_new_thread)
 {
 	int status;
@@ -220,7 +220,7 @@ TEST(a_new_thread)
 	EXPECT_EQ(WEXITSTATUS(status), 1);
 }
 
-/* A thousand switches are remembered; who is older is the kernel's */
+/* The last 1024 changes are recorded; processes older than these are served natively */
 TEST_TIMEOUT(many_switches, 180)
 {
 	struct asker a[2];
@@ -248,7 +248,7 @@ TEST_TIMEOUT(many_switches, 180)
 	turn(0);
 }
 
-/* Members are served by whom their leader is, whatever the process */
+/* A leader opened on kpmu gets its siblings there, also after the redirect is switched off */
 TEST(groups_stay_together)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -260,14 +260,12 @@ TEST(groups_stay_together)
 	if (!fork()) {
 		lead = sys_open(&a, -1);
 		turn(0);
-		/* A child of the time after, and a group of the time before */
-		if (!fork())
-			_exit(served_by_kpmu() || lead < 0);
-		wait(&status);
-		if (status)
-			_exit(1);
 		a.disabled = 0;
-		_exit(sys_open(&a, lead) < 0);
+		/* A child forked after the redirect is switched off is served natively */
+		if (!fork())
+			_exit(served_by_kpmu() || lead < 0 || sys_open(&a, lead) < 0);
+		wait(&status);
+		_exit(status != 0);
 	}
 	wait(&status);
 	EXPECT_EQ(status, 0);
@@ -308,7 +306,7 @@ TEST(one_cgroup)
 	turn(0);
 	asker_stop(&in);
 	asker_stop(&out);
-	/* Watched while it goes */
+	/* Remove the cgroup while the redirect is restricted to it */
 	ASSERT_EQ(write_text(CGROUP, "/redirect"), 0);
 	EXPECT_EQ(rmdir("/sys/fs/cgroup/redirect/below"), 0);
 	EXPECT_EQ(rmdir("/sys/fs/cgroup/redirect"), 0);
@@ -317,7 +315,7 @@ TEST(one_cgroup)
 
 #define RUNS	40
 
-/* Every program of many is served by one, wholly, while the switch turns */
+/* While the setting changes constantly, all opens of a process are served by the same side */
 TEST_TIMEOUT(switched_under_load, 180)
 {
 	int i, n, status, first, ours = 0, native = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The counters are shared with the kernel's own perf honestly: who comes
- * first has them, the other gets EBUSY, and the log says who it was.
+ * Reservation of the counters against native perf: the first of the two to open an event gets all
+ * counters, opens on the other fail with EBUSY, and the kernel log names the holder.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static int kpmu_errno(struct perf_event_attr *a)
 	return ev_errno(a, 0, -1, -1, 0);
 }
 
-/* How often the log has a line with @text */
+/* Number of occurrences of @text in the kernel log */
 static int log_lines(const char *text)
 {
 	static char buf[1 << 20];
@@ -52,7 +52,7 @@ static int log_lines(const char *text)
 	return n;
 }
 
-TEST(native_has_them)
+TEST(native_holds_counters)
 {
 	struct perf_event_attr a = insns();
 	int lines = log_lines("kpmu: the kernel's perf holds the counters");
@@ -64,7 +64,7 @@ TEST(native_has_them)
 	EXPECT_EQ(open_fds(), fds);
 	EXPECT_EQ(log_lines("kpmu: the kernel's perf holds the counters"),
 		  lines + 1);
-	/* The loser's attempt did not disturb the winner */
+	/* The failed open on kpmu does not disturb the native event */
 	work_counted(fd, 1000, 0);
 	EXPECT_GE(ev_count(fd), WORK_INSNS(1000));
 	EXPECT_LE(ev_count(fd), WORK_INSNS(1000) + SLACK(WORK_INSNS(1000)));
@@ -72,7 +72,7 @@ TEST(native_has_them)
 	EXPECT_EQ(kpmu_errno(&a), 0);
 }
 
-TEST(native_has_them_on_one_cpu)
+TEST(native_cpu_event_holds_counters)
 {
 	struct perf_event_attr a = insns();
 	int fd = native(&a, -1, nr_cpus() - 1);
@@ -84,7 +84,7 @@ TEST(native_has_them_on_one_cpu)
 	EXPECT_EQ(kpmu_errno(&a), 0);
 }
 
-TEST(kpmu_has_them)
+TEST(kpmu_holds_counters)
 {
 	struct perf_event_attr a = insns();
 	int fd = ev_must(&a, 0, -1, -1, 0);
@@ -98,8 +98,8 @@ TEST(kpmu_has_them)
 	EXPECT_EQ(native_errno(&a), 0);
 }
 
-/* One of many is enough to hold them */
-TEST(the_last_one_counts)
+/* The counters stay reserved until the last event is closed */
+TEST(released_with_last_event)
 {
 	struct perf_event_attr a = insns();
 	int fd[10], i;
@@ -114,7 +114,7 @@ TEST(the_last_one_counts)
 	EXPECT_EQ(native_errno(&a), 0);
 }
 
-/* An open that fails late must not keep them */
+/* A failed open leaves no reservation behind */
 TEST(failed_open_holds_nothing)
 {
 	struct perf_event_attr a = insns(), b = insns();
@@ -125,7 +125,7 @@ TEST(failed_open_holds_nothing)
 	b = insns();
 	EXPECT_EQ(ev_errno(&b, -2, -1, -1, 0), ESRCH);
 	EXPECT_EQ(native_errno(&a), 0);
-	/* Fails after the event was made: the task may not be looked at */
+	/* Permission for the target task is checked late, after the event is allocated */
 	set_paranoid(2);
 	{
 		int status;
@@ -141,8 +141,8 @@ TEST(failed_open_holds_nothing)
 	EXPECT_EQ(native_errno(&a), 0);
 }
 
-/* Software events of the kernel's need no counter, and stand beside us */
-TEST(native_software_beside_us)
+/* Native software events need no counter and work concurrently with kpmu events */
+TEST(native_software_concurrent)
 {
 	struct perf_event_attr a = insns(), s;
 	int fd = ev_must(&a, 0, -1, -1, 0), sw;
@@ -157,8 +157,8 @@ TEST(native_software_beside_us)
 	EXPECT_GT(ev_count(sw), 0);
 }
 
-/* Handed to and fro many times, each finds them in order */
-TEST(by_turns)
+/* Native perf and kpmu use the counters alternately; neither sees state left by the other */
+TEST(alternating)
 {
 	struct perf_event_attr a = insns(), b = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
 	int fd, i;
@@ -180,7 +180,7 @@ TEST(by_turns)
 	}
 }
 
-/* A sampling event of the kernel's runs on after we were there */
+/* Native sampling works after kpmu has used and released the counters */
 TEST(native_interrupts_still_work)
 {
 	struct perf_event_attr a = insns();
@@ -191,7 +191,7 @@ TEST(native_interrupts_still_work)
 		a.sample_period = 100000;
 		fd = native(&a, 0, -1);
 		ASSERT_GE(fd, 0);
-		/* REFRESH: it stops itself at the third overflow */
+		/* REFRESH: the event is disabled at its third overflow */
 		ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_REFRESH, 3), 0);
 		for (int k = 0; k < 20; k++)
 			work(100000);
@@ -202,7 +202,7 @@ TEST(native_interrupts_still_work)
 	}
 }
 
-/* The watchdog takes a counter on each CPU for as long as it is on */
+/* While enabled, the NMI watchdog holds a counter on each CPU */
 TEST(watchdog)
 {
 	static const char file[] = "/proc/sys/kernel/nmi_watchdog";
@@ -218,7 +218,7 @@ TEST(watchdog)
 	EXPECT_GE(log_lines("kpmu: the NMI watchdog holds the counters"), lines + 1);
 	ASSERT_EQ(write_long(file, 0), 0);
 	EXPECT_EQ(kpmu_errno(&a), 0);
-	/* The other way round it cannot start, and we go on undisturbed */
+	/* While kpmu holds the counters, the watchdog cannot start or disturb the event */
 	fd = ev_must(&a, 0, -1, -1, 0);
 	write_long(file, 1);
 	work_counted(fd, 1000, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What kpmu's scheduling promises beyond upstream's, as equations: no counter is idle while
- * something waits, all that happens in one change happens at one time.
+ * Guarantees of kpmu's scheduling beyond upstream's, as equations between event times: no counter
+ * is idle while a group that could use it waits, and all effects of one change have one timestamp.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -27,8 +27,8 @@ static struct perf_event_attr on(uint32_t type, uint64_t config)
 }
 
 /*
- * A group that claims both extra registers and then finds no counters gives the registers
- * back: an event with a third value runs all the time.
+ * A group that claims both offcore response registers, but then gets no counters, must release the
+ * registers: an event that needs a third register value runs all the time.
  */
 TEST(extra_register_of_a_group_that_does_not_fit)
 {
@@ -43,7 +43,7 @@ TEST(extra_register_of_a_group_that_does_not_fit)
 	a = on(PERF_TYPE_RAW, RAW_BRANCHES);
 	a.pinned = 1;
 	pinned = ev_must(&a, w.pid, -1, -1, 0);
-	/* As many as there are counters: beside the pinned one they never run */
+	/* The group needs all counters, but the pinned event occupies one: the group never runs */
 	for (i = 0; i < n; i++) {
 		a = on(PERF_TYPE_RAW, i < 2 ? OFFCORE : RAW_LOADS);
 		a.config1 = i < 2 ? 0x10001 + i : 0;
@@ -70,9 +70,9 @@ TEST(extra_register_of_a_group_that_does_not_fit)
 #define TOGGLES		200
 
 /*
- * A group of two comes and goes while more events wait than there are counters.  At each
- * moment all counters are in use, so the times that the events ran add up to the
- * counters' time.
+ * A group of two is enabled and disabled repeatedly, while more single events than counters are
+ * enabled.  All counters are always in use, so the running times of all events add up to the
+ * number of counters times the elapsed time.
  */
 TEST(group_switched_while_others_wait)
 {
@@ -125,8 +125,8 @@ TEST(group_switched_while_others_wait)
 #define SWITCHES	1500
 
 /*
- * Events of a CPU beside those of a task that comes and goes.  While the task is there,
- * three more events than counters want to run, so three wait at each moment; else none does.
+ * CPU events compete with the events of a task that is often scheduled in and out.  While the task
+ * runs, three more events than counters are enabled, so three wait at any time; else none waits.
  */
 TEST(cpu_against_task_over_switches)
 {
@@ -158,7 +158,7 @@ TEST(cpu_against_task_over_switches)
 		}
 	}
 	EXPECT_EQ(waited, of_cpu * passed);
-	/* Their part is n of n + 3; none is starved by what is always there */
+	/* The fair share is n / (n + 3); the CPU events do not starve any event of the task */
 	EXPECT_GT(least, 0);
 	if (exact_time())
 		EXPECT_GT(least * 3, passed);
@@ -166,10 +166,10 @@ TEST(cpu_against_task_over_switches)
 }
 
 /*
- * A copy that exec removes leaves its count and times with its family: the same as an event of
- * that task that the same exec removes.
+ * An inherited event that is removed on exec adds its count and times to its family.  They equal
+ * those of an event opened on the child itself, which the same exec removes.
  */
-TEST(times_of_a_copy_that_exec_removes)
+TEST(inherited_times_remove_on_exec)
 {
 	struct ev_times before[2], after[2];
 	struct perf_event_attr a;
@@ -214,7 +214,7 @@ static struct {
 	int reads, back;
 } reader;
 
-/* Each sum is of a later moment than the one before */
+/* Read the family repeatedly; count the reads in which a value went backwards */
 static void *read_all_the_time(void *unused)
 {
 	struct ev_times t, last = { 0, 0, 0 };
@@ -229,7 +229,10 @@ static void *read_all_the_time(void *unused)
 	return NULL;
 }
 
-/* What a child of the one that is watched does before anything is counted, and then */
+/*
+ * The monitored task.  Waits on @go until the events are enabled, then forks STAY children, which
+ * exist until all short-lived ones are reaped, and COME_AND_GO short-lived ones.  Reports on @done.
+ */
 static void bear_children(int go, int done)
 {
 	int i, stay[2];
@@ -261,8 +264,8 @@ static void bear_children(int go, int done)
 	pause();
 }
 
-/* Children are born and die while a large family is read: each is in the sum once */
-TEST(births_and_deaths_during_a_read)
+/* Children are forked and exit while a large family is read; each must be counted exactly once */
+TEST(fork_and_exit_during_read)
 {
 	struct perf_event_attr a = on(PERF_TYPE_HARDWARE,
 				      PERF_COUNT_HW_INSTRUCTIONS);
@@ -281,7 +284,7 @@ TEST(births_and_deaths_during_a_read)
 	}
 	a.inherit = 1;
 	a.disabled = 1;
-	/* The second one is not read until all is over */
+	/* The sibling is not read before the end, so concurrent reads cannot disturb its sum */
 	reader.fd = ev_must(&a, pid, -1, -1, 0);
 	a.disabled = 0;
 	twin = ev_must(&a, pid, -1, reader.fd, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* kpmu-stat, and the reasons that the module gives for errors. */
+/* kpmu-stat, and KPMU_IOC_WHY, the module's reason for a failed open. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <string.h>
@@ -13,7 +13,10 @@
 #define STAT	"/tests/kpmu-stat "
 #define TINY	"/tests/client_tiny"
 
-/* From its listing: 4 before the loop, 3 after; jb, the loop, syscall */
+/*
+ * From selftests/clients/tiny.c.  Instructions: 4 before the loop, 4 in each round, 3 after it.
+ * Branches: jb, one in each round, syscall.
+ */
 #define TINY_INSNS	"400007"
 #define TINY_BRANCHES	"100002"
 
@@ -33,8 +36,8 @@ TEST(counts_a_program)
 	EXPECT_NE(strstr(got, "{\"event\": \"branches:u\", \"value\": " TINY_BRANCHES ", "), NULL);
 }
 
-/* Five processes, each of which spends some on its birth */
-TEST(counts_what_it_bears)
+/* Five processes do the work; fork and wait add a few instructions */
+TEST(counts_children)
 {
 	const char *got;
 	int status;
@@ -45,7 +48,7 @@ TEST(counts_what_it_bears)
 	EXPECT_LT(atol(got), 5 * 400000 + 200);
 }
 
-TEST(status_is_the_programs)
+TEST(exit_status)
 {
 	int status;
 
@@ -64,7 +67,7 @@ TEST(cpus_and_processes)
 	const char *got;
 	int status;
 
-	/* It may run on others */
+	/* The program may run on other CPUs than these two */
 	got = run(STAT "-x -C 0,1 -e instructions " TINY, &status);
 	EXPECT_EQ(status, 0);
 	EXPECT_GT(atol(got), 0);
@@ -88,7 +91,7 @@ TEST(intervals)
 	EXPECT_GE(n, 3);
 }
 
-/* Errors say what is wrong */
+/* kpmu-stat prints the reason for an error; KPMU_IOC_WHY returns it */
 TEST(reasons)
 {
 	const char *got;
@@ -110,7 +113,7 @@ TEST(reasons)
 
 		drop_privilege();
 		memset(&why, 1, sizeof(why));
-		/* None yet */
+		/* Empty: no open by this fd has failed yet */
 		if (ioctl(fd, KPMU_IOC_WHY, &why) || why.text[0])
 			_exit(1);
 		if (ioctl(fd, KPMU_IOC_OPEN, &args) != -1 || errno != EACCES)

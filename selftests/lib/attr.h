@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The attr as bytes, of any size, whatever this machine's header knows of it. */
+/* perf_event_attr as raw bytes: any size, and fields that the installed header lacks. */
 #ifndef KPMU_TEST_ATTR_H
 #define KPMU_TEST_ATTR_H
 
@@ -17,7 +17,7 @@ union any_attr {
 	uint64_t u64[1024];
 };
 
-/* Where things are, by the manual */
+/* Byte offsets of the attr's fields, independent of the installed header */
 enum {
 	AT_TYPE = 0, AT_SIZE = 4, AT_CONFIG = 8, AT_PERIOD = 16,
 	AT_SAMPLE_TYPE = 24, AT_READ_FORMAT = 32, AT_FLAGS = 40,
@@ -28,7 +28,7 @@ enum {
 	AT_SIG_DATA = 120, AT_CONFIG3 = 128, AT_CONFIG4 = 136,
 };
 
-/* The flag word */
+/* Bit numbers in the flag word at AT_FLAGS; F_RESERVED is the first reserved bit */
 enum {
 	F_DISABLED = 0, F_INHERIT, F_PINNED, F_EXCLUSIVE, F_EXCLUDE_USER,
 	F_EXCLUDE_KERNEL, F_EXCLUDE_HV, F_EXCLUDE_IDLE, F_MMAP, F_COMM, F_FREQ,
@@ -41,7 +41,7 @@ enum {
 	F_SIGTRAP, F_DEFER_CALLCHAIN, F_DEFER_OUTPUT, F_RESERVED,
 };
 
-/* The usual event in all of the newest size */
+/* User-only instructions event that starts disabled, in an attr of the newest size */
 static inline void any_init(union any_attr *x)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -54,7 +54,7 @@ static inline void any_init(union any_attr *x)
 
 static inline void any_put(union any_attr *x, int at, int bytes, uint64_t val)
 {
-	memcpy(x->byte + at, &val, bytes);	/* little-endian */
+	memcpy(x->byte + at, &val, bytes);	/* little-endian: the low @bytes of @val */
 }
 
 static inline void any_flag(union any_attr *x, int bit)
@@ -62,7 +62,7 @@ static inline void any_flag(union any_attr *x, int bit)
 	x->u64[AT_FLAGS / 8] |= 1ULL << bit;
 }
 
-/* The errno of opening it on the caller, 0 if that works */
+/* Open @x on the calling task, any CPU: 0 (the event is closed again) or the errno */
 static inline int any_errno(union any_attr *x)
 {
 	return ev_errno(&x->a, 0, -1, -1, 0);

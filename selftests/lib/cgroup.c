@@ -35,9 +35,9 @@ static int is_mounted(const char *dir)
 }
 
 /*
- * perf_event is there without being asked for, but new groups get it only after
- * somebody has written to the root's subtree_control, as every init does.  Not
- * cpuset, though: before 6.2 it lets tasks that move to a group forget their CPU.
+ * perf_event is an implicit controller.  Even so, new cgroups get it only after some controller
+ * was enabled in the root's subtree_control, as every init does.  Do not enable cpuset: before
+ * 6.2 it resets the CPU affinity of a task that moves to another cgroup.
  */
 static void hand_down_a_controller(void)
 {
@@ -73,7 +73,7 @@ int cgroup_v1(void)
 	return 1;
 }
 
-/* Which hierarchy perf_event belongs to: 0 for the unified one */
+/* Number of the hierarchy of the perf_event controller; 0 is the unified hierarchy */
 static int hierarchy(void)
 {
 	char name[32];
@@ -89,9 +89,10 @@ static int hierarchy(void)
 }
 
 /*
- * A hierarchy of version 1 goes only when it is unmounted with no group left, and
- * groups that were removed stay for a while, at least as long as somebody has them open
- * or watches them.  Until then nobody else has perf_event.
+ * The kernel destroys a v1 hierarchy only if no cgroup is left in it at the time of an unmount.
+ * A removed cgroup stays for a while, at least as long as an fd or an event refers to it.
+ * perf_event is unavailable in the unified hierarchy until the v1 hierarchy is destroyed.  So
+ * mount and unmount it until it is.
  */
 void cgroup_v1_end(void)
 {
@@ -122,7 +123,7 @@ void cgroup_root(struct cgroup *c)
 	open_dir(c);
 }
 
-/* Who is still in one that ends goes to the root, or ends just now */
+/* Move the remaining processes to the root.  Ignore failures: a process may be exiting. */
 static void evacuate(const char *path)
 {
 	char procs[192], top[64], pid[32];
@@ -156,7 +157,7 @@ void cgroup_make(struct cgroup *c, const struct cgroup *parent, const char *name
 	if (nr_made == ARRAY_SIZE(made))
 		exit(1);
 	snprintf(c->path, sizeof(c->path), "%.100s/%.40s", parent->path, name);
-	rmdir(c->path);		/* of a test that was killed */
+	rmdir(c->path);		/* left by a test that was killed */
 	if (mkdir(c->path, 0755))
 		die(c->path);
 	strcpy(made[nr_made++], c->path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Control groups to watch, in the unified hierarchy or one of perf_event's own. */
+/* Cgroups for cgroup events, in the unified hierarchy or in a v1 perf_event hierarchy. */
 #ifndef KPMU_TEST_CGROUP_H
 #define KPMU_TEST_CGROUP_H
 
@@ -7,20 +7,23 @@
 
 struct cgroup {
 	char path[160];
-	int fd;			/* of the directory: what to open events by */
+	int fd;			/* cgroup directory: @pid of ev_open() with PERF_FLAG_PID_CGROUP */
 };
 
-/* Which hierarchy the rest works in: at first, and again, the unified one */
+/* Make the functions below use the unified hierarchy, which is mounted if needed */
 void cgroup_v2(void);
-/* The perf_event controller's own; false if this kernel has none */
+/* Make them use a v1 hierarchy of the perf_event controller; 0 if it cannot be mounted */
 int cgroup_v1(void);
-/* Leave that to nobody: perf_event is in the unified hierarchy again */
+/*
+ * Destroy the v1 hierarchy, so that perf_event is in the unified hierarchy again.
+ * Closes all fds of the caller from 3 up.
+ */
 void cgroup_v1_end(void);
 
-/* The root; a new one below @parent, gone when the test ends */
+/* Open the root cgroup; create a cgroup below @parent, which is removed at exit */
 void cgroup_root(struct cgroup *c);
 void cgroup_make(struct cgroup *c, const struct cgroup *parent, const char *name);
-/* Move a process; a thread (version 1 only) */
+/* Move a process, or a thread (v1 only), to @c */
 void cgroup_add(const struct cgroup *c, pid_t pid);
 void cgroup_add_thread(const struct cgroup *c, pid_t tid);
 void cgroup_remove(struct cgroup *c);

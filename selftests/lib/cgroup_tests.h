@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the programs of selftests/cgroup share. */
+/* Helpers shared by the programs of selftests/cgroup. */
 #ifndef KPMU_CGROUP_TESTS_H
 #define KPMU_CGROUP_TESTS_H
 
@@ -20,7 +20,7 @@ static inline struct perf_event_attr insns(void)
 	return a;
 }
 
-/* Instructions of @c on @cpu */
+/* Count user instructions of cgroup @c on @cpu */
 static inline int watch(const struct cgroup *c, int cpu)
 {
 	struct perf_event_attr a = insns();
@@ -28,7 +28,7 @@ static inline int watch(const struct cgroup *c, int cpu)
 	return ev_must(&a, c->fd, cpu, -1, PERF_FLAG_PID_CGROUP);
 }
 
-/* A process on @cpu, in @c if that is given */
+/* Start a worker process on @cpu, in @c unless that is NULL */
 static inline void start_in(struct worker *w, const struct cgroup *c, int cpu)
 {
 	worker_start(w);
@@ -37,7 +37,7 @@ static inline void start_in(struct worker *w, const struct cgroup *c, int cpu)
 		cgroup_add(c, w->pid);
 }
 
-/* What @fd sees of @n rounds of @w, less the rounds around */
+/* Count of @fd for @n rounds of @w minus that for one round: cancels the fixed overhead */
 static inline uint64_t seen(int fd, struct worker *w, uint64_t n)
 {
 	uint64_t a, b;
@@ -49,7 +49,7 @@ static inline uint64_t seen(int fd, struct worker *w, uint64_t n)
 	return ev_count(fd) - b - (b - a);
 }
 
-/* Does it count beyond @v, before patience ends? */
+/* Does the count of @fd leave @v before the patience() deadline? */
 static inline bool moves_on(int fd, uint64_t v)
 {
 	uint64_t end = patience();
@@ -69,7 +69,7 @@ static inline bool moves_on(int fd, uint64_t v)
 
 #define SEES_ALL(fd, w)	EXACT(seen(fd, w, N), worker_insns(N, 1))
 
-/* Neither counts nor time */
+/* @fd gains neither a count nor time while @w runs */
 #define SEES_NOTHING(fd, w) do {					\
 	struct ev_times __was = ev_times(fd), __is;			\
 									\

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Families whose counts are known from this listing, from the child's first
- * instruction on: the one after its parent's SYSCALL.  Nobody here uses the stack, so
- * that children may share the memory.
+ * Families of tasks whose instruction counts follow from this listing.  Children do not use
+ * the stack, so that they can share the parent's memory.
  *
- * The counted region of the first parent begins after the enabling system call and
- * ends with the SYSCALL that disables; a child's ends with the SYSCALL of exit.
+ * The counted region of the first parent begins after the enabling system call and ends with
+ * the SYSCALL that disables.  That of a child begins with its first instruction, the one after
+ * the parent's SYSCALL of clone, and ends with the SYSCALL of exit.
+ *
+ * In the counts below, n is clone_work.n and k is clone_work.kids.
  */
 #include <asm/unistd.h>
 
 #define ENABLE	0x2400
 #define DISABLE	0x2401
 
-/* struct clone_work of clone.h */
+/* Offsets in struct clone_work, see clone.h */
 #define FLAG	0
 #define CLONE	8
 #define N	16
@@ -38,7 +40,7 @@
 	syscall
 	.endm
 
-	.macro	finish		/* 5 */
+	.macro	finish		/* 5 counted instructions */
 	mov	%ebp, %edi
 	mov	$DISABLE, %esi
 	mov	FLAG(%rbx), %rdx
@@ -51,7 +53,7 @@
 	ret
 	.endm
 
-	.macro	clone word=%rsi	/* 6 */
+	.macro	clone word=%rsi	/* 6 instructions */
 	mov	CLONE(%rbx), %rdi
 	xor	%esi, %esi
 	mov	\word, %rdx
@@ -60,7 +62,7 @@
 	syscall
 	.endm
 
-	.macro	wait		/* 6 */
+	.macro	wait		/* 6 instructions */
 	mov	$-1, %rdi
 	xor	%esi, %esi
 	xor	%edx, %edx
@@ -69,7 +71,7 @@
 	syscall
 	.endm
 
-/* 4n + 5: work and exit */
+/* Work, then exit: 4n + 5 instructions */
 child:
 	mov	N(%rbx), %r10
 	lea	cell(%rip), %r8
@@ -77,13 +79,13 @@ child:
 	mov	%r9, 8(%r8)
 	dec	%r10
 	jnz	1b
-exit:				/* 3 */
+exit:				/* 3 instructions */
 	xor	%edi, %edi
 	mov	$__NR_exit, %eax
 	syscall
 	hlt
 
-/* All children at once: 18k + 6 here, 4n + 7 in each of them */
+/* k concurrent children: 18k + 6 instructions in the parent, 4n + 7 in each child */
 clone_counted:
 	begin
 1:	clone
@@ -98,8 +100,10 @@ clone_counted:
 	finish
 
 /*
- * Threads, k at once: 21k + 8 here, 4n + 7 in each.  A thread's end clears its word
- * and wakes who waits there; one call of futex is enough in any order of events.
+ * k concurrent threads: 21k + 8 instructions in the caller, 4n + 7 in each thread.  The
+ * exit of a thread clears the tid in its word and wakes a futex waiter there.  If the exit
+ * precedes FUTEX_WAIT, the value differs and the call returns at once.  So one futex call per
+ * thread is enough.
  */
 threads_counted:
 	begin
@@ -125,8 +129,9 @@ threads_counted:
 	finish
 
 /*
- * A child, its child, and so on, each waiting for its own; the last one works.
- * 21 here, 23 in each between, 4n + 10 in the last.
+ * A chain of k descendants: each one but the last creates a child and waits for it.  The
+ * last one works.  21 instructions in the first parent, 23 in each intermediate task, 4n + 10
+ * in the last.
  */
 chain_counted:
 	begin
@@ -142,8 +147,9 @@ chain_counted:
 	finish
 
 /*
- * The same, but those between leave without waiting; the first, a subreaper,
- * waits for all: 8k + 13 here, 16 in each between, 4n + 9 in the last.
+ * A chain of k descendants whose intermediate tasks exit without waiting for their child.  The
+ * first parent is a subreaper and waits for all: 8k + 13 instructions there, 16 in each
+ * intermediate task, 4n + 9 in the last.
  */
 orphans_counted:
 	begin
@@ -162,8 +168,8 @@ orphans_counted:
 	finish
 
 /*
- * prctl_counted(uint64_t n): by PR_TASK_PERF_EVENTS_ENABLE and _DISABLE; counts as
- * work_counted() does
+ * prctl_counted(uint64_t n): enables and disables with PR_TASK_PERF_EVENTS_ENABLE (32) and
+ * PR_TASK_PERF_EVENTS_DISABLE (31); same counts as work_counted()
  */
 prctl_counted:
 	mov	%rdi, %r9
@@ -171,7 +177,7 @@ prctl_counted:
 	mov	$32, %edi
 	mov	$__NR_prctl, %eax
 	syscall
-	/* counted from here: 4n + 3 */
+	/* counted from here: 4n + 3 instructions */
 1:	mov	(%r8), %rcx
 	mov	%rcx, 8(%r8)
 	dec	%r9

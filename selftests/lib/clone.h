@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Families of exact work, in clone.S, and programs of exact work, in tiny_image.S. */
+/* Exactly counted work: families of tasks (clone.S) and minimal programs (tiny_image.S). */
 #ifndef KPMU_TEST_CLONE_H
 #define KPMU_TEST_CLONE_H
 
@@ -13,11 +13,11 @@ struct clone_word {
 };
 
 struct clone_work {
-	uint64_t flag;			/* of ENABLE and DISABLE */
-	uint64_t clone;			/* flags of clone() */
-	uint64_t n;			/* rounds of who works */
-	uint64_t kids;			/* how many, or how deep */
-	struct clone_word *words;	/* one each, for threads */
+	uint64_t flag;			/* argument of the ENABLE and DISABLE ioctls */
+	uint64_t clone;			/* flags of clone(2) */
+	uint64_t n;			/* rounds per working child */
+	uint64_t kids;			/* number of children, or depth of a chain */
+	struct clone_word *words;	/* threads only: one per thread */
 };
 
 #define CLONE_FORK	((uint64_t)SIGCHLD)
@@ -28,8 +28,9 @@ struct clone_work {
 		    CLONE_CHILD_CLEARTID))
 
 /*
- * Enable @fd, be a family, disable it.  User instructions, as clone.S says: of the
- * caller, and of all its descendants together.
+ * Enable @fd, run a family of tasks, disable @fd.  *_SELF() is the number of user
+ * instructions counted in the caller, *_KIDS() that in all its descendants together.
+ * clone.S derives both.
  */
 void clone_counted(int fd, const struct clone_work *w);
 #define CLONE_SELF(k)		(18 * (k) + 6)
@@ -43,17 +44,17 @@ void chain_counted(int fd, const struct clone_work *w);
 #define CHAIN_SELF(k)		21
 #define CHAIN_KIDS(n, k)	(23 * ((k) - 1) + 4 * (n) + 10)
 
-/* The caller must be a subreaper */
+/* The caller must be a child subreaper: it reaps all descendants */
 void orphans_counted(int fd, const struct clone_work *w);
 #define ORPHANS_SELF(k)		(8 * (k) + 13)
 #define ORPHANS_KIDS(n, k)	(16 * ((k) - 1) + 4 * (n) + 9)
 
-/* As work_counted(), by prctl(PR_TASK_PERF_EVENTS_*): the same counts */
+/* work_counted() with prctl(PR_TASK_PERF_EVENTS_*) instead of the ioctls: same counts */
 void prctl_counted(uint64_t n);
 
 /*
- * A program of a page: @n rounds of two instructions, and exit.  tiny_install()
- * writes it as @path, with these permissions.
+ * A minimal static program: @n rounds of two instructions, then exit.  tiny_install()
+ * writes it to @path with permissions @mode.
  */
 void tiny_install(const char *path, uint32_t n, mode_t mode);
 #define TINY_INSNS(n)		(2 * (uint64_t)(n) + 4)

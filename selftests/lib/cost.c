@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The model counts what the kernel does; see cost.h. */
+/* The costs are differences of statistics of the PMU model in QEMU; see cost.h. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
@@ -14,7 +14,7 @@
 #include "cost.h"
 #include "event.h"
 
-/* The model's statistics */
+/* Statistics MSRs of the PMU model, per CPU */
 #define MSR_KERNEL_INSNS	0x51504d01
 #define MSR_WRMSRS		0x51504d02
 #define MSR_RDMSRS		0x51504d03
@@ -35,13 +35,13 @@ static int open_msrs(int cpu)
 
 	snprintf(path, sizeof(path), "/dev/cpu/%d/msr", cpu);
 	fd = open(path, O_RDONLY);
-	/* Apart from the events, which programs close by number */
+	/* Use a high number, apart from the fds of the events that programs open and close */
 	high = fcntl(fd, F_DUPFD_CLOEXEC, 200);
 	close(fd);
 	return high;
 }
 
-/* The sum of the CPUs */
+/* Sum over the CPUs of cost_on() */
 static uint64_t rdmsr(uint32_t msr)
 {
 	static int fds[MAX_CPUS];
@@ -60,7 +60,7 @@ static uint64_t rdmsr(uint32_t msr)
 	return sum;
 }
 
-/* Writes and reads first: reading them costs instructions, not the reverse */
+/* Instructions last: reading a statistic costs instructions, but no counted WRMSR or RDMSR */
 struct sample cost_sample(void)
 {
 	struct sample s;
@@ -89,7 +89,7 @@ static struct cost once(void (*op)(void), int n)
 	return between(a, cost_sample());
 }
 
-/* The cheapest of several tries, in which no timer tick fell */
+/* The cheapest of several tries, to exclude timer ticks */
 static struct cost cheapest(void (*op)(void), int n, int tries)
 {
 	struct cost best = once(op, n), c;
@@ -102,7 +102,7 @@ static struct cost cheapest(void (*op)(void), int n, int tries)
 	return best;
 }
 
-/* Between few and many of them, so that what is around cancels */
+/* Difference between many and few operations, so that the overhead around them cancels */
 struct cost measure_least(void (*op)(void))
 {
 	const int few = 4, many = 24;
@@ -113,8 +113,9 @@ struct cost measure_least(void (*op)(void))
 }
 
 /*
- * Time in which all that an operation has put off is done.  Freeing by kfree_rcu()
- * may wait for 5 seconds.  With -icount, time in which nothing happens takes none.
+ * Time in ms for the deferred work of an operation to complete.  kfree_rcu() may delay a free
+ * by 5 seconds.  Waiting that long is cheap only under -icount, where idle guest time takes no
+ * host time.
  */
 #define LATER	(exact_time() ? 6000 : 300)
 
@@ -137,8 +138,8 @@ static double total(void (*op)(void), int n, int later)
 }
 
 /*
- * So many operations that what the kernel does meanwhile for itself does not
- * show in their mean
+ * Instructions to spend on the mean, enough to hide background work of the kernel, and the
+ * maximum number of operations
  */
 #define MEAN_INSNS	10e6
 #define MEAN_OPS	5000
@@ -226,8 +227,8 @@ void bench_begin(void)
 	struct sched_param none = { 0 };
 
 	/*
-	 * So that a task that is woken does not preempt the one that wakes it: that
-	 * depends on how long both ran, and a switch costs less that way.
+	 * SCHED_BATCH: a woken task does not preempt its waker.  Whether it would depends on
+	 * how long both ran, and a preempting switch costs less than others.
 	 */
 	sched_setscheduler(0, SCHED_BATCH, &none);
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -26,7 +26,7 @@ bool route_is_native(void)
 	return route && !strcmp(route, "native");
 }
 
-/* Kept open: a test may drop the right to open it */
+/* The fd stays open: a test may drop the privilege to open the device */
 static int device(void)
 {
 	static int fd = -1;
@@ -37,7 +37,7 @@ static int device(void)
 			perror(KPMU_DEVICE);
 			exit(1);
 		}
-		/* Out of the way of tests that run out of fds */
+		/* Use a high number: some tests exhaust the low fds */
 		int high = fcntl(fd, F_DUPFD_CLOEXEC, 250);
 
 		if (high >= 0) {
@@ -48,7 +48,10 @@ static int device(void)
 	return fd;
 }
 
-/* A program that unloads the module says so by defining it as true */
+/*
+ * A program that unloads the module defines this as true: an open device holds a reference to
+ * the module.
+ */
 const bool ev_device_late __attribute__((weak));
 
 static void __attribute__((constructor)) open_early(void)
@@ -296,7 +299,7 @@ uint64_t now_ns(void)
 
 uint64_t patience(void)
 {
-	/* In exact time nothing is late */
+	/* Under -icount, guest time does not depend on the load of the host */
 	return now_ns() + (exact_time() ? 5 : 40) * 1000000000ULL * slow();
 }
 
@@ -308,7 +311,7 @@ int open_fds(void)
 	while (dir && readdir(dir))
 		n++;
 	closedir(dir);
-	return n - 3;	/* . and .. and the directory's own */
+	return n - 3;	/* ., .. and the fd of the directory itself */
 }
 
 void drop_privilege(void)
@@ -317,7 +320,7 @@ void drop_privilege(void)
 		perror("cannot become nobody");
 		exit(1);
 	}
-	/* Changing ids made us undumpable, which is not what is tested */
+	/* Changing ids clears the dumpable flag.  Set it again: only privileges are under test. */
 	prctl(PR_SET_DUMPABLE, 1);
 }
 
@@ -380,7 +383,6 @@ uint32_t pmu_type(const char *pmu)
 	return type;
 }
 
-/* The program is linked to be loaded as it is */
 uint64_t file_offset(const void *addr)
 {
 	unsigned long start, end, off, at = (unsigned long)addr;
@@ -410,7 +412,7 @@ const char *paranoid_file(void)
 	return sysctl_file("perf_event_paranoid");
 }
 
-/* The stricter of both files counts, so both are set */
+/* kpmu applies the stricter of its own and the native level, so set both */
 void set_paranoid(int level)
 {
 	if (write_long("/proc/sys/kernel/perf_event_paranoid", level) ||
@@ -420,7 +422,7 @@ void set_paranoid(int level)
 	}
 }
 
-/* While the share is unlimited, upstream lets nobody write the rate */
+/* Native perf rejects a write to the rate while the time share is unlimited */
 void throttle_at(long rate, int percent)
 {
 	write_long(sysctl_file("perf_cpu_time_max_percent"), 25);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the tests share: opening events by either route, exact work, helpers. */
+/* Shared by all tests: opening events by either route, exactly counted work, helpers. */
 #ifndef KPMU_TEST_EVENT_H
 #define KPMU_TEST_EVENT_H
 
@@ -12,7 +12,7 @@
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #endif
 
-/* From newer headers than Debian 12's */
+/* Missing in the headers of Debian 12 */
 #ifndef PERF_ATTR_SIZE_VER8
 #define PERF_ATTR_SIZE_VER8	136
 #endif
@@ -20,68 +20,73 @@
 #define PERF_ATTR_SIZE_VER9	144
 #endif
 
-/* Encodings that Skylake, Icelake and Sapphire Rapids share */
+/* Raw event encodings valid on Skylake, Icelake and Sapphire Rapids */
 #define RAW_LOADS	0x81d0
 #define RAW_STORES	0x82d0
 #define RAW_BRANCHES	0x00c4
 
 /*
- * KPMU_ROUTE=native makes a test program use the kernel's own perf: the same
- * program, the same guest, the other column.
+ * The route is how events are opened.  By default that is the kpmu device; with
+ * KPMU_ROUTE=native in the environment it is perf_event_open(2), i.e. native perf.  The
+ * same program runs by both routes in the same guest, and the results are compared.
  */
 bool route_is_native(void);
 int ev_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
 	    int group_fd, unsigned long flags);
 
-/* An attr for a user-only event that starts disabled */
+/* Attr of a user-only event that starts disabled */
 struct perf_event_attr ev_attr(uint32_t type, uint64_t config);
-/* Open one of those on the caller, any CPU; exits as failed if it cannot */
+/*
+ * Open an event with ev_attr() on the calling task, any CPU.  A sibling (@group_fd >= 0)
+ * starts enabled.  This function and ev_must() exit with failure if the open fails.
+ */
 int ev_self(uint32_t type, uint64_t config, int group_fd);
 int ev_must(const struct perf_event_attr *attr, pid_t pid, int cpu,
 	    int group_fd, unsigned long flags);
 uint64_t ev_count(int fd);
 uint64_t ev_id(int fd);
 
-/* What an event opened with read_format = FORMAT_TIMES reads as */
+/* Layout of a read with read_format = FORMAT_TIMES */
 #define FORMAT_TIMES	(PERF_FORMAT_TOTAL_TIME_ENABLED | \
 			 PERF_FORMAT_TOTAL_TIME_RUNNING)
 struct ev_times {
 	uint64_t value, enabled, running;
 };
 struct ev_times ev_times(int fd);
-/* As ev_self(), with FORMAT_TIMES */
+/* ev_self() with read_format = FORMAT_TIMES */
 int ev_self_times(uint32_t type, uint64_t config, int group_fd);
-/* Was it on a counter all the time it was enabled? */
+/* Did the event run all the time it was enabled?  Prints the times if not. */
 bool always_ran(int fd);
 void ev_enable(int fd);
 void ev_disable(int fd);
 
-/* The errno of an open that must fail; 0 if it succeeded (and is closed) */
+/* Try to open an event: the errno, or 0 if that succeeds (the event is closed again) */
 int ev_errno(const struct perf_event_attr *attr, pid_t pid, int cpu,
 	     int group_fd, unsigned long flags);
 
 /*
- * Exact work, in work.S.  work_counted() enables @fd (with @flag), goes @n
- * times round, disables it.  Between the two, in user mode:
+ * Exactly counted work, in work.S.  work_counted() enables @fd, runs @n rounds and
+ * disables @fd; @flag is the argument of both ioctls.  The macros give the user-mode
+ * counts of @fd for one call.
  */
-void work(uint64_t n);		/* not 0 */
+void work(uint64_t n);		/* @n must not be 0 */
 void work_counted(int fd, uint64_t n, unsigned long flag);
 #define WORK_INSNS(n)		(4 * (n) + 3)
 #define WORK_BRANCHES(n)	((n) + 1)
 #define WORK_LOADS(n)		(n)
 #define WORK_STORES(n)		(n)
 
-/* Many instructions in little time */
+/* Rounds of 64 instructions: many instructions in little time */
 void spin_counted(int fd, uint64_t n, unsigned long flag);
 #define SPIN_INSNS(n)		(64 * (n) + 3)
 #define SPIN_BRANCHES(n)	((n) + 1)
 
-/* @n accesses, @stride bytes apart */
+/* @n loads or @n stores, @stride bytes apart, starting at @base */
 void load_counted(int fd, uint64_t n, void *base, uint64_t stride);
 void store_counted(int fd, uint64_t n, void *base, uint64_t stride);
 #define STRIDE_INSNS(n)		(4 * (n) + 3)
 
-/* The model counts exactly; real hardware adds a little per interrupt */
+/* True on the PMU model, which counts exactly; real hardware adds a little per interrupt */
 bool exact(void);
 #define SLACK(expected)	(exact() ? 0 : (expected) / 100 + 100)
 
@@ -93,39 +98,42 @@ int pmu_version(void);
 int counters_general(void);
 int counters_fixed(void);
 int counter_width(void);
-/* A property of the model that this boot has set, or what it is otherwise */
+/* Value of a -cpu property that this boot sets (qemu/run.sh -p), else @otherwise */
 unsigned int model_property(const char *name, unsigned int otherwise);
-/* Bits of CPUID.0AH:EBX: architectural events that this CPU lacks */
+/* CPUID.0AH:EBX: a set bit means that this CPU lacks an architectural event */
 unsigned int events_missing(void);
-/* The model number of a CPU of Intel's family 6, else 0 */
+/* Model numbers of Intel family 6; all other CPUs are CPU_OTHER */
 enum cpu { CPU_OTHER, CPU_SKYLAKE = 0x5e, CPU_ICELAKE = 0x6a, CPU_SPR = 0x8f };
 enum cpu cpu_model(void);
-/* -icount: times are as exact as counts */
+/* Does the guest run under -icount?  Then times are as exact as counts. */
 bool exact_time(void);
-/* Can a CPU be taken offline, other than 0? */
+/* Take @cpu online or offline; -1 if that fails, as it usually does for CPU 0 */
 int cpu_online(int cpu, int online);
 int open_fds(void);
-/* Become nobody, without any capability; in a child of the test */
+/* Become user nobody without capabilities; irreversible for the calling process */
 void drop_privilege(void);
-/* The same with one capability left, CAP_* */
+/* Become user nobody with no capability but @cap (CAP_*); irreversible, too */
 void drop_to(int cap);
 uint64_t now_ns(void);
-/* When to give up waiting for what must happen, on a busy machine as well */
+/* Deadline, in now_ns() time, for something that must happen; long enough for a busy host */
 uint64_t patience(void);
-/* Files of /proc and /sys; -1 and errno on failure */
+/*
+ * Read or write a number in a file of /proc or /sys.  -1 and errno if the file cannot be
+ * opened or written; a failed read yields 0.
+ */
 long read_long(const char *path);
 int write_long(const char *path, long val);
-/* attr.type of a PMU, by its folder of the route in use; ends the test without one */
+/* attr.type of a PMU, from the sysfs folder of the route in use; exits if there is none */
 uint32_t pmu_type(const char *pmu);
-/* Where a function or an object is in the program's file, for uprobes */
+/* Offset of a function or object in the program's file, for uprobes */
 uint64_t file_offset(const void *addr);
-/* The sysctl of the route in use, until the next call; its paranoid file */
+/* Path of a sysctl of the route in use, valid until the next call; its perf_event_paranoid */
 const char *sysctl_file(const char *name);
 const char *paranoid_file(void);
 void set_paranoid(int level);
 /*
- * How many overflows a second, and what share of the time they may take, by the
- * route in use; no limits on either
+ * Limit sampling by the route in use: overflows per second, and their share of CPU time in
+ * percent.  no_throttle() lifts both limits.
  */
 void throttle_at(long rate, int percent);
 void no_throttle(void);

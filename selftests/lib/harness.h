@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A small test harness: TAP output, a process a test, skip code 4, the macro
- * names of the kernel's kselftest_harness.h, so that a test builds with either.
+ * A small test harness: TAP output, one process per test, exit code 4 for skip.  The macros
+ * use the names of the kernel's kselftest_harness.h, so that a test builds with either.
  *
- * A test names the rows of Documentation/conformance.md that it proves in its first
- * statement: ROWS("F-05 F-06").  They are printed before its result.
+ * The first statement of a test names the rows of Documentation/conformance.md that it
+ * proves: ROWS("F-05 F-06").  They are printed before the result of the test.
  */
 #ifndef KPMU_HARNESS_H
 #define KPMU_HARNESS_H
@@ -39,7 +39,7 @@ static struct __test *__tests, **__tests_end = &__tests;
 
 static inline void __add_test(struct __test *t)
 {
-	/* verdict.awk reports the program as a whole by this name */
+	/* verdict.awk uses this name for the result of the whole program */
 	if (!strcmp(t->name, "all")) {
 		fprintf(stderr, "a test may not be called all\n");
 		exit(KSFT_FAIL);
@@ -48,10 +48,10 @@ static inline void __add_test(struct __test *t)
 	__tests_end = &t->next;
 }
 
-/* The limit is for what hangs, also on a machine that is slow and busy */
+/* The default limit of 600 s only catches hangs: a slow, busy machine stays below it */
 #define TEST(name) TEST_TIMEOUT(name, 600)
 
-/* A test with its own limit in seconds */
+/* A test with its own time limit in seconds, which slow() scales */
 #define TEST_TIMEOUT(tname, seconds)					\
 	static void __body_##tname(struct __test *_metadata);		\
 	static struct __test __test_##tname = {				\
@@ -101,7 +101,7 @@ static inline void __add_test(struct __test *t)
 #define EXPECT_TRUE(a)	__CHECK(!!(a), ==, 1, __STAY)
 #define EXPECT_FALSE(a)	__CHECK(!!(a), ==, 0, __STAY)
 
-/* How much slower than usual this kernel may be, by its own checks */
+/* Scale factor, e.g. for time limits: more than 1 on kernels with debug checks or gcov */
 static inline int slow(void)
 {
 	const char *s = getenv("KPMU_SLOW");
@@ -110,8 +110,8 @@ static inline int slow(void)
 }
 
 /*
- * How often something is tried that takes long: so often on one of the kernels that run.sh
- * has guests for, and a part of it on the others.
+ * Repetitions of something that takes long: @n on one of the kernels that run.sh boots, and
+ * a fraction of @n on the others.
  */
 static inline long often(long n)
 {
@@ -129,8 +129,12 @@ static inline int __run_test(struct __test *t, int n)
 
 	fflush(NULL);
 	pid = fork();
+	if (pid < 0) {
+		perror("fork");
+		exit(KSFT_FAIL);
+	}
 	if (pid == 0) {
-		/* Its own group, so that a stuck test's children go with it */
+		/* Own process group: kill() below also ends the children of a stuck test */
 		setpgid(0, 0);
 		alarm(t->timeout * slow());
 		t->fn(t);
@@ -162,8 +166,9 @@ static inline int __wanted(const struct __test *t, int argc, char **argv)
 }
 
 /*
- * The plan, and by name what has failed if it has no result.  More tests are
- * planned than run if one was asked for that does not exist.
+ * Print the TAP plan and the names of the selected tests.  verdict.awk fails a named test
+ * that has no result.  With arguments, their number is the plan: the name of a test that
+ * does not exist makes the plan exceed the results, and the run fails.
  */
 static inline void __plan(int argc, char **argv)
 {
@@ -179,7 +184,7 @@ static inline void __plan(int argc, char **argv)
 	printf("\n");
 }
 
-/* Arguments: names of the tests to run, all without any; -l: list them */
+/* Arguments: names of the tests to run (default: all), or -l to list all tests */
 static inline int test_harness_run(int argc, char **argv)
 {
 	int n = 0, failed = 0, skipped = 0, code;

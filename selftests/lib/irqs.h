@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How long a CPU has its interrupts off, in instructions, so that it does not matter how fast
- * the machine is: a sample every IRQS_PERIOD instructions of the kernel, by NMI.
+ * Measures how long a CPU runs with interrupts disabled.  The unit is instructions, so that the
+ * speed of the machine does not matter.  An event samples every IRQS_PERIOD kernel
+ * instructions; its PMI is an NMI and also hits regions with interrupts disabled.
  */
 #ifndef KPMU_TEST_IRQS_H
 #define KPMU_TEST_IRQS_H
@@ -11,10 +12,10 @@
 
 #define IRQS_PERIOD	20000
 
-/* Of CPU 0, off; its ring is mapped */
+/* Open the event on CPU 0, disabled, and map its ring buffer */
 static inline int irqs_event(struct ring *r)
 {
-	static struct perf_event_attr a;	/* the ring keeps its address */
+	static struct perf_event_attr a;
 	int fd;
 
 	a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
@@ -28,7 +29,7 @@ static inline int irqs_event(struct ring *r)
 	return fd;
 }
 
-/* The most samples in a row with interrupts off; how many there were */
+/* Longest run of samples with interrupts disabled; *@samples is the number of all samples */
 static inline int irqs_longest_off(struct ring *r, int *samples)
 {
 	static struct record rec;

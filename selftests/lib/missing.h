@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A page that is not there until a test gives it: a system call waits in the middle. */
+/*
+ * A page that is missing until the test supplies it through userfaultfd: a system call that
+ * accesses the page blocks halfway.
+ */
 #ifndef KPMU_TEST_MISSING_H
 #define KPMU_TEST_MISSING_H
 
@@ -13,7 +16,7 @@
 
 #define MISSING_SIZE	4096ul
 
-/* A page that stays missing; -1 if the kernel has no userfaultfd */
+/* Reserve a missing page at *@page: its userfaultfd, or -1 if the kernel has no userfaultfd */
 static inline int empty_page(void **page)
 {
 	struct uffdio_api api = { .api = UFFD_API };

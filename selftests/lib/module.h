@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The module loaded and unloaded by a test.  The guest has it as /kpmu.ko. */
+/* Load and unload the module from a test.  Its path in the guest is /kpmu.ko. */
 #ifndef KPMU_TEST_MODULE_H
 #define KPMU_TEST_MODULE_H
 
@@ -12,7 +12,7 @@
 
 #include "event.h"
 
-/* The parameters that the guest was told to load it with (qemu/run.sh -P): invariants stay on */
+/* Module parameters of this guest (qemu/run.sh -P), so that a reload does not lose check=1 */
 static inline void module_params(char *to, size_t room)
 {
 	FILE *f = fopen("/run/env", "re");
@@ -29,7 +29,7 @@ static inline void module_params(char *to, size_t room)
 		fclose(f);
 }
 
-/* With more parameters; 0 or the errno */
+/* Load the module with @params after those of the guest; 0 or the errno */
 static inline int module_load(const char *params)
 {
 	int fd = open("/kpmu.ko", O_RDONLY | O_CLOEXEC), err;
@@ -49,7 +49,7 @@ static inline int module_unload(void)
 	return syscall(SYS_delete_module, "kpmu", O_NONBLOCK) ? errno : 0;
 }
 
-/* Again until it goes: what holds it may need a moment to end */
+/* Retry while the module is in use: its last references may be dropped with a delay */
 static inline int module_unload_at_last(void)
 {
 	uint64_t end = patience();

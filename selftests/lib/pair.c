@@ -21,7 +21,7 @@ struct perf_event_attr pair_attr(void)
 void pair_open(struct pair *p, const struct perf_event_attr *attr, pid_t pid,
 	       int cpu, int pages)
 {
-	/* One is written after the other, and both name the CPU: it must not change between */
+	/* Both records name the CPU: the task must not migrate between their writes */
 	if (!pid)
 		pin_to(sched_getcpu());
 	else if (pid > 0 && cpu < 0)
@@ -42,7 +42,7 @@ void pair_close(struct pair *p)
 	close(p->native_fd);
 }
 
-/* A preemption between the two ioctls would leave records in one ring only */
+/* For the two ioctls: a preemption between them would leave records in one ring only */
 static void set_policy(int policy, int priority)
 {
 	const struct sched_param param = { .sched_priority = priority };
@@ -92,7 +92,7 @@ static void show(const char *whose, const struct record *rec)
 	printf("\n");
 }
 
-/* FORK and EXIT have a time of their own */
+/* FORK and EXIT carry a timestamp in the body, too */
 static void clear_times(struct record *rec)
 {
 	if (rec->head.type == PERF_RECORD_FORK ||
@@ -140,7 +140,7 @@ int pair_compare(struct pair *p, uint64_t types)
 			show("native", &b);
 			return -1;
 		}
-		/* A ring of one task or CPU is in the order of time */
+		/* The records of one task or one CPU are in time order */
 		if (record_whose(&p->ours, &a).time < last) {
 			show("goes back in time", &a);
 			return -1;

@@ -193,7 +193,7 @@ const char *record_name(uint32_t type)
 	return type <= RECORD_MAX_TYPE ? names[type] : "?";
 }
 
-/* Words of a read(2) as attr.read_format says */
+/* Number of u64 words at @p, which are in the layout of read(2) with this read_format */
 static int read_words(const struct perf_event_attr *a, const uint64_t *p)
 {
 	uint64_t f = a->read_format;

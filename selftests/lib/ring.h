@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A reader of rings: takes records out one by one, whole, and checks that they
- * lie end to end up to data_head.
+ * A reader of ring buffers: copies records one by one, and checks that they follow each other
+ * without gaps up to data_head.
  */
 #ifndef KPMU_TEST_RING_H
 #define KPMU_TEST_RING_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <linux/kpmu.h>
 
-/* From newer headers than Debian 12's */
+/* PERF_RECORD_CALLCHAIN_DEFERRED, which the headers of Debian 12 lack */
 #define RECORD_MAX_TYPE	22
 
 struct ring {
@@ -24,10 +24,10 @@ struct ring {
 
 struct record {
 	struct perf_event_header head;
-	uint8_t body[65536 - 8];	/* what follows the header */
+	uint8_t body[65536 - 8];	/* everything after the header */
 } __attribute__((aligned(8)));
 
-/* The trailer of a record, what of it there is */
+/* struct sample_id, the trailer of a side-band record; absent fields are 0 */
 struct whose {
 	uint32_t pid, tid;
 	uint64_t time, id, stream_id;
@@ -36,34 +36,34 @@ struct whose {
 	int bytes;
 };
 
-/* Map the ring of an event opened with @attr: so many pages of records */
+/* Map the ring buffer of an event opened with @attr: @pages data pages; skip old records */
 void ring_map(struct ring *r, int fd, const struct perf_event_attr *attr,
 	      int pages);
-/* The same, read-only: old records give way to new ones */
+/* Map the ring buffer read-only: new records overwrite old ones */
 void ring_map_read_only(struct ring *r, int fd,
 			const struct perf_event_attr *attr, int pages);
 void ring_unmap(struct ring *r);
-/* The next record; false when there is none.  Ends the test if it is malformed. */
+/* Copy the next record; false if there is none.  Exits if the record is malformed. */
 bool ring_next(struct ring *r, struct record *rec);
-/* The next of a type, others are skipped */
+/* The next record of @type; skips all others */
 bool ring_find(struct ring *r, struct record *rec, uint32_t type);
-/* How many of a type there are from here on */
+/* Number of records of @type from the read position on; advances it to the end */
 int ring_count(struct ring *r, uint32_t type);
-/* What was read may be overwritten */
+/* Set data_tail: the kernel may overwrite the records that were read */
 void ring_consume(struct ring *r);
-/* Skip what is there */
+/* Skip all present records */
 void ring_skip(struct ring *r);
 
-/* The parts of a sample; what was not asked for is 0 */
+/* The parts of a sample; those not in sample_type are 0 */
 struct parts {
 	uint64_t identifier, ip;
 	uint32_t pid, tid;
 	uint64_t time, addr, id, stream_id;
 	uint32_t cpu, cpu_pad;
 	uint64_t period;
-	const uint64_t *read;		/* the words of a read(2) */
+	const uint64_t *read;		/* in the layout of read(2) */
 	int read_words;
-	uint64_t nr;			/* of the call chain */
+	uint64_t nr;			/* entries of @chain */
 	const uint64_t *chain;
 	uint32_t raw_size;
 	const uint8_t *raw;
@@ -78,10 +78,10 @@ struct parts {
 	const uint64_t *aux;
 };
 
-/* Take it apart; ends the test if the parts are not as long as the whole */
+/* Parse a sample; exits if the length of the parts differs from the size of the record */
 struct parts record_sample(const struct ring *r, const struct record *rec);
 
-/* Bytes between header and trailer; the trailer itself */
+/* Number of bytes between header and trailer; the trailer */
 int record_size(const struct ring *r, const struct record *rec);
 struct whose record_whose(const struct ring *r, const struct record *rec);
 
@@ -92,8 +92,8 @@ const char *record_str(const struct record *rec, int at);
 const char *record_name(uint32_t type);
 
 /*
- * The same on the kernel's own perf, beside whatever the route is: an event that
- * counts nothing but has the side-band that @attr asks for.
+ * Open a native dummy event, whatever the route is.  It counts nothing, but writes the
+ * side-band records that @attr requests.
  */
 int native_dummy(const struct perf_event_attr *attr, pid_t pid, int cpu);
 

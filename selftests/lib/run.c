@@ -13,7 +13,7 @@ const char *run(const char *command, int *status)
 	FILE *p;
 
 	fflush(NULL);
-	/* Fd 3 is init's; without it the numbers are those of a shell */
+	/* Close fd 3, inherited from the guest's init: fd numbers are then as in a usual shell */
 	snprintf(line, sizeof(line), "{ %s; } 2>&1 3>&-", command);
 	p = popen(line, "r");
 	n = p ? fread(text, 1, sizeof(text) - 1, p) : 0;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Running another program and looking at what it prints. */
+/* Run another program and check its output. */
 #ifndef KPMU_TEST_RUN_H
 #define KPMU_TEST_RUN_H
 
 #include <stdbool.h>
 
-/* All that a shell command prints, stderr too; *@status as of wait(2) */
+/*
+ * Run a shell command.  Returns its stdout and stderr, valid until the next call; *@status
+ * is in the format of wait(2), or -1.
+ */
 const char *run(const char *command, int *status);
-/* Does the text have this line? */
+/* Does @text contain @line as a whole line?  Prints @text if not. */
 bool has_line(const char *text, const char *line);
-/* How many events were opened on kpmu since it was loaded */
+/* Number of events opened by kpmu since it was loaded; -1 if unknown */
 long opens(void);
 
 #endif

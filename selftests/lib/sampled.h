@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Samples of exact work, for tests of what they hold. */
+/* Samples of exactly counted work, for tests of the contents of samples. */
 #ifndef KPMU_TEST_SAMPLED_H
 #define KPMU_TEST_SAMPLED_H
 
@@ -29,7 +29,7 @@ static inline struct perf_event_attr sampled_attr(uint64_t sample_type)
 	return a;
 }
 
-/* Open, map, do the exact work */
+/* Open the event, map its ring buffer, run the counted work */
 static inline int sampled(struct ring *r, const struct perf_event_attr *a)
 {
 	int fd = ev_must(a, 0, -1, -1, 0);
@@ -40,8 +40,9 @@ static inline int sampled(struct ring *r, const struct perf_event_attr *a)
 }
 
 /*
- * The kernel's part of what happens instead.  Leaving the interrupt counts, so on a
- * kernel where that takes more than a period nothing else would get done.
+ * Sample kernel mode instead of user mode.  The exit from the PMI counts as kernel
+ * instructions.  A kernel with debug checks may need more than a period for it, and would
+ * make no progress; hence the longer period there.
  */
 static inline void sample_the_kernel(struct perf_event_attr *a)
 {
@@ -50,7 +51,7 @@ static inline void sample_the_kernel(struct perf_event_attr *a)
 	a->exclude_user = 1;
 }
 
-/* The same with @calls system calls instead, whose kernel side is sampled */
+/* sampled() for the kernel side of @calls system calls instead of the counted work */
 static inline int sampled_kernel(struct ring *r, struct perf_event_attr *a,
 				 int calls)
 {

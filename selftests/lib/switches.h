@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-/* How often this thread has left its CPU.  Needs _GNU_SOURCE. */
+/* Number of context switches of this thread.  Needs _GNU_SOURCE. */
 static inline long switches(void)
 {
 	struct rusage r;
@@ -14,7 +14,7 @@ static inline long switches(void)
 	return r.ru_nvcsw + r.ru_nivcsw;
 }
 
-/* The same, only where it went to sleep */
+/* Number of voluntary context switches of this thread: times it blocked */
 static inline long voluntary_switches(void)
 {
 	struct rusage r;
@@ -24,8 +24,8 @@ static inline long voluntary_switches(void)
 }
 
 /*
- * Sleep, with a switch: where the host takes the CPU away for longer than that, a sleep may
- * be over before it has begun.
+ * Sleep for @ns, with at least one context switch.  If the host preempts the vCPU for longer
+ * than @ns, the timer may expire before the thread is scheduled out.  Sleep again then.
  */
 static inline void sleep_switched(long ns)
 {

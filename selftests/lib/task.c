@@ -45,7 +45,7 @@ static void roam(uint64_t n, uint32_t times)
 
 static void serve(int in, int out);
 
-/* The pipes of a new worker, out of the hands of the process @owner */
+/* The pipe ends of a new worker, as fd numbers of the process @owner */
 struct kid {
 	pid_t owner;
 	int in, out;
@@ -62,7 +62,7 @@ static int take(pid_t owner, int fd, int flags)
 	return fd;
 }
 
-/* First it says who it is */
+/* Report the tid, then serve commands */
 static void *kid_main(void *arg)
 {
 	struct kid k = *(struct kid *)arg;
@@ -80,18 +80,27 @@ static void bear(const struct command *c)
 {
 	struct kid *k = malloc(sizeof(*k));
 	pthread_t t;
+	pid_t pid;
 
+	if (!k)
+		die("malloc");
 	*k = (struct kid) { c->arg, c->n, c->n >> 32 };
 	if (c->op == THREAD) {
 		if (pthread_create(&t, NULL, kid_main, k) || pthread_detach(t))
 			die("pthread_create");
-	} else if (!fork()) {
+		return;
+	}
+	pid = fork();
+	if (pid < 0)
+		die("fork");
+	if (!pid) {
 		kid_main(k);
 		_exit(0);
 	}
+	free(k);
 }
 
-/* An event on itself; first it says which fd that is */
+/* Open an event on the caller, and report its fd */
 static void open_event(int out)
 {
 	int fd = ev_self_times(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1);
@@ -100,7 +109,10 @@ static void open_event(int out)
 		_exit(1);
 }
 
-/* Begin anew, as this program; see serve_again() */
+/*
+ * Execute this program again; its serve_again() takes over the pipes.  KPMU_ROUTE=native prevents
+ * an open of the kpmu device at startup.
+ */
 static void again(int in, int out)
 {
 	char fds[64], *const args[] = { "worker", NULL };
@@ -125,7 +137,7 @@ static void __attribute__((constructor)) serve_again(void)
 	_exit(0);
 }
 
-/* Other things than work */
+/* All commands except WORK, AGAIN, OPEN and END */
 static void odd_job(const struct command *c)
 {
 	switch (c->op) {
@@ -157,7 +169,7 @@ static void odd_job(const struct command *c)
 	}
 }
 
-/* Read, do, answer: the same way for all, so that its cost is the same */
+/* Read a command, execute it, answer.  The instruction count around a command is constant. */
 static void serve(int in, int out)
 {
 	struct command c;
@@ -211,7 +223,7 @@ static void start(struct worker *w, uid_t uid)
 	}
 	close(w->far_to);
 	close(w->far_from);
-	/* Past its start-up, or that would be counted */
+	/* Complete the startup code now, so that no event of a test counts it */
 	worker_run(w, 1);
 	worker_run(w, 1);
 }
@@ -285,7 +297,7 @@ void worker_go(struct worker *w, uint64_t n)
 	tell(w, WORK, n, 0);
 }
 
-/* As in /proc/PID/stat; 0 if there is no such task */
+/* Task state letter of /proc/PID/stat; 0 if there is no such task */
 static char state(pid_t tid)
 {
 	char path[32], buf[256], *p;
@@ -303,8 +315,9 @@ static char state(pid_t tid)
 }
 
 /*
- * It said that it sleeps.  To tell in which system call, the kernel waits until it is
- * off its CPU.  Without the right to know that we take its word.
+ * Has a task in state S been scheduled out?  /proc/PID/syscall reports "running" unless the
+ * kernel could wait until the task was off its CPU.  Without permission to read that file,
+ * rely on the state.
  */
 static bool off_cpu(pid_t tid)
 {
@@ -317,17 +330,17 @@ static bool off_cpu(pid_t tid)
 		return true;
 	len = read(fd, buf, sizeof(buf));
 	close(fd);
-	return len <= 0 || buf[0] != 'r';	/* running */
+	return len <= 0 || buf[0] != 'r';	/* "running" */
 }
 
-/* The answer comes first, then some more instructions, then it sleeps */
+/* After its answer, the worker executes a few more instructions before it blocks */
 static void settle(struct worker *w)
 {
 	char c;
 
 	if (read(w->from, &c, 1) != 1)
 		die("worker died");
-	/* In read(2) again */
+	/* Wait until it blocks in read(2) again */
 	while ((c = state(w->pid)) != 'S' || !off_cpu(w->pid))
 		if (c)
 			sched_yield();
@@ -371,7 +384,11 @@ void worker_dumpable(struct worker *w, int dumpable)
 	settle(w);
 }
 
-/* Its pipes stay open on our side: a process may be told to bear many */
+/*
+ * The kid opens its pipe ends through /proc/PID/fd of this process, which closes its own ones
+ * only after the kid has reported its tid.  The worker does not inherit them, so they do not
+ * accumulate in a worker that forks many kids.
+ */
 static void bear_by(struct worker *w, struct worker *kid, enum op how)
 {
 	pipes(kid);
@@ -408,7 +425,7 @@ void worker_prctl(struct worker *w, int option)
 	settle(w);
 }
 
-/* Returns when it is a zombie or gone: its events have been told */
+/* Wait until the worker is a zombie or reaped: by then its events have processed the exit */
 static void gone(const struct worker *w)
 {
 	char c;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A process or thread that works on command, so that tests watch others
- * without sleeping: it stands still in read(2) between commands.
+ * A worker is a process or thread that executes commands, so that a test can count other
+ * tasks without sleeping.  Between commands it blocks in read(2).
  *
- * The instructions it spends around a command are always the same, so the
- * difference between two commands is exact: see worker_insns().
+ * The number of instructions around a command is constant, so the difference between two
+ * commands is exact: see worker_insns().
  */
 #ifndef KPMU_TEST_TASK_H
 #define KPMU_TEST_TASK_H
@@ -15,58 +15,61 @@
 #include <sys/types.h>
 
 struct worker {
-	pid_t pid;		/* what to attach to: a tid for a thread */
+	pid_t pid;		/* @pid for attaching events: the tid of a thread */
 	int to, from;
 	int far_to, far_from;
 	pthread_t thread;
 	int is_thread;
-	int is_kid;		/* of another worker */
+	int is_kid;		/* created by another worker */
 };
 
-/* Another process, or another thread of this one */
+/* Start a worker: a child process, or a thread of this process */
 void worker_start(struct worker *w);
 void worker_start_thread(struct worker *w);
-/* Another process that shares our memory, and nothing else */
+/* A child process that shares only the memory with this one (CLONE_VM) */
 void worker_start_sharing(struct worker *w);
-/* One of another user and without capabilities; process only */
+/* A child process of user @uid, without capabilities unless @uid is 0 */
 void worker_start_as(struct worker *w, uid_t uid);
 
-/* @n rounds of work(): begin, wait for the end, both */
+/* @n rounds of work(): start them, wait for their end, do both */
 void worker_go(struct worker *w, uint64_t n);
 void worker_wait(struct worker *w);
 void worker_run(struct worker *w, uint64_t n);
-/* Is it at the end, or nearly so? */
+/* Has the worker completed its command?  It may still be about to block in read(2). */
 bool worker_done(struct worker *w);
-/* Bind it to a CPU; @n rounds on each CPU in turn, @times times */
+/* Pin it to @cpu; run @n rounds on each of @times CPUs, in round-robin order */
 void worker_pin(struct worker *w, int cpu);
 void worker_roam(struct worker *w, uint64_t n, uint32_t times);
-/* It bears another: a process, a thread */
+/* The worker creates worker @kid: a child process, or a thread */
 void worker_fork(struct worker *w, struct worker *kid);
 void worker_add_thread(struct worker *w, struct worker *kid);
-/* It waits for one child that has ended */
+/* The worker reaps one of its children */
 void worker_reap(struct worker *w);
-/* Its thread ends, others of its process go on */
+/* The worker's thread exits; other threads of its process continue to run */
 void worker_leave(struct worker *w);
-/* It becomes this program; returns when that has ended.  Not reaped. */
+/* The worker executes @path; returns when that program has exited.  It is not reaped. */
 void worker_exec(struct worker *w, const char *path);
-/* The same without waiting */
+/* The worker executes @path; does not wait for the exit of that program */
 void worker_exec_only(struct worker *w, const char *path);
-/* Does it come back from trying to? */
+/* True if the worker's execve(2) of @path fails */
 bool worker_fails_exec(struct worker *w, const char *path);
-/* It executes this test program, and is a worker again */
+/* The worker executes this test program, where it is a worker again */
 void worker_exec_self(struct worker *w);
-/* It opens an event on itself: instructions of user mode, off, FORMAT_TIMES */
+/*
+ * The worker, a process, opens a disabled event on itself: user instructions, FORMAT_TIMES.
+ * Returns the caller's own fd for that event.
+ */
 int worker_opens(struct worker *w);
-/* prctl(@option) in it */
+/* The worker calls prctl(@option) */
 void worker_prctl(struct worker *w, int option);
-/* prctl(PR_SET_DUMPABLE) in it */
+/* The worker calls prctl(PR_SET_DUMPABLE) */
 void worker_dumpable(struct worker *w, int dumpable);
-/* Ends it; a process is reaped */
+/* End the worker and wait for it.  The kid of another worker is not reaped. */
 void worker_stop(struct worker *w);
-/* Let it exit but do not reap it: a zombie when this returns */
+/* End the worker, a process, without reaping it: it is a zombie on return */
 void worker_zombie(struct worker *w);
 
-/* User instructions of worker_run(w, n) less those of worker_run(w, m) */
+/* User instructions of worker_run(w, n) minus those of worker_run(w, m) */
 #define worker_insns(n, m)	(4 * ((uint64_t)(n) - (uint64_t)(m)))
 
 #endif

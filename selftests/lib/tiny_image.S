@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A whole program: 2n + 4 instructions from its entry to the SYSCALL of exit. */
+/*
+ * A complete ELF executable: 2n + 4 instructions from its entry to the SYSCALL of exit, where n
+ * is the value at tiny_rounds.
+ */
 #include <asm/unistd.h>
 
 #define BASE	0x400000

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Work whose counts are known from this listing.
+ * Work whose counts follow from this listing.
  *
- * A round is a load, a store, and two more instructions of which one is a
- * branch.  The counted region begins with the first instruction after the enabling
- * system call and ends with the SYSCALL that disables, which itself is an
- * instruction and a branch of user mode.
+ * A round of work() and work_counted() consists of a load, a store, a decrement and a branch.
+ * The counted region begins with the first instruction after the enabling system call.  It
+ * ends with the SYSCALL that disables, which itself counts as an instruction and a branch of
+ * user mode.
  */
 #include <asm/unistd.h>
 
@@ -41,12 +41,12 @@ work_counted:
 	/* to here: 4n + 3 instructions, n + 1 branches, n loads, n stores */
 	ret
 
-/* Enable edi with the flag of rdx; rsi stays in r10 */
+/* Enable the event of fd edi, with rdx as the ioctl argument; save rsi (n) in r10 */
 	.macro	counted_begin
 	mov	%rsi, %r10
 	mov	$ENABLE, %esi
 	mov	$__NR_ioctl, %eax
-	syscall			/* takes rcx and r11 */
+	syscall			/* clobbers rcx and r11 */
 	.endm
 
 	.macro	counted_end
@@ -70,8 +70,8 @@ spin_counted:
 	ret
 
 /*
- * load_counted(int fd, uint64_t n, void *base, uint64_t stride): n loads, a
- * stride apart; 4n + 3 instructions.  The same for stores.
+ * load_counted(int fd, uint64_t n, void *base, uint64_t stride): n loads, stride bytes
+ * apart; 4n + 3 instructions.  store_counted() does the same with stores.
  */
 load_counted:
 	mov	%rdx, %r8

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Events over exec: those of the task live on, those held by it may close. */
+/*
+ * Events across exec: they stay attached to the task, unless it executes a program that it may
+ * not read.
+ */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,17 +17,26 @@
 
 #define N 1000000
 
-/* What we are when run by ourselves: so many rounds of work, between two bytes */
+/*
+ * With KPMU_TEST_WORK set, the program was executed by a test's child: do that many rounds of
+ * work.  Before and after the work, write a byte to fd 101 and wait for one on fd 100.
+ * KPMU_TEST_FD is an event that must count the work.
+ */
 static void __attribute__((constructor)) work_for_a_test(void)
 {
-	const char *n = getenv("KPMU_TEST_WORK");
+	const char *n = getenv("KPMU_TEST_WORK"), *fd = getenv("KPMU_TEST_FD");
+	uint64_t before = 0;
 	char c;
 
 	if (!n)
 		return;
 	if (write(101, "", 1) != 1 || read(100, &c, 1) != 1)
 		_exit(1);
+	if (fd)
+		before = ev_count(atoi(fd));
 	work(strtoull(n, NULL, 0));
+	if (fd && ev_count(atoi(fd)) - before < WORK_INSNS(strtoull(n, NULL, 0)))
+		_exit(2);
 	if (write(101, "", 1) != 1 || read(100, &c, 1) != 1)
 		_exit(1);
 	_exit(0);
@@ -35,7 +47,7 @@ struct child {
 	int to, from;
 };
 
-/* A child that waits for a byte, then becomes @file, which works */
+/* Start a child that waits for a byte, then executes @file, which works as above */
 static void start(struct child *c, const char *file, uid_t uid)
 {
 	static char *const args[] = { "self", NULL };
@@ -68,7 +80,7 @@ static void start(struct child *c, const char *file, uid_t uid)
 		exit(1);
 }
 
-/* To the next of its three stops: execed, worked, gone */
+/* Let the child run to its next stop: after the exec, then after the work */
 static void step(struct child *c)
 {
 	char byte = 0;
@@ -134,11 +146,11 @@ TEST(disabled_event_survives_exec)
 	finish(&c);
 }
 
-/* Its own events, through its own exec, seen by whoever shares the fd */
+/* A task with an event on itself executes a program; the event's fd stays open */
 TEST(own_event_survives_exec)
 {
 	ROWS("J-03");
-	int to[2], from[2], fd;
+	int to[2], from[2], fd, status;
 	uint64_t v;
 	pid_t pid;
 	char c;
@@ -148,10 +160,12 @@ TEST(own_event_survives_exec)
 	pid = fork();
 	if (!pid) {
 		char *args[] = { "self", NULL };
+		char own[32];
 		char *env[] = { "KPMU_TEST_WORK=1000000",
-				"KPMU_ROUTE=native", NULL };
+				"KPMU_ROUTE=native", own, NULL };
 
 		fd = on_task(0);
+		snprintf(own, sizeof(own), "KPMU_TEST_FD=%d", fd);
 		dup2(to[0], 100);
 		dup2(from[1], 101);
 		fcntl(fd, F_SETFD, 0);
@@ -159,7 +173,7 @@ TEST(own_event_survives_exec)
 		_exit(99);
 	}
 	close(from[1]);
-	/* A second event from outside checks that it still counts */
+	/* A second event, opened by the parent, must count the new program */
 	ASSERT_EQ(read(from[0], &c, 1), 1);
 	fd = on_task(pid);
 	v = ev_count(fd);
@@ -167,11 +181,15 @@ TEST(own_event_survives_exec)
 	ASSERT_EQ(read(from[0], &c, 1), 1);
 	EXPECT_GE(ev_count(fd) - v, 4 * N);
 	ASSERT_EQ(write(to[1], &c, 1), 1);
-	waitpid(pid, NULL, 0);
+	waitpid(pid, &status, 0);
+	EXPECT_EQ(status, 0);
 }
 
-/* A file that its user may run but not read: what it does is nobody's business */
-TEST(unreadable_program_sheds_observers)
+/*
+ * A task that executes a file without read permission becomes non-dumpable, and its events are
+ * detached.
+ */
+TEST(unreadable_program_detaches)
 {
 	ROWS("U-46");
 	const char *file = "/tmp/kpmu-unreadable";
@@ -195,7 +213,7 @@ TEST(unreadable_program_sheds_observers)
 	EXPECT_EQ(ev_count(fd), v);
 }
 
-/* A thread that is not the first execs: it takes the first one's number */
+/* A thread other than the main thread calls execve(): it takes over the main thread's PID */
 static void *exec_from_a_thread(void *arg)
 {
 	static char *const args[] = { "self", NULL };
@@ -230,7 +248,7 @@ TEST(exec_from_a_thread_that_is_not_first)
 	first = on_task(pid);
 	ASSERT_EQ(write(to[1], &c, 1), 1);
 	ASSERT_EQ(read(from[0], &c, 1), 1);
-	/* The first thread is no more: its event has ended with it */
+	/* The original main thread and its event have ended: the count is final */
 	v = ev_count(first);
 	ASSERT_EQ(write(to[1], &c, 1), 1);
 	ASSERT_EQ(read(from[0], &c, 1), 1);
@@ -239,8 +257,8 @@ TEST(exec_from_a_thread_that_is_not_first)
 	waitpid(pid, NULL, 0);
 }
 
-/* Opens race with the target's execs: one of both comes first, neither breaks */
-TEST(open_against_exec)
+/* Open events concurrently with the target's exec: both succeed */
+TEST(open_vs_exec)
 {
 	ROWS("J-03");
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,

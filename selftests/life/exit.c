@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Tasks and CPUs that leave while events watch them. */
+/* Tasks that exit and CPUs that go offline while events are attached to them. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -35,7 +35,7 @@ TEST(last_values_are_kept)
 	before = ev_times(fd);
 	worker_zombie(&w);
 	after = ev_times(fd);
-	EXPECT_GT(after.value, before.value);	/* it had to exit */
+	EXPECT_GT(after.value, before.value);	/* the exit path counts */
 	EXPECT_LT(after.value, before.value + 1000000);
 	EXPECT_TRUE(always_ran(fd));
 	waitpid(w.pid, NULL, 0);
@@ -43,7 +43,7 @@ TEST(last_values_are_kept)
 	EXPECT_EQ(memcmp(&before, &after, sizeof(after)), 0);
 }
 
-/* Nothing that can be done to it brings it back, or breaks */
+/* After the task's exit, ioctls succeed but do not restart the event */
 TEST(control_after_exit)
 {
 	ROWS("F-24");
@@ -96,7 +96,7 @@ TEST(group_after_exit)
 	EXPECT_EQ(ioctl(lead, PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP), 0);
 	ASSERT_EQ(read(lead, again, sizeof(again)), 40);
 	EXPECT_EQ(memcmp(v, again, 40), 0);
-	/* In any order */
+	/* The leader may be closed before its sibling */
 	close(lead);
 	EXPECT_GE(read(member, again, sizeof(again)), 32);
 	close(member);
@@ -134,7 +134,7 @@ static void *spin_then_leave(void *arg)
 	return NULL;
 }
 
-/* Opened at any moment of a thread's short life */
+/* Open an event at any moment of a short-lived thread */
 TEST(threads_that_leave)
 {
 	ROWS("F-24 E-42");
@@ -147,7 +147,7 @@ TEST(threads_that_leave)
 
 	a.disabled = 0;
 	a.read_format = FORMAT_TIMES;
-	/* Until some were there in time, on a busy machine as well */
+	/* Repeat until an open was early enough, also on a busy machine */
 	for (i = 0; i < 50 || (!counted && now_ns() < end); i++) {
 		tid = 0;
 		ASSERT_EQ(pthread_create(&t, NULL, spin_then_leave,
@@ -163,7 +163,7 @@ TEST(threads_that_leave)
 		}
 		pthread_join(t, NULL);
 		if (fd >= 0) {
-			counted += ev_count(fd) > 0;	/* or too late */
+			counted += ev_count(fd) > 0;	/* 0: opened too late */
 			EXPECT_TRUE(always_ran(fd));
 			close(fd);
 		}
@@ -172,7 +172,7 @@ TEST(threads_that_leave)
 	EXPECT_GT(counted, 0);
 }
 
-/* Processes come and go; whoever gets hold of one sees sane numbers */
+/* Open events on processes that exit soon: counts and times must be plausible */
 TEST_TIMEOUT(exit_storm, 60)
 {
 	ROWS("F-24 E-42");
@@ -219,8 +219,8 @@ TEST_TIMEOUT(exit_storm, 60)
 	EXPECT_EQ(open_fds(), fds);
 }
 
-/* The target exits on one CPU as its event is closed on another */
-TEST(close_against_exit)
+/* Close an event on one CPU while its target exits on another */
+TEST(close_vs_exit)
 {
 	ROWS("O-28");
 	struct worker w;
@@ -258,7 +258,7 @@ TEST(close_while_it_runs)
 			close(fd[i]);
 		worker_wait(&w);
 	}
-	/* Nothing is left behind that would count or be in the way */
+	/* No closed event still occupies a counter */
 	fd[0] = on_task(w.pid, 0);
 	worker_run(&w, N);
 	EXPECT_GE(ev_count(fd[0]), 4 * N);
@@ -266,7 +266,10 @@ TEST(close_while_it_runs)
 	worker_stop(&w);
 }
 
-/* A CPU goes and comes back: its events keep what they have and go on */
+/*
+ * A CPU goes offline and comes back.  Meanwhile its event retains its count, and task events
+ * count on other CPUs.
+ */
 TEST(cpu_goes_offline)
 {
 	ROWS("O-10");
@@ -296,7 +299,7 @@ TEST(cpu_goes_offline)
 	ev_disable(fd);
 	ev_enable(fd);
 	EXPECT_EQ(ev_times(fd).value, off.value);
-	/* The task lives on elsewhere */
+	/* The task now runs on another CPU */
 	before = ev_times(tid_fd);
 	worker_run(&w, N);
 	EXPECT_GE(ev_count(tid_fd), before.value + 4 * N);
@@ -310,7 +313,7 @@ TEST(cpu_goes_offline)
 	close(fd);
 }
 
-/* The same, and its own event counts again afterwards */
+/* The CPU's own event counts again once the CPU is back online; native perf removes it */
 TEST(cpu_comes_back)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -337,7 +340,7 @@ TEST(cpu_comes_back)
 	worker_stop(&w);
 }
 
-/* A task sleeps where the CPU is gone: nobody is there to be asked */
+/* The target last ran on a CPU that is now offline, so no IPI can be sent to that CPU */
 TEST(asleep_on_an_offline_cpu)
 {
 	ROWS("O-10");
@@ -367,7 +370,7 @@ TEST(asleep_on_an_offline_cpu)
 	close(fd);
 }
 
-/* CPUs come and go under events of all kinds that are switched meanwhile */
+/* CPU hotplug while CPU events and task events are read, disabled and enabled */
 TEST_TIMEOUT(hotplug_storm, 90)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);

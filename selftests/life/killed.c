@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Observers and observed that are killed at any moment.  What is left behind shows at
- * the end of the guest, when the module is removed.
+ * Kill observers and their targets at arbitrary moments.  A leaked event or reference is
+ * detected when the module is unloaded at the end of the guest's run.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,10 +28,10 @@ static struct perf_event_attr insns(int inherit)
 	return a;
 }
 
-/* Times that the observer had all its events, shared with it */
+/* Number of times the observer has opened all its events, in memory shared with it */
 static _Atomic int *held;
 
-/* Everything at once, until killed */
+/* Open, use and close events of several kinds, until killed */
 static void observe(const struct cgroup *c)
 {
 	struct clone_work w = { .clone = CLONE_FORK, .n = 100, .kids = 5 };
@@ -79,7 +79,7 @@ TEST(observer)
 	cgroup_v2();
 	cgroup_root(&top);
 	cgroup_make(&a, &top, "kpmu-a");
-	/* On a slow machine fewer, but both kinds of end */
+	/* Fewer rounds on a slow machine, but each kind of kill at least once */
 	for (i = 0; i < ROUNDS && (i < 2 || now_ns() < end); i++) {
 		*held = 0;
 		pid = fork();
@@ -87,7 +87,7 @@ TEST(observer)
 			setpgid(0, 0);
 			observe(&a);
 		}
-		/* Both do it, so that it is done whichever of them runs first */
+		/* Parent and child both call setpgid(), as either may run first */
 		setpgid(pid, pid);
 		while (!*held) {
 			ASSERT_EQ(waitpid(pid, &status, WNOHANG), 0);
@@ -95,10 +95,10 @@ TEST(observer)
 		}
 		usleep(1713 * i);
 		ASSERT_EQ(waitpid(pid, &status, WNOHANG), 0);
-		/* It alone, or its whole family with it */
+		/* Kill the observer alone, or its whole process group */
 		ASSERT_EQ(kill(i & 1 ? pid : -pid, SIGKILL), 0);
 		ASSERT_EQ(waitpid(pid, &status, 0), pid);
-		/* In a family a worker may be dead first, and break the observer's pipe */
+		/* In a group, a worker may die first and break the observer's pipe */
 		if (i & 1)
 			EXPECT_EQ(status, SIGKILL);
 		else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Events that begin or end at exec.  What is executed counts exactly. */
+/* enable_on_exec and remove_on_exec.  The executed program's counts are known exactly. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -60,7 +60,7 @@ TEST(enable_on_exec)
 	t = ev_times(fd);
 	EXPECT_EQ(t.value, 0);
 	EXPECT_EQ(t.enabled, 0);
-	/* From the first instruction of the new program to the last */
+	/* Counts from the first instruction of the new program to the last */
 	worker_exec(&w, TINY);
 	EXACT(ev_count(fd), TINY_INSNS(N));
 	t = ev_times(fd);
@@ -87,7 +87,7 @@ TEST(three_ways_to_enable)
 	EXACT(ev_count(fd), WORK_INSNS(N));
 	EXPECT_GT(ev_times(fd).enabled, 0);
 
-	/* The prctl enables what the task itself has opened */
+	/* The prctl enables the events that the task itself has opened */
 	worker_start(&w);
 	fd = worker_opens(&w);
 	worker_run(&w, N);
@@ -115,8 +115,8 @@ TEST(three_ways_to_enable)
 	reap(&w);
 }
 
-/* One without the bit stays as it is */
-TEST(not_without_the_bit)
+/* Without enable_on_exec, a disabled event stays disabled */
+TEST(without_enable_on_exec)
 {
 	ROWS("J-01 J-02");
 	struct perf_event_attr a = insns();
@@ -132,7 +132,7 @@ TEST(not_without_the_bit)
 	reap(&w);
 }
 
-/* An exec that fails is none */
+/* A failed exec does not enable the event */
 TEST(failed_exec)
 {
 	ROWS("J-01");
@@ -154,7 +154,7 @@ TEST(failed_exec)
 	reap(&w);
 }
 
-/* Each event for its own task: the exec of another is nothing to it */
+/* An exec enables only the events of the task that calls it */
 TEST(exec_of_another)
 {
 	ROWS("J-02");
@@ -181,7 +181,7 @@ TEST(exec_of_another)
 	reap(&two);
 }
 
-/* The bit is used up by the first exec */
+/* Only the first exec enables the event */
 TEST(once)
 {
 	ROWS("J-02");
@@ -206,7 +206,7 @@ TEST(once)
 	reap(&w);
 }
 
-/* Switched on before: the exec changes nothing, and uses the bit up */
+/* The event is already enabled: the exec changes nothing, but clears enable_on_exec */
 TEST(already_enabled)
 {
 	ROWS("J-02");
@@ -241,7 +241,7 @@ static const struct {
 	{ PERF_TYPE_RAW, RAW_STORES, 0 },
 };
 
-/* The leader's start is that of its members */
+/* An exec that enables the leader also starts its siblings */
 TEST(group_by_its_leader)
 {
 	ROWS("J-01");
@@ -267,7 +267,7 @@ TEST(group_by_its_leader)
 	reap(&w);
 }
 
-/* Members for themselves: with the bit on, without it off */
+/* All events of a group are disabled: the exec enables only those with enable_on_exec */
 TEST(members_of_a_group)
 {
 	ROWS("J-01 J-02");
@@ -289,7 +289,7 @@ TEST(members_of_a_group)
 	reap(&w);
 }
 
-/* Many at once, more than there are counters */
+/* An exec enables more events than there are counters, all at the same time */
 TEST(many)
 {
 	ROWS("J-01");
@@ -316,7 +316,7 @@ TEST(many)
 	reap(&w);
 }
 
-/* As perf stat does it: an event that is off, and a child whose copy exec switches on */
+/* As perf stat does: the event is disabled, and an exec of a child enables the child's copy */
 TEST(copy_in_a_child)
 {
 	ROWS("J-01 H-12");
@@ -335,7 +335,7 @@ TEST(copy_in_a_child)
 	worker_exec(&kid, TINY);
 	EXACT(ev_count(fd), TINY_INSNS(N));
 	worker_reap(&top);
-	/* Only there */
+	/* The other copies are not enabled */
 	worker_run(&other, N);
 	worker_run(&top, N);
 	EXACT(ev_count(fd), TINY_INSNS(N));
@@ -345,7 +345,7 @@ TEST(copy_in_a_child)
 	EXACT(ev_count(fd), 2 * TINY_INSNS(N));
 }
 
-/* What an inherited event sees of a child's exec: all before, all after */
+/* An inherited event counts a child both before and after its exec */
 TEST(inherited_through_exec)
 {
 	ROWS("J-03 H-01");
@@ -388,7 +388,7 @@ TEST(remove_on_exec)
 	EXPECT_GE(before.value, 4 * N);
 	worker_exec(&w, TINY);
 	after = ev_times(fd);
-	/* The few instructions up to the exec, and none of TINY's */
+	/* Counts the few instructions up to the exec, and none of TINY's */
 	EXPECT_GE(after.value, before.value);
 	EXPECT_LT(after.value, before.value + 5000);
 	EXPECT_EQ(ev_count(stays) - after.value, TINY_INSNS(N));
@@ -422,7 +422,7 @@ TEST(remove_on_failed_exec)
 	worker_stop(&w);
 }
 
-/* It counts again on nobody: a removed event cannot be switched on by anything */
+/* An event removed at exec cannot be enabled again */
 TEST(removed_for_good)
 {
 	ROWS("A-62");
@@ -447,7 +447,7 @@ TEST(removed_for_good)
 	EXPECT_EQ(ev_count(fd), 0);
 }
 
-/* Members go alone or with their leader */
+/* In a group, only the event with remove_on_exec is removed: first the sibling, then the leader */
 TEST(remove_from_a_group)
 {
 	ROWS("A-62");
@@ -485,7 +485,10 @@ TEST(remove_from_a_group)
 	reap(&w);
 }
 
-/* The copy goes from the child that execs, with its counts, and from no other */
+/*
+ * remove_on_exec removes the inherited copy only from the child that calls exec, and folds its
+ * counts into the parent event.
+ */
 TEST(remove_inherited)
 {
 	ROWS("A-62 H-06");
@@ -516,7 +519,7 @@ TEST(remove_inherited)
 	worker_stop(&top);
 }
 
-/* Whoever gains rights by an exec is no longer watched, whatever the event asks */
+/* Executing a set-UID program detaches events from the task, even with enable_on_exec */
 static void set_uid(struct __test *_metadata, struct perf_event_attr a)
 {
 	struct worker w;
@@ -528,7 +531,7 @@ static void set_uid(struct __test *_metadata, struct perf_event_attr a)
 	set_paranoid(2);
 	for (i = 0; i < 2; i++) {
 		worker_start_as(&w, 65534);
-		/* An observer with the same rights, or with more */
+		/* Observe as root first, then as the target's own user */
 		if (i)
 			drop_privilege();
 		fd = ev_must(&a, w.pid, -1, -1, 0);
@@ -541,7 +544,7 @@ static void set_uid(struct __test *_metadata, struct perf_event_attr a)
 	}
 }
 
-TEST(set_uid_sheds_observers)
+TEST(set_uid_detaches)
 {
 	ROWS("U-46");
 	struct perf_event_attr a = insns();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Everything at once: events are switched, reset, opened and closed by several
- * threads while their target runs and moves.  Whatever they do, an event that
- * nobody touches sees exactly the target's work.
+ * Several threads enable, disable, reset, open and close events concurrently, while the target
+ * runs and migrates.  A pinned event that no thread changes must count the target's work
+ * exactly.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #define ROUNDS	((uint64_t)often(30000000))
 
 static volatile int stop;
-static int all_on_one;		/* the threads share an event */
+static int all_on_one;		/* all threads use one event */
 static pid_t target;
 static int shared[4];
 
@@ -88,7 +88,7 @@ static void *reader(void *arg)
 
 typedef void *thread_fn_t(void *arg);
 
-/* @who, all at once, while the target works */
+/* Run @nr threads with the functions @who, while the target works; migrate it if @moves */
 static void storm(struct __test *_metadata, thread_fn_t *const *who, int nr, int moves)
 {
 	struct perf_event_attr a = attr(PERF_TYPE_HARDWARE,
@@ -183,7 +183,7 @@ TEST(opening_while_it_moves)
 	storm(_metadata, who, 2, 1);
 }
 
-TEST(all_of_it)
+TEST(all_operations)
 {
 	ROWS("O-28 O-07 I-08");
 	thread_fn_t *who[] = { reader, switcher, resetter, opener };
@@ -191,7 +191,7 @@ TEST(all_of_it)
 	storm(_metadata, who, 4, 1);
 }
 
-/* On ourselves: threads of one process switch each other's events */
+/* A thread that enables and disables an event on itself; returns 0 if its count is right */
 static void *worker_thread(void *arg)
 {
 	struct perf_event_attr a = attr(PERF_TYPE_HARDWARE,
@@ -210,7 +210,7 @@ static void *worker_thread(void *arg)
 	return (void *)(long)(exact() ? v != n : v < n);
 }
 
-/* More threads than CPUs, each its own event: switches at every moment */
+/* More threads than CPUs, each with an event on itself: task switches at any moment */
 TEST(own_events_of_many_threads)
 {
 	ROWS("O-05 O-09");
@@ -231,7 +231,7 @@ TEST(own_events_of_many_threads)
 	}
 }
 
-/* CPU events switched from everywhere while tasks with events come and go */
+/* Open, read, disable and close CPU events while a task with events migrates */
 static void *cpu_switcher(void *arg)
 {
 	struct perf_event_attr a = attr(PERF_TYPE_RAW, RAW_BRANCHES, 0);
@@ -251,7 +251,7 @@ static void *cpu_switcher(void *arg)
 	return (void *)bad;
 }
 
-TEST(cpu_events_beside_task_events)
+TEST(cpu_and_task_events)
 {
 	ROWS("O-10 O-07");
 	thread_fn_t *who[] = { cpu_switcher, cpu_switcher, cpu_switcher };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The machine sleeps (S3): its registers are lost, its events go on. */
+/* System sleep (S3): PMU registers are lost, but events count again after resume. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 
@@ -22,8 +22,8 @@ static bool put(const char *path, const char *text)
 }
 
 /*
- * From here on what wakes the machine keeps it from going to sleep: an alarm that comes before the
- * machine sleeps would never wake it.
+ * From here on, a wakeup event aborts the suspend.  Without that, an alarm that fires before the
+ * machine sleeps would be lost, and the machine would never wake up.
  */
 static void hold_wakeups(void)
 {
@@ -36,7 +36,7 @@ static void hold_wakeups(void)
 		fclose(f);
 }
 
-/* To sleep, and woken by the clock; whether it slept */
+/* Suspend, with an RTC alarm to wake up.  Return: true if the machine slept. */
 static bool nap(void)
 {
 	char after[16];
@@ -67,7 +67,10 @@ static int insns(pid_t pid, int cpu, bool on)
 	return ev_must(&a, pid, cpu, -1, 0);
 }
 
-/* On the CPU that stays online: events of this task, of another, of the CPU, raw ones */
+/*
+ * Events on the boot CPU, which stays online during suspend: of this task, of another task, of
+ * the CPU, and a raw event.
+ */
 TEST(boot_cpu)
 {
 	int off, on, raw, cpu, other;
@@ -104,7 +107,7 @@ TEST(boot_cpu)
 	work_counted(raw, N, 0);
 	EXPECT_EQ(ev_count(raw), 2 * WORK_BRANCHES(N));
 	EXPECT_TRUE(always_ran(off));
-	/* The system call in which it was frozen is executed once more */
+	/* The worker restarts the system call in which it was frozen; do not measure that */
 	worker_run(&w, 1);
 	first = ev_count(other);
 	worker_run(&w, N);
@@ -112,7 +115,7 @@ TEST(boot_cpu)
 	worker_stop(&w);
 }
 
-/* The overflow interrupt comes again */
+/* PMIs work again after resume */
 TEST(samples)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -120,7 +123,7 @@ TEST(samples)
 	int fd;
 
 	pin_to(0);
-	/* Goes round a counter of any width in the middle of its rounds */
+	/* With this period a counter of any width overflows in the middle of the work */
 	a.sample_period = 1000003;
 	a.read_format = FORMAT_TIMES;
 	fd = ev_must(&a, 0, -1, -1, 0);
@@ -132,7 +135,7 @@ TEST(samples)
 	EXPECT_TRUE(always_ran(fd));
 }
 
-/* As often as one likes, with nothing open, too */
+/* Suspend repeatedly, with no event open during the suspend */
 TEST(again)
 {
 	int fd, i;

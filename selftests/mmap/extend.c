@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * PAPI sign-extends the user page's offset to pmc_width bits, as it does the counter's
- * value; the manual adds the offset as it is.  Both have to give what read(2) does,
- * whatever was on the counter before, as long as the count has fewer bits than the
- * counter.
+ * value.  The formula of perf_event_open(2) adds the offset unchanged.  Both must yield the
+ * value of read(2), whatever used the counter before, as long as the count fits in
+ * pmc_width - 1 bits.
  */
 #define _GNU_SOURCE
 #include <sys/ioctl.h>
@@ -16,7 +16,7 @@
 
 #define PAGE	4096
 
-/* The module is reloaded, so this program must not hold the device */
+/* Open the device at first use only: an open device would prevent unloading the module */
 const bool ev_device_late = true;
 
 struct both {
@@ -59,7 +59,7 @@ static struct both take(const struct perf_event_mmap_page *p)
 	return b;
 }
 
-/* One reading by both formulas between two by read(2) */
+/* Check one reading by both formulas against read(2) before and after it */
 static bool right(int fd, const struct perf_event_mmap_page *p)
 {
 	uint64_t before = ev_count(fd), after, wrong;
@@ -67,7 +67,7 @@ static bool right(int fd, const struct perf_event_mmap_page *p)
 
 	after = ev_count(fd);
 	wrong = b.manual - b.papi;
-	/* Of a count that large PAPI has the lower bits */
+	/* PAPI yields only the low pmc_width bits of a count that does not fit */
 	if (b.width < 64 && after >> (b.width - 1))
 		wrong <<= 64 - b.width;
 	if (b.index && before <= b.manual && b.manual <= after && !wrong)
@@ -92,7 +92,7 @@ static int start(uint64_t config, uint64_t period)
 	return ev_open(&a, 0, -1, -1, 0);
 }
 
-/* How many readings of events of each kind, opened one by one, are wrong */
+/* Open an event of each kind in turn; return the number of wrong readings */
 static int each_kind(uint64_t period)
 {
 	struct perf_event_mmap_page *p;
@@ -101,7 +101,7 @@ static int each_kind(uint64_t period)
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 		fd = start(kinds[i], period);
 		if (fd < 0)
-			continue;	/* this CPU has none of these */
+			continue;	/* this CPU lacks the event */
 		p = map(fd);
 		for (j = 0; j < 10; j++) {
 			work(1000);
@@ -113,8 +113,8 @@ static int each_kind(uint64_t period)
 	return wrong;
 }
 
-/* Counters that nothing has used since the module came */
-TEST(at_first)
+/* Counters not used since the module was loaded */
+TEST(unused_counters)
 {
 	ROWS("M-06 M-07 P-02");
 	if (!route_is_native()) {
@@ -136,7 +136,7 @@ static void sample(uint64_t period)
 		close(fd[i]);
 }
 
-/* Counters are left where sampling had set them */
+/* Counters that still hold the values set for sampling events */
 TEST(after_sampling)
 {
 	ROWS("M-06 M-07 P-02");
@@ -153,7 +153,7 @@ TEST(after_sampling)
 	}
 }
 
-/* Of the events themselves that sample */
+/* Readings of the sampling events themselves */
 TEST(while_sampling)
 {
 	ROWS("M-06 M-07 P-02");
@@ -163,7 +163,7 @@ TEST(while_sampling)
 	EXPECT_EQ(each_kind(1ULL << 30), 0);
 }
 
-/* A counter of 32 bits goes round and round; wider ones have a fixed place again */
+/* Count past 2^32: 32-bit counters, and counters with 32-bit writes, wrap several times */
 TEST_TIMEOUT(long_counting, 240)
 {
 	ROWS("M-06 M-07 P-02");
@@ -173,7 +173,7 @@ TEST_TIMEOUT(long_counting, 240)
 	int fd = ev_must(&a, 0, -1, -1, 0), wrong = 0, i;
 
 	p = map(fd);
-	/* 2^32 and more in steps that meet no edge twice at the same distance */
+	/* The step size varies the counter's distance from a wrap at each reading */
 	for (i = 0; i < 37; i++) {
 		spin_counted(fd, 1900013, 0);
 		ev_enable(fd);
@@ -184,8 +184,8 @@ TEST_TIMEOUT(long_counting, 240)
 	EXPECT_EQ(wrong, 0);
 }
 
-/* The count is high when the event comes to a counter that stands low */
-TEST_TIMEOUT(high_on_a_low_one, 240)
+/* An event with a high count is scheduled in on a counter with a low value */
+TEST_TIMEOUT(high_count_low_counter, 240)
 {
 	ROWS("M-06 M-07 P-02");
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -195,7 +195,7 @@ TEST_TIMEOUT(high_on_a_low_one, 240)
 
 	for (i = 0; i < 25; i++) {
 		spin_counted(fd, 1000003, 0);
-		/* An overflow that never comes sets it as low as can be */
+		/* A period too long to expire sets the counter to its lowest value */
 		other = start(PERF_COUNT_HW_INSTRUCTIONS, 1ULL << 62);
 		work(100);
 		close(other);

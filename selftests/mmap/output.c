@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Whose ring an event's records go to; and poll(2) on what has one. */
+/*
+ * The ring that an event's records are written to: SET_OUTPUT, FD_OUTPUT, PAUSE_OUTPUT.
+ * poll(2) of an event with and without a ring.
+ */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
@@ -37,7 +40,7 @@ static void *map(int fd)
 	return p;
 }
 
-/* 0 or the errno */
+/* Return: 0 or the errno */
 static int set_output(int fd, int to)
 {
 	return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, (long)to) ? errno : 0;
@@ -55,12 +58,12 @@ static int poll_now(int fd)
 	return poll(&p, 1, 0) < 0 ? -1 : p.revents;
 }
 
-TEST(to_another)
+TEST(redirected_to_another)
 {
 	ROWS("I-15 I-16 U-32 R-20");
 	int a = insns(), b = insns();
 
-	EXPECT_EQ(set_output(b, a), EINVAL);	/* it has no ring yet */
+	EXPECT_EQ(set_output(b, a), EINVAL);	/* a is not mapped yet */
 	map(a);
 	EXPECT_EQ(set_output(b, a), 0);
 	EXPECT_EQ(set_output(b, a), 0);
@@ -69,7 +72,7 @@ TEST(to_another)
 	EXPECT_EQ(set_output(b, a), 0);
 }
 
-TEST(mapping_a_redirected_one)
+TEST(map_redirected)
 {
 	ROWS("U-32 R-20");
 	int a = insns(), b = insns();
@@ -95,20 +98,20 @@ TEST(refused)
 	ASSERT_EQ(pipe(pipes), 0);
 	EXPECT_EQ(set_output(a, pipes[0]), EBADF);
 	EXPECT_EQ(set_output(a, 999), EBADF);
-	/* Mapped itself */
+	/* An event that is mapped itself cannot be redirected */
 	b = insns();
 	map(b);
 	EXPECT_EQ(set_output(b, a), EINVAL);
 	EXPECT_EQ(set_output(b, -1), EINVAL);
-	/* Filled the other way */
+	/* Different write direction */
 	x.write_backward = 1;
 	EXPECT_EQ(set_output(ev_must(&x, 0, -1, -1, 0), a), EINVAL);
-	/* Another clock */
+	/* Different clock */
 	x = insns_attr();
 	x.use_clockid = 1;
 	x.clockid = 1;
 	EXPECT_EQ(set_output(ev_must(&x, 0, -1, -1, 0), a), EINVAL);
-	/* Another CPU */
+	/* Different CPU */
 	x = insns_attr();
 	EXPECT_EQ(set_output(ev_must(&x, 0, 0, -1, 0), a), EINVAL);
 }
@@ -124,7 +127,7 @@ TEST(other_tasks)
 	other = ev_must(&x, w.pid, -1, -1, 0);
 	map(mine);
 	EXPECT_EQ(set_output(other, mine), EINVAL);
-	/* On one CPU whose does not matter: one of them runs at a time */
+	/* Events bound to one CPU may share a ring whatever they count: one CPU writes it */
 	on_cpu = ev_must(&x, -1, 0, -1, 0);
 	task_on_cpu = ev_must(&x, w.pid, 0, -1, 0);
 	map(on_cpu);
@@ -135,7 +138,7 @@ TEST(other_tasks)
 	worker_stop(&w);
 }
 
-/* When nobody can read the ring any more, nobody has it */
+/* Unmapping a ring removes it from all events that write to it */
 TEST(unmapped)
 {
 	ROWS("I-15 R-20");
@@ -148,12 +151,12 @@ TEST(unmapped)
 	munmap(p, LEN);
 	EXPECT_EQ(pause_output(c, 1), EINVAL);
 	EXPECT_EQ(pause_output(b, 1), EINVAL);
-	/* So they may be mapped now */
+	/* Without a ring, the events can be mapped themselves */
 	map(b);
 	map(c);
 }
 
-/* The ring outlives the fd of the event that made it, while it is mapped */
+/* The ring outlives the fd that it was mapped through, until it is unmapped */
 TEST(closed)
 {
 	ROWS("I-15");
@@ -177,7 +180,7 @@ TEST(fd_output)
 	int a = insns(), b;
 	void *p;
 
-	/* No ring yet */
+	/* Refused: event a is not mapped yet, so there is no ring to write to */
 	EXPECT_EQ(ev_errno(&x, 0, -1, a, PERF_FLAG_FD_OUTPUT), EINVAL);
 	p = map(a);
 	b = ev_must(&x, 0, -1, a, PERF_FLAG_FD_OUTPUT | PERF_FLAG_FD_NO_GROUP);
@@ -185,10 +188,10 @@ TEST(fd_output)
 	EXPECT_EQ(pause_output(b, 0), 0);
 	b = ev_must(&x, 0, -1, a, PERF_FLAG_FD_OUTPUT);
 	EXPECT_EQ(pause_output(b, 1), 0);
-	/* Without that flag it has no ring of its own */
+	/* Without PERF_FLAG_FD_OUTPUT the new event does not use the leader's ring */
 	b = ev_must(&x, 0, -1, a, 0);
 	EXPECT_EQ(pause_output(b, 1), EINVAL);
-	/* The rules are those of the ioctl */
+	/* The restrictions of PERF_EVENT_IOC_SET_OUTPUT apply */
 	EXPECT_EQ(ev_errno(&x, 0, 0, a,
 			   PERF_FLAG_FD_OUTPUT | PERF_FLAG_FD_NO_GROUP), EINVAL);
 	munmap(p, LEN);
@@ -203,7 +206,7 @@ TEST(pause)
 
 	EXPECT_EQ(pause_output(fd, 1), EINVAL);
 	p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
-	/* A ring of no pages is none */
+	/* A user page without data pages is no ring */
 	EXPECT_EQ(pause_output(fd, 1), EINVAL);
 	munmap(p, PAGE);
 	map(fd);
@@ -225,7 +228,7 @@ TEST(poll_states)
 	EXPECT_EQ(poll_now(fd), POLLHUP);
 }
 
-TEST(poll_of_the_dead)
+TEST(poll_exited_task)
 {
 	ROWS("V-14 N-16");
 	struct perf_event_attr x = insns_attr();
@@ -284,7 +287,7 @@ TEST(epoll_wakes_at_exit)
 	pthread_join(t, NULL);
 }
 
-/* Rings given, taken, mapped and closed by several at once */
+/* Several threads concurrently redirect, map, unmap, pause and poll the same events */
 static void *juggle(void *arg)
 {
 	int *fd = arg, i;
@@ -305,7 +308,7 @@ static void *juggle(void *arg)
 	return NULL;
 }
 
-TEST(juggled)
+TEST(concurrent_redirects)
 {
 	ROWS("I-15 I-16");
 	pthread_t t[3];
@@ -326,8 +329,8 @@ TEST(juggled)
 
 #define TURNS	100
 
-/* From ring to ring and back: whatever it shares a lock with does not wait for that */
-TEST(without_waiting)
+/* Redirecting must not wait for RCU: it holds a mutex that other events share */
+TEST(no_rcu_wait)
 {
 	int fd[3], i;
 	long before;
@@ -350,7 +353,7 @@ TEST(without_waiting)
 static int sharing[SHARING], others[SHARING];
 static _Atomic int changed_enough;
 
-/* From one event of the ring to the next, so that it never lacks a new one */
+/* Redirect one event after the other to the ring, so that events are added to it all the time */
 static void *share_on(void *arg)
 {
 	long me = (long)arg;
@@ -364,8 +367,8 @@ static void *share_on(void *arg)
 	return NULL;
 }
 
-/* The ring goes with its last mapping, though events are given it all the time */
-TEST(unmapped_meanwhile)
+/* Unmapping removes the ring from all events, even while others are redirected to it */
+TEST(unmap_races_redirect)
 {
 	ROWS("I-15");
 	pthread_t t[CHANGERS];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The user page: its fields, and what mmap(2) of an event takes and refuses. */
+/* The fields of the user page, and the arguments of mmap(2) that an event accepts. */
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <sys/ioctl.h>
@@ -28,7 +28,7 @@ static void *map(int fd, int pages, int prot)
 	return p;
 }
 
-/* The errno of a mapping that must fail */
+/* Return: the errno of mmap(2); 0 if it succeeds */
 static int map_errno(int fd, size_t bytes, int flags, off_t offset)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, offset);
@@ -88,7 +88,7 @@ TEST(capabilities)
 	EXPECT_EQ((int)p->cap_bit0_is_deprecated, 1);
 	EXPECT_EQ((int)p->cap_user_rdpmc, 1);
 	EXPECT_EQ(p->capabilities >> 6, 0);
-	/* Off: nothing to read, the count is the offset */
+	/* Disabled: no counter to read, the offset is the whole count */
 	EXPECT_EQ(p->index, 0);
 	EXPECT_EQ(p->offset, 0);
 	ev_enable(fd);
@@ -113,7 +113,7 @@ TEST(sizes)
 		EXPECT_EQ(p->data_size, (good[i] - 1) * PAGE);
 		EXPECT_EQ(p->data_offset, PAGE);
 		EXPECT_EQ(munmap(p, good[i] * PAGE), 0);
-		/* When nothing is mapped any more, another size is as good */
+		/* Once unmapped, the event can be mapped with another size */
 		p = map(fd, 3, PROT_READ | PROT_WRITE);
 		EXPECT_EQ(p->data_size, 2 * PAGE);
 		close(fd);
@@ -121,7 +121,7 @@ TEST(sizes)
 	fd = insns();
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		EXPECT_EQ(map_errno(fd, bad[i] * PAGE, MAP_SHARED, 0), EINVAL);
-	/* Half a page is a page */
+	/* The length is rounded up to a whole page */
 	EXPECT_EQ(map_errno(fd, PAGE / 2, MAP_SHARED, 0), 0);
 }
 
@@ -134,7 +134,7 @@ TEST(refused)
 	EXPECT_EQ(map_errno(fd, 3 * PAGE, MAP_PRIVATE, 0), EINVAL);
 	EXPECT_EQ(map_errno(fd, PAGE, MAP_SHARED, PAGE), EINVAL);
 	EXPECT_EQ(map_errno(fd, 2 * PAGE, MAP_SHARED, 16 * PAGE), EINVAL);
-	/* Also beside a ring: its user page names no AUX area */
+	/* Refused with a ring, too: aux_offset and aux_size of its user page are 0 */
 	map(fd, 3, PROT_READ | PROT_WRITE);
 	EXPECT_EQ(map_errno(fd, 4 * PAGE, MAP_SHARED, 3 * PAGE), EINVAL);
 }
@@ -153,7 +153,7 @@ TEST(second_mapping)
 	EXPECT_EQ(c->data_tail, 0);
 	EXPECT_EQ(map_errno(fd, 2 * PAGE, MAP_SHARED, 0), EINVAL);
 	EXPECT_EQ(map_errno(fd, PAGE, MAP_SHARED, 0), EINVAL);
-	/* The ring lives as long as one of them */
+	/* The ring exists until its last mapping is removed */
 	munmap(a, 3 * PAGE);
 	EXPECT_EQ(b->data_tail, 4711);
 	EXPECT_EQ(map_errno(fd, 2 * PAGE, MAP_SHARED, 0), EINVAL);
@@ -177,13 +177,13 @@ TEST(outlives_the_fd)
 	close(fd);
 	work_counted(again, N, 0);
 	close(again);
-	/* The event is there still: the page says what it counted */
+	/* The mapping holds a reference to the event, so the page still shows its count */
 	EXPECT_EQ(p->offset, 2 * WORK_INSNS(N));
 	EXPECT_GT(p->time_enabled, enabled);
 	EXPECT_EQ(munmap(p, PAGE), 0);
 }
 
-/* A new task and an event that counts it */
+/* Start a worker and open an enabled event on it */
 static int watch(struct worker *w)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -195,7 +195,7 @@ static int watch(struct worker *w)
 	return ev_must(&a, w->pid, -1, -1, 0);
 }
 
-/* Nothing runs, and the page says what read(2) does */
+/* Is the event not on a counter, and does the page show the values of read(2)? */
 static bool agrees(const struct perf_event_mmap_page *p, const struct ev_times *t)
 {
 	return p->index == 0 && p->offset == t->value &&
@@ -230,7 +230,7 @@ TEST(after_exit)
 	worker_stop(&w);
 	t = ev_times(fd);
 	EXPECT_TRUE(agrees(p, &t));
-	/* It can still be mapped anew */
+	/* An event of an exited task can be mapped again */
 	munmap(p, 3 * PAGE);
 	p = map(fd, 1, PROT_READ);
 	EXPECT_EQ(p->offset, t.value);

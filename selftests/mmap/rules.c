@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a mapping of an event can do, and whose memory it is. */
+/* Access to an event's mapping, changes of the mapping, and the limits on its memory. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ static void jump(int sig)
 	siglongjmp(back, sig);
 }
 
-/* The signal that a load or store gives; 0 for none */
+/* Return: the signal raised by a load or store at @p; 0 for none */
 static int touch(volatile char *p, bool write)
 {
 	int sig;
@@ -62,7 +62,7 @@ TEST(stores)
 	EXPECT_EQ(touch(p + 1032, true), 0);
 	EXPECT_EQ(touch(p + PAGE, true), SIGBUS);
 	EXPECT_EQ(touch(p + LEN - 1, true), SIGBUS);
-	/* No harm done */
+	/* The page stays readable after a refused store */
 	EXPECT_EQ(touch(p + PAGE, false), 0);
 	p = map(insns(), LEN, PROT_READ);
 	EXPECT_EQ(touch(p, true), SIGSEGV);
@@ -81,7 +81,7 @@ TEST(mprotect_whole)
 	EXPECT_EQ(touch(p + 1032, true), SIGSEGV);
 }
 
-TEST(not_over_fork)
+TEST(not_copied_by_fork)
 {
 	ROWS("R-21");
 	volatile char *p = map(insns(), LEN, PROT_READ | PROT_WRITE);
@@ -99,12 +99,12 @@ TEST(not_over_fork)
 	EXPECT_TRUE(WIFSIGNALED(status));
 	EXPECT_EQ(WTERMSIG(status), SIGSEGV);
 	EXPECT_EQ(touch(p, false), 0);
-	/* Nor may that be changed */
+	/* madvise(2) cannot make fork(2) copy the mapping */
 	EXPECT_EQ(madvise((void *)p, LEN, MADV_DOFORK), -1);
 	EXPECT_EQ(errno, EINVAL);
 }
 
-TEST(in_parts)
+TEST(no_partial_unmap)
 {
 	ROWS("R-22");
 	volatile char *p = map(insns(), LEN, PROT_READ | PROT_WRITE);
@@ -119,7 +119,7 @@ TEST(in_parts)
 	EXPECT_EQ(munmap((void *)p, LEN), 0);
 }
 
-TEST(not_longer)
+TEST(no_growth)
 {
 	ROWS("R-22");
 	volatile char *p = map(insns(), LEN, PROT_READ | PROT_WRITE);
@@ -130,7 +130,7 @@ TEST(not_longer)
 	EXPECT_EQ(touch(p, false), 0);
 }
 
-/* The whole of it may go elsewhere, and is the same there */
+/* The whole mapping can be moved; its access rights and contents stay the same */
 TEST(moved)
 {
 	ROWS("R-22");
@@ -148,7 +148,7 @@ TEST(moved)
 	work_counted(fd, 1000, 0);
 	EXPECT_EQ(page->offset, WORK_INSNS(1000));
 	EXPECT_EQ(munmap((void *)q, LEN), 0);
-	/* It counted as mapped once: now another size is as good */
+	/* No mapping is left after the move and the unmap, so another size is accepted */
 	p = map(fd, PAGE, PROT_READ);
 	page = (void *)p;
 	EXPECT_EQ(page->offset, WORK_INSNS(1000));
@@ -159,7 +159,7 @@ static const char *mlock_file(void)
 	return sysctl_file("perf_event_mlock_kb");
 }
 
-/* Pages that may be mapped as things are, by 1 + 2^n */
+/* Map 1 + 2^n pages and unmap them again.  Return: 0 or the errno */
 static int can_map(int fd, int n)
 {
 	size_t len = (1 + (1UL << n)) * PAGE;
@@ -183,7 +183,7 @@ TEST(locked_memory)
 		fd[i] = insns();
 	drop_privilege();
 	ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &none), 0);
-	/* 516 KiB a CPU, for all that the user has mapped together */
+	/* 516 KiB per CPU, for all mappings of the user together */
 	for (i = 0; i < 8; i++)
 		if (mmap(NULL, 129 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED,
 			 fd[i], 0) != MAP_FAILED)
@@ -194,8 +194,8 @@ TEST(locked_memory)
 }
 
 /*
- * The user page counts as the others do: with two pages a CPU as many rings of
- * 1 + 1 pages fit as there are CPUs, and then not even a single page
+ * The user page is charged like data pages: with a limit of two pages per CPU, one ring of
+ * 1 + 1 pages fits per CPU, and after that not even a single user page.
  */
 TEST(user_page_is_charged)
 {
@@ -226,7 +226,7 @@ TEST(user_page_is_charged)
 		EXPECT_EQ(errno, EPERM);
 		EXPECT_TRUE(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd[n], 0) ==
 			    MAP_FAILED);
-		/* Two pages come free: two user pages fit, a third does not */
+		/* Unmapping frees two pages: two user pages fit, a third does not */
 		munmap(p[0], 2 * PAGE);
 		for (i = 0; i < 3 && n + i < 2 * cpus; i++)
 			EXPECT_EQ(mmap(NULL, PAGE, PROT_READ, MAP_SHARED,
@@ -238,7 +238,7 @@ TEST(user_page_is_charged)
 	EXPECT_EQ(status, 0);
 }
 
-TEST(memlock_takes_the_rest)
+TEST(rlimit_memlock)
 {
 	ROWS("R-17");
 	int fd = insns(), cpus = nr_cpus(), fits = 0;
@@ -250,9 +250,9 @@ TEST(memlock_takes_the_rest)
 	drop_privilege();
 	ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &some), 0);
 	EXPECT_EQ(can_map(fd, fits), 0);
-	/* The next size is more than what is left and 64 pages */
+	/* The next size exceeds the user's limit plus the 64 pages of RLIMIT_MEMLOCK */
 	EXPECT_EQ(can_map(fd, fits + 1), EPERM);
-	/* All was given back each time */
+	/* Each unmap returns all pages to both limits */
 	EXPECT_EQ(can_map(fd, fits), 0);
 	EXPECT_EQ(can_map(fd, 0), 0);
 }
@@ -264,7 +264,7 @@ TEST(privileged_memory)
 	int fd = insns();
 
 	ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &none), 0);
-	/* CAP_IPC_LOCK: no limit; 64 MiB */
+	/* 64 MiB: with CAP_IPC_LOCK there is no limit */
 	EXPECT_EQ(can_map(fd, 14), 0);
 	EXPECT_EQ(can_map(fd, 14), 0);
 }

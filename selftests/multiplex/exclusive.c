@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Exclusive: while the group is on the counters, nothing else is. */
+/* Exclusive groups: while one is scheduled in, no other group uses a counter. */
 #define _GNU_SOURCE
 #include <sys/ioctl.h>
 
@@ -30,7 +30,7 @@ static int ordinary(void)
 	return open_ev(0, 0, -1, 0, -1);
 }
 
-/* Work until each of two has run for so long, within bounds */
+/* Work until both events have run for @running ns; false on timeout */
 static bool both_run(int one, int two, uint64_t running)
 {
 	uint64_t end = patience();
@@ -66,7 +66,7 @@ TEST(alone_as_a_group)
 	EXPECT_TRUE(always_ran(member));
 }
 
-/* One that is alone and others take turns: there is room for all, no company */
+/* An exclusive event and two others rotate, although there are enough counters for all */
 TEST(never_with_others)
 {
 	ROWS("Q-10 A-22");
@@ -87,8 +87,8 @@ TEST(never_with_others)
 	EXPECT_GT(t.running, 0);
 }
 
-/* Two exclusive groups are others to each other */
-TEST(two_of_them)
+/* Two exclusive groups are never scheduled in together */
+TEST(two_exclusive)
 {
 	ROWS("Q-10 A-22");
 	int one = exclusive(), two = exclusive();
@@ -100,8 +100,8 @@ TEST(two_of_them)
 		  ev_times(one).enabled);
 }
 
-/* A pinned event is always there, so the exclusive one never is; no error */
-TEST(beside_a_pinned_one)
+/* A pinned event is always on a counter, so the exclusive event waits, but not in error */
+TEST(with_pinned)
 {
 	ROWS("Q-11");
 	int pin = open_ev(0, 1, -1, 0, -1), fd = exclusive();
@@ -120,7 +120,7 @@ TEST(beside_a_pinned_one)
 	EXPECT_GT(ev_count(fd), 0);
 }
 
-/* Pinned and exclusive: all others wait */
+/* While a pinned and exclusive event is enabled, no other event runs */
 TEST(pinned_and_exclusive)
 {
 	ROWS("Q-10 Q-06");
@@ -144,8 +144,8 @@ TEST(pinned_and_exclusive)
 	EXPECT_GT(ev_count(other), after.value);
 }
 
-/* It waits while a CPU's pinned event is there, and says so by its times only */
-TEST(beside_a_cpu_user)
+/* An exclusive task event waits for a pinned CPU event; only its times show that */
+TEST(with_pinned_cpu_event)
 {
 	ROWS("Q-11");
 	int cpu = open_ev(0, 1, -1, -1, 1), fd;
@@ -159,14 +159,14 @@ TEST(beside_a_cpu_user)
 	EXPECT_EQ(v[2], 0);
 	EXPECT_GT(v[1], 0);
 	EXPECT_TRUE(always_ran(cpu));
-	/* On another CPU it can have its way */
+	/* On another CPU, the exclusive event is scheduled in */
 	ASSERT_EQ(pin_to(0), 0);
 	work(10000);
 	EXPECT_GT(ev_times(fd).running, 0);
 }
 
-/* Of another task: others of that task wait, not those elsewhere */
-TEST(of_another_task)
+/* An exclusive event of a task on another CPU does not stop the events of this task */
+TEST(other_task)
 {
 	ROWS("Q-10");
 	int fd, mine = ordinary();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How fairly groups that wait for counters take turns, in figures.
+ * Measure how fairly flexible groups rotate when there are too few counters.
  *
- * Events that count instructions share the general counters, and a pinned event on
- * the fixed counter knows the truth.  After every 100 rotations the times
- * that groups had are compared.
+ * Instruction events share the general counters, and a pinned event on the fixed counter counts
+ * all instructions.  The groups' running times are compared over windows of 100 or more
+ * rotations.
  *
- * All times are the events' own clock.  Where the host may run something else a rotation
- * comes late, and until the others had as much, some groups are ahead by that; under
- * -icount nothing is ever late, so these tests run there only.
+ * All times are the events' times enabled and running.  On a busy host a rotation may be late.
+ * The groups that run meanwhile are then ahead, until the others have run for as long.  Under
+ * QEMU's -icount no rotation is late, so these tests run only there.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static struct group g[MAX];
 static int nr_groups;
 static int truth_fd;
 
-/* Rotations so far; without our statistics, what the clock says */
+/* Rotations so far, by kpmu's statistics; natively an estimate by the clock */
 static uint64_t rotations(void)
 {
 	static int fd = -1;
@@ -46,15 +46,17 @@ static uint64_t rotations(void)
 	if (fd < 0)
 		fd = open("/sys/kernel/debug/kpmu/stats", O_RDONLY);
 	n = pread(fd, buf, sizeof(buf) - 1, 0);
-	if (n <= 0)
-		return 0;
-	buf[n] = 0;
+	buf[n > 0 ? n : 0] = 0;
 	p = strstr(buf, "rotations");
-	return p ? strtoull(p + strlen("rotations"), NULL, 10) : 0;
+	if (!p) {
+		printf("# no number of rotations in kpmu/stats\n");
+		exit(1);
+	}
+	return strtoull(p + strlen("rotations"), NULL, 10);
 }
 
 /*
- * Steady work for so many rotations.  Returns right after one, when no group is in the
+ * Work steadily for @nr rotations.  Returns right after a rotation, so that no group is in the
  * middle of a turn.
  */
 static void wait_rotations(uint64_t nr)
@@ -105,7 +107,7 @@ static void begin(void)
 		SKIP(return, "for -icount, where no rotation is late");
 	if (!counters_fixed() || counters_general() != 4)
 		SKIP(return, "for 4 general counters and one for the truth");
-	/* Within two seconds of its boot 6.12 was seen to make a rotation late by a turn */
+	/* Linux 6.12 has delayed a rotation by a whole turn in the first two seconds of uptime */
 	sleep(3);
 	pin_to(0);
 	a.pinned = 1;
@@ -115,10 +117,10 @@ static void begin(void)
 }
 
 struct window {
-	double worst;		/* equal groups: (most - least) / most */
-	double estimate;	/* the task's worst scaled value, off the truth */
-	double used;		/* counters in use */
-	double share[MAX];	/* a group's running time by its enabled time */
+	double worst;		/* groups of the same size: (most - least) / most */
+	double estimate;	/* task's groups: worst relative error of a scaled count */
+	double used;		/* mean number of counters in use */
+	double share[MAX];	/* time running / time enabled, per group */
 };
 
 static double diff(double a, double b)
@@ -126,7 +128,7 @@ static double diff(double a, double b)
 	return a > b ? a - b : b - a;
 }
 
-/* The two groups of one size that differ most */
+/* Largest relative difference between the shares of two groups of the same size */
 static double worst_pair(const double *share)
 {
 	double worst = 0;
@@ -140,7 +142,7 @@ static double worst_pair(const double *share)
 	return worst;
 }
 
-/* So many rotations from now */
+/* Measure a window of @nr rotations */
 static struct window watch(int nr)
 {
 	struct window o = { 0 };
@@ -161,7 +163,7 @@ static struct window watch(int nr)
 
 		o.share[i] = tr / te;
 		o.used += g[i].size * tr / te;
-		/* A CPU's has time in what else runs there, but no instructions */
+		/* CPU events also run in other tasks and idle: they cannot be compared */
 		if (g[i].of_task &&
 		    diff(tr ? n * te / tr / truth : 0, 1) > o.estimate)
 			o.estimate = diff(tr ? n * te / tr / truth : 0, 1);
@@ -170,15 +172,16 @@ static struct window watch(int nr)
 	return o;
 }
 
-/* In hundredths of a percent: the harness compares whole numbers */
+/* @x in hundredths of a percent: the harness compares integers only */
 static long parts(double x)
 {
 	return x * 10000;
 }
 
 /*
- * All groups run for some times @nr rotations.  Groups of a size get the same,
- * and nobody less than @least; together they use @counters counters.
+ * Run all groups for several windows of @nr rotations.  Groups of the same size must run for
+ * equal times, and each for at least the share @least of the time.  Together they must use
+ * @counters counters.
  */
 static void fair(struct __test *_metadata, int nr, int counters, double least)
 {
@@ -197,7 +200,7 @@ static void fair(struct __test *_metadata, int nr, int counters, double least)
 		for (i = 0; i < nr_groups; i++)
 			EXPECT_GE(parts(o.share[i]), parts(least * 0.97));
 		EXPECT_GT(parts(o.used), parts(counters * 0.99));
-		/* What the CPU does differs from turn to turn: 2.2 % was seen, 1 % is usual */
+		/* The instruction rate varies between turns: usually by 1%, at most 2.2% so far */
 		EXPECT_LT(parts(o.estimate), parts(0.03));
 	}
 	for (i = 0; i < nr_groups; i++)
@@ -223,7 +226,7 @@ TEST_TIMEOUT(sizes_4_3_2_1, 120)
 	fair(_metadata, 100, 4, 0.2);
 }
 
-/* One of each: 4, 3 + 1, 2 + 1: the small one also gets what is left over */
+/* One group of each size: turns of 4, 3 + 1 and 2 + 1 counters, so the single runs twice */
 TEST_TIMEOUT(one_of_each_size, 120)
 {
 	ROWS("Q-02 Q-03");
@@ -245,8 +248,8 @@ TEST_TIMEOUT(one_of_each_size, 120)
 	}
 }
 
-/* However many singles come by, the one that needs all counters has its turn */
-TEST_TIMEOUT(four_beside_singles, 120)
+/* A group that needs all counters gets its share among many single events */
+TEST_TIMEOUT(four_with_singles, 120)
 {
 	ROWS("Q-02 Q-03");
 	begin();
@@ -256,7 +259,7 @@ TEST_TIMEOUT(four_beside_singles, 120)
 	fair(_metadata, 100, 4, 0.2);
 }
 
-TEST_TIMEOUT(beside_a_pinned_one, 120)
+TEST_TIMEOUT(with_pinned, 120)
 {
 	ROWS("Q-02 Q-06");
 	int pin;
@@ -272,11 +275,11 @@ TEST_TIMEOUT(beside_a_pinned_one, 120)
 }
 
 /*
- * Whose it is does not matter: 8 of the CPU's and 8 of the task's.
+ * Groups of the CPU and of the task get equal shares: 8 of each.
  *
- * When something else runs for a moment, the CPU's groups have the counters
- * alone, and now and then a whole turn makes up for it.  So the windows are
- * longer here: a turn more or less must be less than 3%.
+ * While another task runs for a moment, only the CPU's groups use the counters.  Now and then the
+ * task's groups get an extra turn to compensate.  One turn more or less must be below the limit
+ * of 3%, so the windows are longer here.
  */
 TEST_TIMEOUT(of_task_and_cpu, 120)
 {
@@ -287,7 +290,7 @@ TEST_TIMEOUT(of_task_and_cpu, 120)
 	fair(_metadata, 400, 4, 0.25);
 }
 
-/* Nor how many each of the two has */
+/* The shares are equal too if the CPU and the task differ in their number of groups */
 TEST_TIMEOUT(few_of_the_cpu, 120)
 {
 	ROWS("Q-02");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Pinned: always on a counter, or in error until told otherwise. */
+/* Pinned events: always on a counter, or in error state until enabled or disabled. */
 #define _GNU_SOURCE
 #include <sys/ioctl.h>
 
@@ -31,7 +31,7 @@ static int flexible(void)
 	return open_ev(0, -1, 0, -1);
 }
 
-/* In error a read is at the end of the file */
+/* In error state, read(2) returns 0 (end of file) */
 static bool in_error(int fd)
 {
 	uint64_t v[8];
@@ -39,7 +39,7 @@ static bool in_error(int fd)
 	return read(fd, v, sizeof(v)) == 0;
 }
 
-/* Fill the general counters with pinned events; one more is in error */
+/* Fill the general counters with pinned events; one more enters error state */
 static int fill(void)
 {
 	int gp = counters_general(), i;
@@ -71,7 +71,7 @@ TEST(never_multiplexed_out)
 		EXPECT_LT(ev_times(fd[i]).running, ev_times(fd[i]).enabled);
 }
 
-TEST(takes_the_place_of_flexible_ones)
+TEST(displaces_flexible)
 {
 	ROWS("Q-06");
 	int gp = counters_general(), i;
@@ -108,11 +108,11 @@ TEST(one_too_many)
 	for (i = 0; i < gp; i++)
 		EXPECT_TRUE(always_ran(fd[i]));
 	EXPECT_TRUE(in_error(fd[gp]));
-	EXPECT_TRUE(in_error(fd[gp]));		/* and stays so */
+	EXPECT_TRUE(in_error(fd[gp]));		/* still in error */
 	close(fd[0]);
 	work(1000);
 	usleep(1000);
-	EXPECT_TRUE(in_error(fd[gp]));		/* even with room */
+	EXPECT_TRUE(in_error(fd[gp]));		/* even with a free counter */
 }
 
 TEST(short_read_in_error)
@@ -121,7 +121,7 @@ TEST(short_read_in_error)
 	int gp = fill();
 	uint64_t v;
 
-	EXPECT_EQ(read(fd[gp], &v, 8), 0);	/* 24 are needed otherwise */
+	EXPECT_EQ(read(fd[gp], &v, 8), 0);	/* normally ENOSPC: 24 bytes are needed */
 	EXPECT_EQ(read(fd[gp], &v, 0), 0);
 }
 
@@ -131,7 +131,7 @@ TEST(recovers_by_enable)
 	int gp = fill();
 	struct ev_times before, after;
 
-	ev_enable(fd[gp]);			/* there is still no room */
+	ev_enable(fd[gp]);			/* still no free counter */
 	EXPECT_TRUE(in_error(fd[gp]));
 	close(fd[0]);
 	ev_enable(fd[gp]);
@@ -173,7 +173,7 @@ TEST(error_keeps_id_and_closes)
 	work_counted(fd[0], 1000, 0);
 }
 
-/* What it counted before it lost its place is kept */
+/* Error state retains the count from before it */
 TEST(value_survives_the_error)
 {
 	ROWS("Q-08");
@@ -213,7 +213,7 @@ TEST(whole_groups)
 	EXPECT_TRUE(member < 0 || always_ran(member));
 	other = pinned();
 	EXPECT_TRUE(in_error(other));
-	/* A member of it is not in error itself, but does not count */
+	/* A sibling of a leader in error is not in error itself, but does not count */
 	om = open_ev(0, other, 0, -1);
 	work(1000);
 	EXPECT_EQ(read(om, v, sizeof(v)), 24);
@@ -226,7 +226,7 @@ TEST(whole_groups)
 	EXPECT_GE(ev_count(om), 1000);
 }
 
-/* In order: first come, first served; after them the CPU's come before all */
+/* Pinned groups of the CPU are placed before those of the task */
 TEST(cpu_before_task)
 {
 	ROWS("Q-06 Q-07");
@@ -238,7 +238,7 @@ TEST(cpu_before_task)
 	mine = pinned();
 	work(1000);
 	EXPECT_TRUE(always_ran(mine));
-	/* Where they are there is no room for it */
+	/* On the CPU with the pinned CPU events, no counter is free */
 	ASSERT_EQ(pin_to(1), 0);
 	work(1000);
 	EXPECT_TRUE(in_error(mine));
@@ -251,8 +251,8 @@ TEST(cpu_before_task)
 		EXPECT_TRUE(always_ran(fd[i]));
 }
 
-/* Bound to another CPU it waits, which is no error */
-TEST(elsewhere_is_no_error)
+/* A pinned task event that is bound to another CPU waits and is not in error */
+TEST(other_cpu_no_error)
 {
 	ROWS("O-06 Q-07");
 	int fd;
@@ -268,7 +268,7 @@ TEST(elsewhere_is_no_error)
 	EXPECT_GE(ev_count(fd), 1000);
 }
 
-/* Two of one place: a fixed counter that they both need */
+/* Two pinned events need the same fixed counter */
 TEST(conflict_on_one_counter)
 {
 	ROWS("Q-07 Q-13");
@@ -292,7 +292,7 @@ TEST(conflict_on_one_counter)
 	EXPECT_GT(ev_count(two), 0);
 }
 
-TEST(of_another_task)
+TEST(other_task)
 {
 	ROWS("Q-06 Q-07");
 	int gp = counters_general(), i;
@@ -311,7 +311,7 @@ TEST(of_another_task)
 	EXPECT_FALSE(in_error(fd[0]));
 }
 
-/* Once the task is gone there is nothing to wait for: the value is final */
+/* Error state ends with the task: a read then returns the final count */
 TEST(error_ends_with_the_task)
 {
 	ROWS("F-24");

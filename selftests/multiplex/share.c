@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * More events than counters: they take turns, all of them, and no counter is idle
- * meanwhile.  How fair the shares are and how near the truth the scaled values is judged
- * under -icount only: a machine busy with other things makes any turn long.
+ * More events than counters: all of them are rotated, and no counter is idle meanwhile.  The
+ * fairness of the shares and the accuracy of scaled counts are checked only under QEMU's -icount:
+ * on a busy host any turn may be long.
  */
 #define _GNU_SOURCE
 #include <limits.h>
@@ -26,7 +26,7 @@ static int single(uint64_t code, pid_t pid, int cpu)
 	return ev_must(&a, pid, cpu, -1, 0);
 }
 
-/* Work until each has run for so long; false if one is left behind */
+/* Work until each of @nr events has run for @running ns; false on timeout */
 static bool work_until(int nr, uint64_t running)
 {
 	uint64_t end = patience();
@@ -62,7 +62,7 @@ static bool is_fair(int nr)
 	return least * 10 >= most * 9;
 }
 
-/* Is what each would have counted alone near the truth? */
+/* Is the scaled count of each event within 10% of the true count? */
 static bool is_right(int nr, uint64_t truth)
 {
 	for (int i = 0; i < nr; i++) {
@@ -78,8 +78,9 @@ static bool is_right(int nr, uint64_t truth)
 }
 
 /*
- * Each gets to run for 100 ms.  In exact time, shares are fair; so are values if @insns
- * is an event that always runs.
+ * Each of @nr events must run for 100 ms.  Under -icount, their running times must be similar.
+ * If @insns is the fd of an instruction event that always runs, and not -1, the scaled counts
+ * must be right as well.
  */
 static bool all_run(int nr, int insns)
 {
@@ -87,7 +88,7 @@ static bool all_run(int nr, int insns)
 		return false;
 	if (!exact_time())
 		return true;
-	/* Of the instructions of work() every fourth is a branch */
+	/* Every fourth instruction of work() is a branch */
 	return is_fair(nr) && (insns < 0 || is_right(nr, ev_count(insns) / 4));
 }
 
@@ -121,7 +122,7 @@ TEST(twelve_on_four)
 	}
 }
 
-/* The sum of running times; when, by the first event's own clock */
+/* Sum of running times, read between @begin and @end of the first event's enabled time */
 struct sample {
 	uint64_t begin, end, running;
 };
@@ -136,7 +137,7 @@ static struct sample sample(int nr)
 	return s;
 }
 
-/* The counters are never idle while something waits */
+/* No counter is idle while an event waits */
 TEST(counters_are_used)
 {
 	ROWS("Q-01");
@@ -150,7 +151,7 @@ TEST(counters_are_used)
 	ASSERT_TRUE(work_until(nr, 30 * MS));
 	two = sample(nr);
 	running = two.running - one.running;
-	/* Values of different moments, so between two limits */
+	/* The times are not read at the same instant, so check a lower and an upper limit */
 	EXPECT_LE(running, (two.end - one.begin) * gp);
 	if (!route_is_native())
 		EXPECT_GE(running, (two.begin - one.end) * gp);
@@ -159,9 +160,9 @@ TEST(counters_are_used)
 }
 
 /*
- * To the digit, however late a rotation comes: a pinned event counts every branch of a
- * task, and those that share the other counters count each as often as there are
- * counters.
+ * Exact, however late a rotation is: a pinned event counts every branch of a task.  The other
+ * counters are always in use by the other events, so each branch adds one per counter to the sum
+ * of their counts.
  */
 TEST(no_branch_is_missed)
 {
@@ -205,7 +206,7 @@ TEST(different_needs)
 	EXPECT_TRUE(work_until(nr, 20 * MS));
 }
 
-/* Members of a group see the same instructions, however often they are moved */
+/* Events of a group count the same instructions, however often the group is rotated */
 static void groups(struct __test *_metadata, int nr, const int *size)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
@@ -266,7 +267,7 @@ TEST(groups_of_all_sizes)
 	ROWS("Q-03 O-15");
 	int gp = counters_general(), size[16], i;
 
-	/* The widest is not left waiting for room */
+	/* The largest group must run too */
 	for (i = 0; i < gp; i++)
 		size[i] = i + 1;
 	groups(_metadata, gp, size);
@@ -282,7 +283,7 @@ TEST(groups_of_all_sizes_widest_first)
 	groups(_metadata, gp, size);
 }
 
-/* As many as fit do not take turns */
+/* As many events as counters are not multiplexed */
 TEST(as_many_as_fit)
 {
 	ROWS("Q-04");
@@ -295,7 +296,7 @@ TEST(as_many_as_fit)
 		EXPECT_TRUE(always_ran(fd[i]));
 }
 
-TEST(what_waits_starts_when_there_is_room)
+TEST(waiting_events_start)
 {
 	ROWS("Q-01");
 	int gp = counters_general(), nr = 2 * gp, i;
@@ -306,7 +307,7 @@ TEST(what_waits_starts_when_there_is_room)
 	ASSERT_TRUE(work_until(nr, MS));
 	for (i = 0; i < gp; i++)
 		close(fd[i]);
-	/* Now all that is left fits; upstream sees it at the next switch */
+	/* The remaining events fit now; natively they start at the next task switch */
 	usleep(1000);
 	for (i = gp; i < nr; i++) {
 		before = ev_times(fd[i]);
@@ -329,7 +330,7 @@ TEST(on_a_cpu)
 	EXPECT_TRUE(all_run(nr, -1));
 }
 
-/* The idle task rotates as well: an idle CPU's events get their time */
+/* Rotation also works on an idle CPU */
 TEST(on_an_idle_cpu)
 {
 	ROWS("Q-01 Q-02");
@@ -357,8 +358,8 @@ TEST(task_and_cpu)
 }
 
 /*
- * A CPU's events fill the counters without waiting themselves.  Upstream lets
- * the task wait for ever; here nothing starves.
+ * CPU events fill all counters and need no rotation among themselves.  Native perf never
+ * schedules in the task's events; kpmu must.
  */
 TEST(task_beside_a_full_cpu)
 {
@@ -373,7 +374,7 @@ TEST(task_beside_a_full_cpu)
 	EXPECT_TRUE(work_until(nr, 10 * MS));
 }
 
-/* The other way round: a busy task does not starve the CPU's events */
+/* Many task events do not starve the CPU's events */
 TEST(cpu_beside_a_full_task)
 {
 	ROWS("Q-02");
@@ -387,7 +388,7 @@ TEST(cpu_beside_a_full_task)
 	EXPECT_TRUE(work_until(nr, 10 * MS));
 }
 
-/* Two tasks share a CPU, each with more than fits */
+/* Two tasks share a CPU, each with more events than counters */
 TEST(two_busy_tasks)
 {
 	ROWS("Q-01 Q-02");
@@ -418,7 +419,7 @@ TEST(two_busy_tasks)
 		worker_stop(&w[i]);
 }
 
-/* A task that never stays until the rotation comes */
+/* A task that always sleeps before the rotation timer expires */
 TEST(short_turns)
 {
 	ROWS("Q-02");
@@ -440,7 +441,7 @@ TEST(short_turns)
 	worker_stop(&w);
 }
 
-TEST(while_moving_about)
+TEST(while_migrating)
 {
 	ROWS("Q-01 Q-03");
 	int gp = counters_general(), nr = 2 * gp, i;
@@ -461,8 +462,11 @@ TEST(while_moving_about)
 	}
 }
 
-/* Events come and go while others take turns; none counts more than one that always runs */
-TEST(while_others_come_and_go)
+/*
+ * Open, close, disable and enable events while others rotate.  None counts more than a pinned
+ * instruction event.
+ */
+TEST(open_close_while_rotating)
 {
 	ROWS("Q-14");
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -527,7 +531,7 @@ TEST(interval)
 	EXPECT_EQ(0, refused(old));
 }
 
-/* A period that would be very long, until it is not any more */
+/* A shorter multiplexing interval takes effect at once, not after a long one has expired */
 TEST(interval_at_once)
 {
 	ROWS("U-29 Q-02");

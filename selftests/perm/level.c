@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who may open what: the paranoid level, capabilities, privilege dropped.  Each
- * test sets the level it needs; the stricter of kpmu's and the kernel's counts.
+ * Permission to open events: perf_event_paranoid, capabilities, dropped privileges.  Each test sets
+ * the level it needs in both files, as the stricter of kpmu's and native perf's level applies.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static int cpu_errno(struct perf_event_attr a)
 	return ev_errno(&a, -1, 0, -1, 0);
 }
 
-/* self user, self kernel, CPU user, CPU kernel */
+/* Expected errno of opens: own task, user only and with kernel; CPU 0, user only and with kernel */
 static void expect_all(struct __test *_metadata, int su, int sk, int cu, int ck)
 {
 	EXPECT_EQ(self_errno(user_only()), su);
@@ -48,7 +48,7 @@ static void expect_all(struct __test *_metadata, int su, int sk, int cu, int ck)
 TEST(level_3)
 {
 	ROWS("U-38");
-	/* Debian's: nothing for anybody without CAP_SYS_ADMIN */
+	/* As in Debian's kernels: all opens need CAP_SYS_ADMIN */
 	set_paranoid(3);
 	expect_all(_metadata, 0, 0, 0, 0);
 	drop_privilege();
@@ -88,7 +88,7 @@ TEST(level_minus_1)
 	expect_all(_metadata, 0, 0, 0, 0);
 }
 
-/* Takes effect for the next open, and only for that */
+/* A change of the level applies to later opens, not to open events */
 TEST(level_changes)
 {
 	ROWS("Y-07");
@@ -116,7 +116,7 @@ TEST(level_changes)
 		c = 0;
 		if (write(back[1], &c, 1) != 1 || read(go[0], &c, 1) != 1)
 			_exit(3);
-		/* The level is 2 again: not for what is open */
+		/* The level is 2 again, but the open event still works */
 		ev_enable(fd);
 		work(1000);
 		ev_disable(fd);
@@ -151,7 +151,7 @@ TEST(file_is_for_root)
 	EXPECT_EQ(read_long(paranoid_file()), 2);
 }
 
-TEST(perfmon_is_enough)
+TEST(perfmon_suffices)
 {
 	ROWS("C-07");
 	set_paranoid(2);
@@ -175,7 +175,7 @@ TEST(sys_admin_above_level_2)
 	expect_all(_metadata, 0, 0, 0, 0);
 }
 
-/* Other capabilities are not it */
+/* Neither CAP_SYS_PTRACE nor CAP_SYS_RAWIO implies CAP_PERFMON */
 TEST(ptrace_is_not_perfmon)
 {
 	ROWS("C-07 E-05");
@@ -192,7 +192,7 @@ TEST(rawio_is_not_perfmon)
 	expect_all(_metadata, 0, EACCES, EACCES, EACCES);
 }
 
-/* A capability in effect is what counts, not one that could be */
+/* The capability must be in the effective set; the permitted set is not enough */
 TEST(permitted_is_not_effective)
 {
 	ROWS("C-07");
@@ -211,7 +211,7 @@ TEST(permitted_is_not_effective)
 	expect_all(_metadata, 0, 0, 0, 0);
 }
 
-/* Opened with privilege, used without */
+/* An fd opened with privilege can be used without privilege */
 TEST(fd_outlives_privilege)
 {
 	ROWS("C-10");
@@ -230,13 +230,13 @@ TEST(fd_outlives_privilege)
 	EXPECT_EQ(ioctl(cpu, PERF_EVENT_IOC_ID, &id), 0);
 	ev_disable(cpu);
 	EXPECT_EQ(read(cpu, &v, 8), 8);
-	/* But it is no entrance for others */
+	/* The fd does not permit further opens, not even of a sibling on the CPU */
 	EXPECT_EQ(self_errno(with_kernel()), EACCES);
 	b.exclude_kernel = 1;
 	EXPECT_EQ(ev_errno(&b, -1, 0, cpu, 0), EACCES);
 }
 
-/* Joining a privileged group takes the same privilege */
+/* A sibling needs the privilege for what it counts itself, whatever its leader counts */
 TEST(member_of_a_privileged_group)
 {
 	ROWS("E-08 C-10");
@@ -251,8 +251,8 @@ TEST(member_of_a_privileged_group)
 	EXPECT_EQ(ev_errno(&a, 0, -1, lead, 0), 0);
 }
 
-/* What shows the kernel in other ways */
-TEST(namespaces_and_text)
+/* Namespace records and physical addresses need privilege even for user-only events */
+TEST(namespaces_and_phys_addr)
 {
 	ROWS("U-36");
 	union any_attr x;
@@ -307,11 +307,11 @@ TEST(branches_of_the_kernel)
 	EXPECT_EQ(any_errno(&x), EACCES);
 	any_put(&x, AT_BRANCH, 8, 8 | 1);	/* ANY | USER: but no LBR here */
 	EXPECT_EQ(any_errno(&x), EOPNOTSUPP);
-	any_put(&x, AT_BRANCH, 8, 8);		/* as the event: user */
+	any_put(&x, AT_BRANCH, 8, 8);		/* ANY, level of the event: user */
 	EXPECT_EQ(any_errno(&x), EOPNOTSUPP);
 }
 
-/* No level given: the event's own, of which the hypervisor's is privileged */
+/* Without a level for branches, those of the event apply; the hypervisor needs privilege */
 TEST(branches_of_the_hypervisor)
 {
 	ROWS("C-12");
@@ -344,7 +344,10 @@ TEST(records_need_no_privilege)
 	}
 }
 
-/* Shape comes before permission, and permission before what is supported */
+/*
+ * Order of checks: the format of the attr, then the permission to see the kernel, then limits and
+ * type.  The arguments cpu and group_fd are checked before the permission for the target.
+ */
 TEST(order_of_errors)
 {
 	ROWS("E-44");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Whose task one may look into. */
+/* Permission to open events on other tasks. */
 #define _GNU_SOURCE
 #include <grp.h>
 #include <linux/capability.h>
@@ -54,7 +54,6 @@ TEST(another_user)
 	EXPECT_EQ(errno_of(other.pid), EACCES);
 	EXPECT_EQ(errno_of(1), EACCES);
 	EXPECT_EQ(errno_of(2), EACCES);		/* a kernel thread */
-	/* At any level */
 	worker_stop(&root);
 }
 
@@ -70,7 +69,7 @@ TEST(another_user_at_any_level)
 	EXPECT_EQ(errno_of(0), 0);
 }
 
-/* One that forbids to be looked at */
+/* A task that is not dumpable cannot be monitored without privilege */
 TEST(not_dumpable)
 {
 	ROWS("C-09");
@@ -86,7 +85,7 @@ TEST(not_dumpable)
 	worker_stop(&w);
 }
 
-/* It may always look at itself */
+/* A task can always monitor itself, also if it is not dumpable */
 TEST(not_dumpable_self)
 {
 	ROWS("C-09");
@@ -97,7 +96,7 @@ TEST(not_dumpable_self)
 	EXPECT_EQ(errno_of(getpid()), 0);
 }
 
-TEST(perfmon_sees_all)
+TEST(perfmon_any_task)
 {
 	ROWS("C-07 C-09");
 	struct worker root, other, closed;
@@ -125,7 +124,10 @@ static int sigtrap_errno(pid_t pid)
 	return ev_errno(&x.a, pid, -1, -1, 0);
 }
 
-/* To trap a task is more than to look at it: CAP_KILL, or ptrace's rules for changes */
+/*
+ * An event with sigtrap sends signals to the task, so CAP_PERFMON is not sufficient.  The open
+ * needs CAP_KILL in addition, or permission to attach to the task with ptrace(2).
+ */
 TEST(sigtrap_on_another_users_task)
 {
 	ROWS("C-07");
@@ -150,14 +152,14 @@ TEST(sigtrap_on_another_users_task)
 
 	wait(&status);
 	EXPECT_EQ(status, 0);
-	/* Each of the two capabilities by itself is not enough */
+	/* CAP_KILL alone is not sufficient for a task of another user */
 	drop_to(CAP_KILL);
 	EXPECT_EQ(sigtrap_errno(other.pid), EACCES);
 	EXPECT_EQ(sigtrap_errno(own.pid), 0);
 	worker_stop(&own);
 }
 
-TEST(ptrace_sees_user_mode)
+TEST(ptrace_user_mode_only)
 {
 	ROWS("C-09");
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -168,12 +170,12 @@ TEST(ptrace_sees_user_mode)
 	worker_start_as(&other, OTHER);
 	drop_to(CAP_SYS_PTRACE);
 	EXPECT_EQ(errno_of(other.pid), 0);
-	/* Which is about the task, not about the kernel */
+	/* CAP_SYS_PTRACE gives access to the task, but not to the kernel */
 	a.exclude_kernel = 0;
 	EXPECT_EQ(ev_errno(&a, other.pid, -1, -1, 0), EACCES);
 }
 
-/* The opener counts, not who later holds the fd */
+/* Permission is checked at open; a later user of the fd does not need it */
 TEST(fd_of_another_users_task)
 {
 	ROWS("C-10");
@@ -194,7 +196,7 @@ TEST(fd_of_another_users_task)
 	EXPECT_GE(ev_count(fd), before + 4000);
 }
 
-/* A dead one is nobody's */
+/* A pid that does not exist gives ESRCH, not EACCES */
 TEST(no_such_task)
 {
 	ROWS("E-42");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* kprobe and uprobe events: put into code at open, taken out at close. */
+/* kprobe and uprobe events: the probe is inserted at open and removed at close. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -28,7 +28,7 @@ static void call(int n)
 
 #define FUNC	"__x64_sys_getppid"
 
-/* Probes at the start of FUNC, which has two names */
+/* Number of kprobes in FUNC.  Aliases may be listed instead, e.g. __do_sys_getppid: match all */
 static int probes(void)
 {
 	char line[200];
@@ -119,7 +119,7 @@ TEST(kprobe_of_a_cpu)
 	EXPECT_EQ(ev_times(fd).value, 4);
 }
 
-/* By the fields that all trace events have */
+/* Filters on fields common to all trace events */
 TEST(kprobe_filter)
 {
 	ROWS("T-87 I-19");
@@ -230,7 +230,10 @@ TEST(uprobe_inherited)
 	EXPECT_EQ(ev_times(fd).value, 16);
 }
 
-/* A counter in the program that says how many look at the probe */
+/*
+ * Reference counter of the uprobe; bits 32 and up of config are its file offset.  The kernel
+ * increments it when it inserts the probe, and decrements it when it removes the probe.
+ */
 static volatile unsigned short semaphore __attribute__((section(".data")));
 
 TEST(uprobe_reference_counter)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What read returns: all read_formats, alone and in a group, in short buffers. */
+/* read(2): every read_format, single events and groups, buffers that are too short. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -28,10 +28,10 @@ static int words(unsigned int format, int nr)
 
 struct one {
 	int fd;
-	uint64_t value;		/* known */
+	uint64_t value;		/* expected count */
 };
 
-/* Is @v what @format promises of these events? */
+/* Check that @v is laid out as @format says and holds the counts of these events */
 static void check(struct __test *_metadata, const uint64_t *v,
 		  unsigned int format, const struct one *e, int nr)
 {
@@ -87,7 +87,7 @@ static int open_one(uint32_t type, uint64_t config, int group,
 	return ev_must(&a, 0, -1, group, 0);
 }
 
-/* Reads of every length around the right one */
+/* Read with every buffer length around @size, the size of the result */
 static void lengths(struct __test *_metadata, int fd, size_t size)
 {
 	uint64_t v[512], untouched;
@@ -150,7 +150,7 @@ TEST(group_all_formats)
 		ASSERT_EQ(read(e[0].fd, v, sizeof(v)), 8 * words(format, 4));
 		check(_metadata, v, format, e, 4);
 		for (i = 1; i < 4; i++) {
-			/* Through a member: the group, or the member alone */
+			/* Through a member: the group with FORMAT_GROUP, else the member alone */
 			ASSERT_EQ(read(e[i].fd, v, sizeof(v)), 8 * words(format, 4));
 			check(_metadata, v, format,
 			      format & GROUP ? e : &e[i], format & GROUP ? 4 : 1);
@@ -160,7 +160,7 @@ TEST(group_all_formats)
 	}
 }
 
-/* Off is not gone: it reads as it was when it was switched off, and before that 0 */
+/* A disabled event reads the values of its last disable, or 0 if it was never enabled */
 TEST(disabled_events)
 {
 	ROWS("F-20 F-08");
@@ -201,11 +201,8 @@ TEST(short_buffers)
 	}
 }
 
-/*
- * No ioctl changes the layout that was selected at open: neither those that an event
- * takes, nor those that it refuses
- */
-TEST(format_is_for_good)
+/* No ioctl changes the layout selected at open, whether the event accepts or refuses it */
+TEST(format_is_fixed)
 {
 	ROWS("F-21");
 	static const unsigned int formats[] = { 0, TE | TR | ID, GROUP | TE | ID };
@@ -249,7 +246,7 @@ TEST(format_is_for_good)
 	}
 }
 
-/* Each event answers in the format of its own */
+/* An event is read in its own read_format, even if the leader's differs */
 TEST(formats_differ_within_a_group)
 {
 	ROWS("F-22");
@@ -275,7 +272,7 @@ TEST(formats_differ_within_a_group)
 	EXPECT_EQ(v[2], ev_id(other));
 }
 
-TEST(members_come_and_go)
+TEST(members_added_and_closed)
 {
 	ROWS("F-06 F-07");
 	int lead = open_one(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1,
@@ -297,7 +294,7 @@ TEST(members_come_and_go)
 	EXPECT_EQ(v[0], 3);
 	EXPECT_EQ(v[4], ev_id(m[0]));
 	EXPECT_EQ(v[6], ev_id(m[2]));
-	/* A newcomer is last */
+	/* A new member is added at the end */
 	m[1] = open_one(PERF_TYPE_RAW, RAW_BRANCHES, lead, 0);
 	ASSERT_EQ(read(lead, v, sizeof(v)), 8 * 9);
 	EXPECT_EQ(v[6], ev_id(m[2]));
@@ -327,7 +324,7 @@ TEST(bad_buffers)
 	EXPECT_GE(ev_count(fd), WORK_INSNS(N));
 }
 
-/* A pieces-wise read is a read for each piece, as with any simple file */
+/* readv(2) reads the event once per segment, as for any file without read_iter */
 TEST(readv_parts)
 {
 	int fd = open_one(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1, 0);
@@ -363,7 +360,7 @@ TEST(reading_changes_nothing)
 	}
 }
 
-/* Values and times of one read are of one moment */
+/* All values of one read are taken at the same time, so two equal events read the same */
 TEST(group_values_belong_together)
 {
 	ROWS("O-16");
@@ -417,7 +414,7 @@ TEST(group_of_another_process)
 	worker_stop(&w);
 }
 
-TEST(task_times_stand_while_it_sleeps)
+TEST(task_times_stop_in_sleep)
 {
 	ROWS("F-10");
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -445,8 +442,8 @@ TEST(task_times_stand_while_it_sleeps)
 	worker_stop(&w);
 }
 
-/* A CPU never sleeps in this sense */
-TEST(cpu_times_never_stand)
+/* Unlike a task event's times, a CPU event's times advance all the time, idle included */
+TEST(cpu_times_advance_when_idle)
 {
 	ROWS("F-09");
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -464,7 +461,7 @@ TEST(cpu_times_never_stand)
 	EXPECT_EQ(two.enabled, two.running);
 }
 
-TEST(after_the_task_is_gone)
+TEST(after_task_exit)
 {
 	ROWS("F-24");
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,

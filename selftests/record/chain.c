@@ -59,7 +59,7 @@ static void run(struct ring *r, const struct perf_event_attr *a,
 	go_down(DEPTH, fd, bottom);
 }
 
-/* Frames of the user from where @p is: who called, and how often that is us */
+/* Return: how many of the addresses from @p to @end are in go_down() */
 static int depth_of(const uint64_t *p, const uint64_t *end)
 {
 	int n = 0;
@@ -69,7 +69,7 @@ static int depth_of(const uint64_t *p, const uint64_t *end)
 	return n;
 }
 
-TEST(of_the_user)
+TEST(user_chains)
 {
 	ROWS("S-12 U-22");
 	struct perf_event_attr a = chain_attr();
@@ -84,8 +84,8 @@ TEST(of_the_user)
 		EXPECT_EQ(s.chain[0], PERF_CONTEXT_USER);
 		EXPECT_EQ(s.chain[1], s.ip);
 		/*
-		 * work_counted() has no frame, so that of the_work() is taken for
-		 * its own; then comes who called the_work()
+		 * work_counted() sets up no frame, so the frame pointer is that of
+		 * the_work(), and the first return address is in the caller of the_work().
 		 */
 		EXPECT_EQ(depth_of(s.chain, s.chain + s.nr), DEPTH + 1);
 		EXPECT_TRUE(in_go_down(s.chain[2]));
@@ -94,8 +94,8 @@ TEST(of_the_user)
 	EXPECT_EQ(n, 10);
 }
 
-/* The kernel's part, then the user's */
-TEST(of_the_kernel)
+/* Samples in kernel mode: the kernel's frames first, then the user's */
+TEST(kernel_chains)
 {
 	ROWS("S-12 U-22 S-03");
 	struct perf_event_attr a = chain_attr();
@@ -114,7 +114,7 @@ TEST(of_the_kernel)
 		EXPECT_EQ(s.chain[1], s.ip);
 		for (i = 1; i < s.nr && s.chain[i] != PERF_CONTEXT_USER; i++)
 			EXPECT_LT((int64_t)s.chain[i], -4096);
-		/* On the way in from a switch nothing is known of the user's */
+		/* No user part while the task is being scheduled in and is not yet current */
 		half += i == s.nr;
 		n += depth_of(s.chain + i, s.chain + s.nr) >= DEPTH;
 	}
@@ -122,7 +122,7 @@ TEST(of_the_kernel)
 	EXPECT_LE(half, n / 4);
 }
 
-/* One part or the other is not wanted */
+/* exclude_callchain_kernel, exclude_callchain_user, and both */
 TEST(excluded)
 {
 	ROWS("A-42 A-43 A-44");
@@ -159,7 +159,7 @@ TEST(excluded)
 	}
 }
 
-/* No more frames than asked for; marks do not count */
+/* sample_max_stack limits the frames; context markers are not counted */
 TEST(limited)
 {
 	ROWS("A-82 A-83 U-23");
@@ -182,14 +182,17 @@ TEST(limited)
 
 		if (rec.head.misc != PERF_RECORD_MISC_KERNEL)
 			continue;
-		/* The user's part has no frame left, but its mark */
+		/* At most two frames and two context markers; the user part may be a marker only */
 		EXPECT_LE(s.nr, 4);
 		n++;
 	}
 	EXPECT_GE(n, 5);
 }
 
-/* Have ten chains so many words each, and is the limit fixed meanwhile? */
+/*
+ * Are there ten chains of @words entries each, and is the limit locked (EBUSY) while their
+ * event exists?
+ */
 static bool chains_have(uint64_t words)
 {
 	struct perf_event_attr a = chain_attr();
@@ -208,7 +211,7 @@ static bool chains_have(uint64_t words)
 	return busy && n == 10;
 }
 
-/* The events of the test before may be on their way yet */
+/* Set a sysctl.  EBUSY is retried: events of an exited test may not be freed yet */
 static bool set_limit(const char *name, long to)
 {
 	uint64_t until = patience();
@@ -219,8 +222,8 @@ static bool set_limit(const char *name, long to)
 	return read_long(sysctl_file(name)) == to;
 }
 
-/* What an administrator allows: frames, and marks */
-TEST(limits_of_all)
+/* The sysctls that limit the frames and the context markers of every chain */
+TEST(sysctl_limits)
 {
 	ROWS("Y-05 U-23 E-37 A-82");
 	struct perf_event_attr a = chain_attr();
@@ -242,7 +245,7 @@ TEST(limits_of_all)
 	EXPECT_EQ(errno, EINVAL);
 }
 
-/* Frame pointers that lead nowhere: each chain takes a page fault in the kernel */
+/* The frame pointer is invalid: collecting a chain here page-faults in the kernel */
 static __attribute__((noinline, noclone)) void lost_frames(void)
 {
 	__asm__ volatile("push %%rbp\n\tmov $0x1000, %%ebp\n\tmov $20000, %%ecx\n"
@@ -250,8 +253,8 @@ static __attribute__((noinline, noclone)) void lost_frames(void)
 			 : : : "rcx", "memory", "cc");
 }
 
-/* An event that is hit while another's chain is collected leaves that alone */
-TEST(hit_while_collected)
+/* An event hit while a chain is collected for another event must not modify that chain */
+TEST(nested_collection)
 {
 	struct perf_event_attr a = chain_attr(), b = ev_attr(PERF_TYPE_TRACEPOINT, 0);
 	struct ring ra, rb;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What samples tell of a program of 32 bits. */
+/* Counts and samples of a 32-bit program. */
 #define _GNU_SOURCE
 #include "deep32.h"
 #include "event.h"
@@ -16,7 +16,7 @@ static bool in(uint64_t ip, uint64_t function)
 	return ip - function < 4096;
 }
 
-/* It runs, from its beginning to its end */
+/* Count the whole program, from exec to its exit; @r may be NULL */
 static int run(struct ring *r, struct perf_event_attr *a)
 {
 	struct worker w;
@@ -90,7 +90,7 @@ TEST(registers)
 		const uint32_t *stack = (const void *)s.stack;
 
 		EXPECT_EQ(s.user_abi, PERF_SAMPLE_REGS_ABI_32);
-		/* The rounds that are left, the frame, which is all there is, the place */
+		/* cx holds the remaining rounds; bp equals sp, as nothing is pushed after bp */
 		EXPECT_LT(s.user_regs[1], before);
 		before = s.user_regs[1];
 		EXPECT_EQ(s.user_regs[2], s.user_regs[3]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KSYMBOL, BPF_EVENT, TEXT_POKE, CGROUP, NAMESPACES; and that each hook fires. */
+/* KSYMBOL, BPF_EVENT, TEXT_POKE, CGROUP, NAMESPACES: contents, and that each hook fires. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -27,7 +27,7 @@ static int put(const char *path, const char *text)
 	return n < 0 ? -1 : 0;
 }
 
-/* r0 = 0; exit */
+/* Load the program "r0 = 0; exit" and fill in its @info.  Return: its fd, or -1 */
 static int load_program(struct bpf_prog_info *info)
 {
 	struct bpf_insn insns[] = {
@@ -75,7 +75,7 @@ TEST(bpf)
 	close(fd);
 	usleep(100000);
 	pair_disable(&p);
-	/* It is unloaded by whoever gets to it, perhaps not by us */
+	/* Only the load is certain: another task may do the unload */
 	EXPECT_GE(pair_compare(&p, TYPE(KSYMBOL) | TYPE(BPF_EVENT)), 2);
 	pair_rewind(&p);
 	snprintf(name, sizeof(name), "bpf_prog_");
@@ -95,7 +95,7 @@ TEST(bpf)
 	EXPECT_FALSE(memcmp(rec.body + 8, info.tag, 8));
 }
 
-/* A probe changes text, and needs text of its own */
+/* A kprobe patches kernel text, and gets an executable page for its instruction slot */
 TEST(text_poke)
 {
 	ROWS("A-59 D-38 D-39 U-33");
@@ -145,7 +145,7 @@ TEST(cgroup)
 	int mount;
 
 	a.cgroup = 1;
-	a.comm = 1;	/* cgroup alone is not enough upstream, for a CPU's event */
+	a.comm = 1;	/* natively a CPU event with cgroup alone gets no records: is_sb_event() */
 	cgroup_v2();
 	cgroup_root(&root);
 	pair_open(&p, &a, 0, -1, 8);
@@ -182,7 +182,7 @@ static void check_links(struct __test *_metadata, const struct record *r)
 	EXPECT_EQ(record_u64(r, 8), 7);
 	for (i = 0; i < 7; i++) {
 		if (!inode(names[i]))
-			continue;	/* not in this kernel */
+			continue;	/* this kernel lacks the namespace */
 		EXPECT_EQ(record_u64(r, 16 + 16 * i), st.st_dev);
 		EXPECT_EQ(record_u64(r, 24 + 16 * i), inode(names[i]));
 	}
@@ -209,7 +209,7 @@ TEST(namespaces)
 	EXPECT_EQ(record_size(&p.ours, &rec), 16 + 7 * 16);
 	EXPECT_EQ(record_u32(&rec, 0), getpid());
 	check_links(_metadata, &rec);
-	/* A new task is told of too */
+	/* fork(2) writes a NAMESPACES record, too */
 	ring_skip(&p.native);
 	pair_enable(&p);
 	if (!fork())

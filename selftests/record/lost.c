@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What happens to records that find no room, and what is told of it. */
+/* Records that find no room in the ring, and how their loss is reported. */
 #define _GNU_SOURCE
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -46,7 +46,7 @@ static uint64_t lost(int fd)
 TEST(no_room)
 {
 	ROWS("D-14 D-15 R-05 R-06 R-07 R-02 F-09");
-	/* One byte stays free */
+	/* At least one byte of the ring stays free */
 	const int fit = 4095 / COMM_SIZE, more = 7;
 	struct ring r;
 	int fd = comm_event(&r, false), i;
@@ -58,7 +58,7 @@ TEST(no_room)
 	EXPECT_EQ(lost(fd), more);
 	ring_consume(&r);
 	rename_(1);
-	/* It is told just before the next record */
+	/* The LOST record is written just before the next record */
 	ASSERT_TRUE(ring_next(&r, &rec));
 	EXPECT_EQ(rec.head.type, 2);
 	EXPECT_EQ(rec.head.misc, 0);
@@ -95,7 +95,7 @@ TEST(paused)
 	EXPECT_EQ(rec.head.type, PERF_RECORD_COMM);
 }
 
-/* A ring that is mapped read-only has always room */
+/* A ring mapped read-only is overwritten, so no record is lost */
 TEST(overwritten)
 {
 	ROWS("R-08 R-01");
@@ -121,7 +121,7 @@ TEST(shared)
 	ASSERT_EQ(ioctl(other, PERF_EVENT_IOC_SET_OUTPUT, fd), 0);
 	ev_enable(other);
 	rename_(1);
-	/* The one that came last is told first */
+	/* The event opened last gets its record first */
 	ASSERT_TRUE(ring_next(&r, &rec));
 	EXPECT_EQ(rec.head.size, 8 + 16 + 8);
 	EXPECT_EQ(record_u64(&rec, 16), ev_id(other));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* MMAP and MMAP2. */
+/* MMAP and MMAP2 records. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <fcntl.h>
@@ -63,7 +63,7 @@ TEST(layout)
 	at = map(file, PROT_READ | PROT_EXEC, MAP_PRIVATE, 2, 1);
 	map(file, PROT_READ | PROT_WRITE, MAP_SHARED, 1, 0);
 	pair_disable(&p);
-	/* One record: what is not code is not told of */
+	/* One record: attr.mmap does not select the non-executable mapping */
 	EXPECT_EQ(pair_compare(&p, -1), 1);
 	pair_rewind(&p);
 	ASSERT_TRUE(ring_next(&p.ours, &rec));
@@ -78,7 +78,7 @@ TEST(layout)
 	EXPECT_EQ(record_size(&p.ours, &rec), 32 + (sizeof(FILE_) + 7) / 8 * 8);
 }
 
-/* Names of each length up to a word, and their padding */
+/* File names of nine consecutive lengths, so that every amount of padding occurs */
 TEST(names)
 {
 	ROWS("D-08 D-10 R-23 U-47");
@@ -96,7 +96,7 @@ TEST(names)
 		close(fd);
 		unlink(path);
 	}
-	/* One that is gone, and a long one */
+	/* An anonymous mapping, and one of a deleted file with a long path */
 	map(-1, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, 1, 0);
 	strcpy(path, "/tmp/");
 	for (i = 0; i < 10; i++) {
@@ -148,7 +148,7 @@ TEST(data)
 		EXPECT_EQ(rec.head.misc, 0x2002);
 }
 
-/* More heap is called so when it is one with what there is */
+/* New brk() memory is named [heap] if it is merged with the existing heap mapping */
 TEST(heap)
 {
 	ROWS("D-11");
@@ -167,7 +167,7 @@ TEST(heap)
 	EXPECT_FALSE(ring_next(&p.ours, &rec));
 }
 
-/* mprotect() makes code of data: a new record */
+/* mprotect(2) to executable writes a record */
 TEST(mprotected)
 {
 	ROWS("D-11 A-27");
@@ -218,7 +218,7 @@ TEST(mmap2)
 	EXPECT_EQ(record_u64(&rec, 40), 0);
 }
 
-/* What is open for reading only can be mapped as shared all the same */
+/* MAP_SHARED is reported although VM_SHARED is cleared for a file opened read-only */
 TEST(shared_read_only)
 {
 	struct perf_event_attr a = mmap_attr();
@@ -241,7 +241,7 @@ TEST(shared_read_only)
 	EXPECT_FALSE(strcmp(record_str(&rec, 64), FILE_));
 }
 
-/* mmap2 says how, not that */
+/* mmap2 alone only selects the record format */
 TEST(mmap2_alone)
 {
 	ROWS("A-45");
@@ -253,14 +253,17 @@ TEST(mmap2_alone)
 	pair_enable(&p);
 	map(-1, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, 1, 0);
 	EXPECT_EQ(pair_compare(&p, -1), 0);
-	/* Somebody asks for mappings, and then it gets code, too */
+	/*
+	 * Once another event requests records of mappings, the mmap2 event gets those of
+	 * executable ones.
+	 */
 	a.mmap_data = 1;
 	pair_open(&other, &a, 0, -1, 8);
 	map(-1, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, 1, 0);
 	EXPECT_EQ(pair_compare(&p, TYPE(MMAP2)), 1);
 }
 
-/* A file that has a build id as its only note */
+/* Create an ELF file with a build ID as its only note */
 static int with_build_id(const char *path)
 {
 	struct {
@@ -329,7 +332,7 @@ TEST(build_id)
 	EXPECT_EQ(rec.head.misc, 0x0002);
 }
 
-/* A new image, mapping by mapping; it can be read when the process is gone */
+/* exec(2) writes a record per mapping of the new image; they outlive the process */
 TEST(exec)
 {
 	ROWS("D-12 D-13 J-05 A-27 D-40 U-47");

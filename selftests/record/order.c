@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Records come whole, in order and in time: to a reader beside the writer, from writers
- * that interrupt each other, and with a wake-up when it is due.  Data published too early
- * would be what the ring held one lap ago: misaligned, or with an older time.
+ * Records are complete and in order, for a reader that runs concurrently with the writer and
+ * with writers that interrupt each other; wakeups are raised when they are due.
+ *
+ * If data_head were published too early, the reader would see data from one lap before:
+ * misaligned records, or records with an older time.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,7 +22,7 @@
 
 static struct record rec;
 
-/* An event whose samples can be told from any other's */
+/* An event, and the values by which its samples are recognized */
 struct source {
 	int fd;
 	uint64_t id, period, last, found;
@@ -44,7 +46,7 @@ static uint64_t lost(const struct source *s, uint64_t *count)
 	return v[1];
 }
 
-/* Is the sample as that source wrote it, after its last one? */
+/* Check the sample's values, and that it is not older than the source's previous sample */
 static bool is_whole(struct source *s, const struct parts *p)
 {
 	bool ok = p->tid == s->tid && p->time >= s->last &&
@@ -58,7 +60,7 @@ static bool is_whole(struct source *s, const struct parts *p)
 	return ok;
 }
 
-/* All that is there, of these sources; the sample that was read last to *@p */
+/* Parse the sample in rec to *@p and check it against its source, one of @s */
 static bool take_one(struct ring *r, struct source *s, int nr, struct parts *p)
 {
 	int i;
@@ -71,7 +73,7 @@ static bool take_one(struct ring *r, struct source *s, int nr, struct parts *p)
 	return false;
 }
 
-/* A ring of one page, which holds no whole number of the samples */
+/* A ring of one page, not a multiple of the sample size: samples wrap at its end */
 TEST(reader_on_another_cpu)
 {
 	ROWS("R-03 R-02 R-24");
@@ -122,7 +124,7 @@ TEST(reader_on_another_cpu)
 	EXPECT_LE(told, gone);
 }
 
-/* From where to where in the kernel is this function?  In no file but kallsyms. */
+/* Address range of a kernel function, by /proc/kallsyms: it ends at the next symbol */
 static bool find_function(const char *name, uint64_t *from, uint64_t *to)
 {
 	FILE *f = fopen("/proc/kallsyms", "r");
@@ -150,7 +152,7 @@ static int software(uint64_t config, uint64_t period, int output)
 	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, config);
 	int fd;
 
-	/* So that the clock may interrupt a writer */
+	/* Without the kernel, the clock would take no sample when it interrupts a writer */
 	a.exclude_kernel = 0;
 	a.sample_period = period;
 	a.sample_type = WHOLE;
@@ -165,7 +167,7 @@ static int software(uint64_t config, uint64_t period, int output)
 
 enum { NMI, FAULT, CLOCK, SOURCES };
 
-/* The NMI's by counts of the kernel's instructions, the clock's by interrupts */
+/* NMI samples kernel instructions, FAULT page faults, CLOCK cpu-clock; all share one ring */
 static void open_all(struct source *s, struct ring *r)
 {
 	struct perf_event_attr a = sampled_attr(WHOLE);
@@ -182,9 +184,9 @@ static void open_all(struct source *s, struct ring *r)
 }
 
 /*
- * A page fault's sample is written by the task, the clock's in an interrupt and the
- * counter's in an NMI, all into one ring.  Goes on until an NMI's sample was taken
- * where another was being written.
+ * Samples are written to one ring by page faults in task context, by cpu-clock in a timer
+ * interrupt and by a counter in an NMI.  The test runs until an NMI interrupts the
+ * writing of a sample.
  */
 TEST(writers_that_interrupt_each_other)
 {
@@ -234,7 +236,7 @@ TEST(writers_that_interrupt_each_other)
 	EXPECT_GE(count, pages * (rounds - 1));
 }
 
-/* 16 bytes a sample, and a look after each */
+/* Poll after each 16-byte sample; @at: samples that make the fd readable, 0-terminated */
 static void wakes(struct __test *_metadata, int watermark, int wakeup, int samples,
 		  const int *at)
 {
@@ -260,7 +262,7 @@ static void wakes(struct __test *_metadata, int watermark, int wakeup, int sampl
 	close(p.fd);
 }
 
-TEST(every_wake)
+TEST(wakeup_thresholds)
 {
 	ROWS("R-14 R-15 R-16");
 	static const int mark[] = { 5, 9, 13, 0 }, third[] = { 3, 6, 0 },
@@ -268,11 +270,11 @@ TEST(every_wake)
 
 	if (!exact())
 		SKIP(return, "the number of samples is not exact");
-	/* More than 64 bytes since the last */
+	/* More than 64 bytes since the last wakeup */
 	wakes(_metadata, 1, 64, 16, mark);
 	wakes(_metadata, 0, 3, 8, third);
 	wakes(_metadata, 0, 1, 5, all);
-	/* Neither given: more than half of a ring of 4 KiB */
+	/* No threshold given: more than half of the 4 KiB ring */
 	wakes(_metadata, 0, 0, 200, half);
 }
 

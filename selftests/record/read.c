@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* PERF_RECORD_READ: what a child of the watched task has counted, at its end. */
+/* PERF_RECORD_READ: the counts of an inherited event, written when the child exits. */
 #define _GNU_SOURCE
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -27,7 +27,7 @@ static struct perf_event_attr stat_attr(void)
 	return a;
 }
 
-/* A child of @w that works and ends; its pid */
+/* Let @w fork a child that works and exits on @cpu.  Return: its pid */
 static pid_t one_child(struct worker *w, int cpu)
 {
 	struct worker kid;
@@ -59,7 +59,7 @@ TEST(at_exit)
 	pid = one_child(&w, 0);
 	ev_disable(fd);
 	total = ev_count(fd);
-	/* After its EXIT, and no other */
+	/* READ follows the child's EXIT */
 	ASSERT_TRUE(ring_find(&r, &rec, PERF_RECORD_EXIT));
 	ASSERT_TRUE(ring_find(&r, &rec, PERF_RECORD_READ));
 	EXPECT_EQ(rec.head.misc, 0);
@@ -75,7 +75,7 @@ TEST(at_exit)
 	EXPECT_EQ(record_whose(&r, &rec).id, ev_id(fd));
 	EXPECT_NE(record_whose(&r, &rec).stream_id, ev_id(fd));
 	last = record_u64(&rec, 8);
-	/* Children that do the same count the same */
+	/* Children that execute the same code count the same */
 	ev_enable(fd);
 	one_child(&w, 0);
 	one_child(&w, 0);
@@ -85,13 +85,13 @@ TEST(at_exit)
 		n++;
 	}
 	EXPECT_EQ(n, 2);
-	/* The task itself has an fd for that */
+	/* No READ record for the task itself: its event is not inherited */
 	worker_stop(&w);
 	EXPECT_EQ(ring_count(&r, PERF_RECORD_READ), 0);
 }
 
-/* The ring is of another CPU than that where the child ends */
-TEST(elsewhere)
+/* The child exits on another CPU than the one that its event is bound to */
+TEST(other_cpu)
 {
 	ROWS("D-23 H-08");
 	struct perf_event_attr a = stat_attr();
@@ -110,13 +110,13 @@ TEST(elsewhere)
 	EXPECT_EQ(record_u32(&rec, 0), pid);
 	EXPECT_GE(record_u64(&rec, 8), 4 * N);
 	EXPECT_EQ(record_whose(&r, &rec).cpu, 0);
-	/* Not those of the task that was interrupted there */
+	/* Not the ids of the task that the IPI interrupted on CPU 0 */
 	EXPECT_EQ(record_whose(&r, &rec).pid, pid);
 	EXPECT_EQ(record_whose(&r, &rec).tid, pid);
 	worker_stop(&w);
 }
 
-/* A group's values, in the record of each that asks for it */
+/* A READ record of a group holds all its values; only events with inherit_stat write one */
 TEST(group)
 {
 	ROWS("D-23 H-07");
@@ -148,8 +148,8 @@ TEST(group)
 	worker_stop(&w);
 }
 
-/* Not without the flag */
-TEST(not_asked_for)
+/* Without inherit_stat there is no READ record */
+TEST(without_inherit_stat)
 {
 	ROWS("A-20");
 	struct perf_event_attr a = stat_attr();
@@ -169,7 +169,7 @@ TEST(not_asked_for)
 	worker_stop(&w);
 }
 
-/* No sample of a task comes after it has ended */
+/* No sample of a task follows its EXIT record */
 TEST(nothing_after_exit)
 {
 	ROWS("D-21");
@@ -208,7 +208,7 @@ TEST(nothing_after_exit)
 	EXPECT_GE(samples, 100);
 }
 
-/* How often a CPU was interrupted to call a function for another */
+/* Return: the number of function-call IPIs received by @cpu so far; -1 if unknown */
 static long calls(int cpu)
 {
 	char line[4096], *p = NULL;
@@ -227,18 +227,18 @@ static long calls(int cpu)
 }
 
 #define MANY	4000
-#define BATCH	128		/* KPMU_BATCH */
+#define BATCH	128		/* KPMU_BATCH in kernel/sched/sched.h */
 
 /*
- * All that a child has inherited has its records on another CPU, which is interrupted for some
- * of them at a time, not for all at once.
+ * The child's events are bound to a CPU other than the one that it exits on.  That CPU writes
+ * their READ records in batches, one IPI each, so that no interrupt takes too long.
  */
-TEST(many_elsewhere)
+TEST(many_on_other_cpu)
 {
 	ROWS("D-23");
 	struct rlimit limit = { MANY + 100, MANY + 100 };
 	struct perf_event_attr a = stat_attr();
-	/* Natively the end of 4,000 takes a minute */
+	/* Natively, the exit of a task with 4,000 events takes a minute */
 	int many = route_is_native() ? 100 : MANY;
 	int i, fd, other, cpu = nr_cpus() - 1;
 	struct worker w;
@@ -271,8 +271,8 @@ TEST(many_elsewhere)
 #define NR_GROUPS	4
 #define MEMBERS		100
 
-/* A record of a group looks at all its events, so it is as much work as so many records */
-TEST(groups_elsewhere)
+/* A group's READ record reads all members, so it uses up that many events of a batch */
+TEST(groups_on_other_cpu)
 {
 	ROWS("D-23");
 	struct perf_event_attr a = stat_attr();
@@ -305,7 +305,7 @@ TEST(groups_elsewhere)
 	ASSERT_EQ(ring_count(&r, PERF_RECORD_READ), NR_GROUPS * MEMBERS);
 	n = calls(cpu) - before;
 	TH_LOG("%ld calls", n);
-	/* Upstream promises the records only, and writes each where the task ends */
+	/* Native perf writes the records on the CPU that the task exits on, without IPIs */
 	if (!route_is_native())
 		EXPECT_GE(n, NR_GROUPS * MEMBERS * MEMBERS / (2 * BATCH));
 	worker_stop(&w);

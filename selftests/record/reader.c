@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What whoever reads a ring has of it: ways to fill it, clocks, wake-ups. */
+/* The ring as seen by its reader: lifetime, write direction, lost records, wakeups, rate. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ static bool ready(int fd)
 	return poll(&p, 1, 0) == 1 && p.revents == POLLIN;
 }
 
-/* A counter like any other, and the ring may come later */
+/* A sampling event without a ring still counts; a ring can be mapped later */
 TEST(without_a_ring)
 {
 	ROWS("O-03 O-27 N-12");
@@ -40,7 +40,7 @@ TEST(without_a_ring)
 	EXPECT_EQ(ring_count(&r, PERF_RECORD_SAMPLE), 10);
 }
 
-/* The ring is the mapping's as well as the fd's */
+/* The ring outlives the fd while it is mapped */
 TEST(outlives_the_fd)
 {
 	ROWS("O-29");
@@ -53,8 +53,8 @@ TEST(outlives_the_fd)
 	EXPECT_EQ(r.page->data_size, 64 * PAGE);
 }
 
-/* From the end towards the beginning: what is read first is the last sample */
-TEST(backwards)
+/* write_backward fills the ring from the end down, so the newest sample is read first */
+TEST(backward_ring)
 {
 	ROWS("A-53 R-09");
 	const int size = 8 + 8 + 8, n = 1000;
@@ -67,7 +67,7 @@ TEST(backwards)
 
 	a.write_backward = 1;
 	fd = ev_must(&a, 0, -1, -1, 0);
-	/* Read-only: it is overwritten.  A page holds 170 of the 1,000 */
+	/* Read-only, so old samples are overwritten.  A page holds 170 of the 1,000 */
 	page = mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, fd, 0);
 	ASSERT_NE(page, MAP_FAILED);
 	data = (uint8_t *)page + PAGE;
@@ -93,7 +93,7 @@ TEST(backwards)
 	EXPECT_EQ(found, PAGE / size);
 }
 
-/* What found no room: told by read(2) at once, and in the ring when there is room */
+/* read(2) counts lost samples at once; the ring reports them when there is room again */
 TEST(lost)
 {
 	ROWS("F-14");
@@ -111,7 +111,8 @@ TEST(lost)
 	work_counted(fd, 25000, 0);
 	ASSERT_EQ(read(fd, v, 16), 16);
 	in_ring = ring_count(&r, PERF_RECORD_SAMPLE);
-	EXPECT_EQ(in_ring, PAGE / 16 - (PAGE % 16 ? 0 : in_ring < PAGE / 16));
+	/* A ring is never filled to its last byte */
+	EXPECT_EQ(in_ring, PAGE / 16 - 1);
 	EXPECT_EQ(in_ring + v[1], v[0] / 100);
 	ring_skip(&r);
 	ring_consume(&r);
@@ -128,7 +129,7 @@ static void on_signal(int sig)
 	signals++;
 }
 
-/* Nothing is written, but whoever waits is told */
+/* A paused ring takes no samples, but overflows still raise SIGIO */
 TEST(paused)
 {
 	ROWS("R-13");
@@ -149,7 +150,7 @@ TEST(paused)
 	EXPECT_GE(ring_count(&r, PERF_RECORD_SAMPLE), 10);
 }
 
-/* Whose ring would that be? */
+/* Inherited and not bound to a CPU: several CPUs would write to the ring, so no mmap */
 TEST(inherited)
 {
 	ROWS("R-19");
@@ -165,10 +166,11 @@ TEST(inherited)
 }
 
 /*
- * A watermark is in bytes, and the bit says which of the two it is.  0 means half of
- * the ring, as the kernel has it and not the manual (DIFF-03).
+ * With attr.watermark the threshold is wakeup_watermark, in bytes; without, wakeup_events, in
+ * samples.  A threshold of 0 means half of the ring, as natively; by the manual, wakeup_events 0
+ * means 1 (DIFF-03).  A row with 4 samples: the first three cause no wakeup.
  */
-TEST(woken)
+TEST(wakeup_conditions)
 {
 	ROWS("N-06");
 	static const struct {
@@ -214,8 +216,8 @@ TEST(in_error)
 	EXPECT_EQ(p.revents, POLLERR);
 }
 
-/* REFRESH by 0 means nothing that could be relied on, and does no harm */
-TEST(refresh_by_nothing)
+/* REFRESH by 0, or of a member, is accepted; its effect is unspecified */
+TEST(refresh_zero)
 {
 	ROWS("V-13");
 	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_IP);
@@ -229,8 +231,9 @@ TEST(refresh_by_nothing)
 }
 
 /*
- * So many samples in a second of its time, by periods that are found.  A host that takes
- * the CPU away for a while takes time and no instructions: then some are missing.
+ * sample_freq is the number of samples per second of running time; the period is adjusted to
+ * it.  While the host stops the virtual CPU, time passes without instructions, so samples are
+ * missing.
  */
 TEST(frequency)
 {
@@ -246,7 +249,7 @@ TEST(frequency)
 	fd = ev_must(&a, 0, -1, -1, 0);
 	ring_map(&r, fd, &a, 64);
 	ev_enable(fd);
-	/* Half a second to find it, one to hold it */
+	/* Half a second to find the period, then one second to measure the rate */
 	while (ev_times(fd).running < 500000000)
 		work(10000);
 	ring_skip(&r);
@@ -262,7 +265,7 @@ TEST(frequency)
 	}
 	printf("# %d samples in %lu ms, %d periods\n", n, second / 1000000,
 	       changes);
-	/* A host that stops this CPU takes samples away; -icount has none */
+	/* Only -icount hides stops of the virtual CPU, so only then there is a lower bound */
 	if (exact_time())
 		EXPECT_GE(n * 1000000000.0 / second, 1000 - off);
 	EXPECT_GT(n, 10);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Registers and stacks in samples. */
+/* Registers and user stacks in samples. */
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <asm/perf_regs.h>
@@ -11,7 +11,7 @@
 
 static struct record rec;
 
-/* Where a register is among all */
+/* Index of a register's value in a sample with ALL_REGS */
 static int place(int reg)
 {
 	return __builtin_popcountll(ALL_REGS & ((1ULL << reg) - 1));
@@ -28,7 +28,7 @@ static struct perf_event_attr regs_attr(void)
 	return a;
 }
 
-/* User mode is what was interrupted */
+/* Samples in user mode: both sets of registers are equal */
 TEST(of_user_mode)
 {
 	ROWS("S-20 S-37 A-78 A-79 S-22");
@@ -44,7 +44,7 @@ TEST(of_user_mode)
 		EXPECT_EQ(s.user_abi, 2);
 		EXPECT_EQ(s.intr_abi, 2);
 		EXPECT_EQ(s.user_regs[place(PERF_REG_X86_IP)], s.ip);
-		/* What work_counted() has in its registers */
+		/* work_counted() holds its fd in di and the remaining rounds in r10 */
 		EXPECT_EQ(s.user_regs[place(PERF_REG_X86_DI)], fd);
 		EXPECT_EQ(s.user_regs[place(PERF_REG_X86_R10)],
 			  ROUNDS - n * PERIOD / 4);
@@ -56,8 +56,8 @@ TEST(of_user_mode)
 	EXPECT_EQ(n, 11);
 }
 
-/* The kernel is: its registers, and those of the user as far as they are known */
-TEST(of_the_kernel)
+/* Samples in kernel mode: the kernel's registers, and the known ones of user mode */
+TEST(kernel_mode)
 {
 	ROWS("S-22 S-37 B-03 A-79");
 	struct perf_event_attr a = regs_attr();
@@ -69,14 +69,14 @@ TEST(of_the_kernel)
 		struct parts s = record_sample(&r, &rec);
 
 		if (rec.head.misc == PERF_RECORD_MISC_USER)
-			continue;	/* on the very way out */
+			continue;	/* at the return to user mode */
 		EXPECT_EQ(rec.head.misc, PERF_RECORD_MISC_KERNEL);
 		EXPECT_LT((int64_t)s.ip, 0);
 		EXPECT_EQ(s.intr_regs[place(PERF_REG_X86_IP)], s.ip);
 		EXPECT_EQ(s.intr_regs[place(PERF_REG_X86_CS)], 0x10);
 		n++;
 		if (!s.user_abi)
-			continue;	/* on the very way in */
+			continue;	/* user registers not saved yet */
 		EXPECT_EQ(s.user_abi, 2);
 		EXPECT_GT((int64_t)s.user_regs[place(PERF_REG_X86_IP)], 0);
 		EXPECT_EQ(s.user_regs[place(PERF_REG_X86_CS)], 0x33);
@@ -89,8 +89,8 @@ TEST(of_the_kernel)
 	EXPECT_GE(known, 1);
 }
 
-/* Who has no user mode: here, the idle task */
-TEST(of_nobody)
+/* The idle task runs no user mode: no user registers, user stack or user call chain */
+TEST(idle_task)
 {
 	ROWS("S-21 S-23 S-04");
 	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_REGS_USER |
@@ -175,11 +175,11 @@ TEST(stack)
 	check_stack(_metadata, 8);
 	check_stack(_metadata, 64);
 	check_stack(_metadata, 1024);
-	/* More than there is: the rest is said not to be there */
+	/* More than the stack holds: dyn_size is the number of bytes copied */
 	check_stack(_metadata, 32768);
 }
 
-/* What follows an empty stack is where it belongs */
+/* With sample_stack_user 0 the stack field is one word; the next fields follow directly */
 TEST(no_stack)
 {
 	ROWS("S-23");
@@ -202,8 +202,8 @@ TEST(no_stack)
 	EXPECT_EQ(n, 10);
 }
 
-/* As much of the stack as a record can have */
-TEST(too_much_stack)
+/* The stack dump is truncated to fit the maximum record size */
+TEST(stack_truncated)
 {
 	ROWS("S-25 A-80 R-23");
 	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_STACK_USER |

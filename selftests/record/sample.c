@@ -100,7 +100,7 @@ static void check_size(struct __test *_metadata, uint64_t bits, int size)
 	close(fd);
 }
 
-/* What is not asked for takes no room */
+/* A field that is not in sample_type takes no room */
 TEST(one_by_one)
 {
 	ROWS("S-46 S-44 S-45 S-13 S-26 S-34 S-36 S-43 R-23");
@@ -109,7 +109,7 @@ TEST(one_by_one)
 
 	for (i = 0; i < ARRAY_SIZE(fields); i++)
 		check_size(_metadata, fields[i].bit, fields[i].size);
-	/* All together, less the last: WEIGHT is one of two */
+	/* All together, without the last: WEIGHT and WEIGHT_STRUCT exclude each other */
 	for (i = 0; i < ARRAY_SIZE(fields) - 1; i++) {
 		bits |= fields[i].bit;
 		all += fields[i].size;
@@ -117,7 +117,7 @@ TEST(one_by_one)
 	check_size(_metadata, bits, all);
 }
 
-/* The count goes up by the period */
+/* PERF_SAMPLE_READ: the count grows by one period per sample */
 TEST(read_values)
 {
 	ROWS("S-11 F-01 F-05 F-09");
@@ -140,7 +140,7 @@ TEST(read_values)
 	EXPECT_EQ(n, 11);
 }
 
-/* What the others of the group count at that moment is exact */
+/* The counts of the other group members in a sample are exact at the overflow */
 TEST(read_group)
 {
 	ROWS("S-11 F-06 F-07");
@@ -215,7 +215,7 @@ TEST(addresses)
 	for (n = 0; ring_find(&r, &rec, PERF_RECORD_SAMPLE); n++) {
 		struct parts s = record_sample(&r, &rec);
 
-		/* This event has no address */
+		/* This event provides no data address */
 		EXPECT_EQ(s.phys_addr, 0);
 		EXPECT_EQ(s.data_page, 0);
 		EXPECT_EQ(s.code_page, 4096);
@@ -224,7 +224,7 @@ TEST(addresses)
 	EXPECT_EQ(n, 10);
 }
 
-/* The physical address by the kernel's own table, /proc/PID/pagemap */
+/* Physical address by /proc/self/pagemap; 0 if the page is not present */
 static uint64_t phys_of(const volatile void *p)
 {
 	uint64_t entry = 0, at = (uintptr_t)p;
@@ -236,7 +236,7 @@ static uint64_t phys_of(const volatile void *p)
 	return entry >> 63 ? (entry & ((1ULL << 55) - 1)) * 4096 + at % 4096 : 0;
 }
 
-/* A breakpoint knows an address, and its page is there when it is hit */
+/* A breakpoint provides a data address; its page is present at the hit */
 static void watch(struct __test *_metadata, volatile long *p, uint64_t page)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_BREAKPOINT, 0);
@@ -269,7 +269,7 @@ static void watch(struct __test *_metadata, volatile long *p, uint64_t page)
 	close(fd);
 }
 
-TEST(addresses_of_data)
+TEST(data_addresses)
 {
 	ROWS("S-39 S-41");
 	static volatile long small;
@@ -288,7 +288,7 @@ TEST(addresses_of_data)
 	write_long("/proc/sys/vm/nr_hugepages", 0);
 }
 
-/* The kernel's text is in large pages, most of it */
+/* Most of the kernel's text is mapped by 2 MiB pages */
 TEST(kernel_pages)
 {
 	ROWS("S-42");
@@ -345,8 +345,8 @@ TEST(clocks)
 	}
 }
 
-/* Where nothing is told from an NMI, all clocks that there are */
-TEST(clocks_of_software)
+/* Software events take no samples in NMIs, so clocks that are not NMI-safe are accepted */
+TEST(software_clocks)
 {
 	ROWS("A-48");
 	static const clockid_t ids[] = {
@@ -388,7 +388,7 @@ TEST(clocks_of_software)
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
 }
 
-/* A child's samples say whose they are */
+/* A child's samples carry the parent's id, and a stream_id and pid of their own */
 TEST(inherited)
 {
 	ROWS("S-07 S-08 H-09 U-12");
@@ -403,7 +403,7 @@ TEST(inherited)
 	worker_pin(&w, 0);
 	fd = ev_open(&a, w.pid, 0, -1, 0);
 	if (fd < 0) {
-		/* Older kernels take no READ of inherited events */
+		/* Native perf before 6.13 refuses SAMPLE_READ with inherit */
 		ASSERT_TRUE(route_is_native());
 		a.sample_type &= ~PERF_SAMPLE_READ;
 		fd = ev_must(&a, w.pid, 0, -1, 0);
@@ -426,8 +426,8 @@ TEST(inherited)
 		streams[i] = s.stream_id;
 		n[i]++;
 		/*
-		 * Each has counted by itself.  A counter that a switch gives back one event
-		 * before the overflow is set to two events before it.
+		 * Parent and child count separately.  If a task switch leaves one event to the
+		 * overflow, the counter is set to two events before it: the sample is one late.
 		 */
 		if (s.read) {
 			EXPECT_GE(s.read[0], n[i] * PERIOD);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* SWITCH and SWITCH_CPU_WIDE. */
+/* SWITCH and SWITCH_CPU_WIDE records. */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <sched.h>
@@ -21,7 +21,7 @@ static struct perf_event_attr switch_attr(void)
 	return a;
 }
 
-/* Leave the CPU by sleeping: out and in, by turns */
+/* A task that sleeps: switch-out and switch-in records alternate */
 TEST(sleeping)
 {
 	ROWS("A-51 D-29 B-07 B-09");
@@ -50,7 +50,7 @@ TEST(sleeping)
 	EXPECT_EQ(n % 2, 0);
 }
 
-/* Who gives the CPU away, or loses it, would rather go on */
+/* A task that yields, or is preempted, is switched out while runnable */
 TEST(yielding)
 {
 	ROWS("B-09 B-07");
@@ -63,7 +63,10 @@ TEST(yielding)
 	worker_start(&w);
 	worker_pin(&w, 0);
 	pair_open(&p, &a, 0, -1, 16);
-	/* On and off while nobody else is there: it is two events */
+	/*
+	 * Enable and disable both events of the pair while the worker sleeps: a switch between
+	 * the two would be in one ring only.
+	 */
 	pair_enable(&p);
 	worker_go(&w, 20000000);
 	for (i = 0; i < 20; i++)
@@ -78,7 +81,10 @@ TEST(yielding)
 	worker_stop(&w);
 }
 
-/* Switches of CPU 0, five at least to a worker there; how many both rings have */
+/*
+ * Record the switches of CPU 0 while a worker there runs five times.  Return: the number of
+ * records, -1 if the two rings differ.
+ */
 static int watch_cpu(struct pair *p, struct worker *w)
 {
 	struct perf_event_attr a = switch_attr();
@@ -92,7 +98,7 @@ static int watch_cpu(struct pair *p, struct worker *w)
 	return pair_compare(p, TYPE(SWITCH_CPU_WIDE));
 }
 
-/* A CPU's event hears of all its switches, and who the other one is */
+/* A CPU event records all switches of its CPU, each with the ids of the other task */
 TEST(cpu_wide)
 {
 	ROWS("A-51 D-30 D-31 D-46 U-44");
@@ -105,7 +111,7 @@ TEST(cpu_wide)
 	pin_to(0);
 	worker_start(&w);
 	worker_pin(&w, 0);
-	/* Another task may come while one of the two events is on already */
+	/* Try again if a switch occurs while only one of the pair's events is enabled */
 	while (watch_cpu(&p, &w) < 20) {
 		ASSERT_LT(++try, 5);
 		pair_close(&p);
@@ -119,7 +125,7 @@ TEST(cpu_wide)
 		ASSERT_EQ(record_size(&p.ours, &rec), 8);
 		if (n++)
 			ASSERT_NE(out, after_out);
-		/* The idle task never leaves for want of anything */
+		/* The idle task never sleeps: it is always runnable when switched out */
 		if (out && !who.tid)
 			EXPECT_TRUE(rec.head.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
 		if (out) {
@@ -136,8 +142,8 @@ TEST(cpu_wide)
 	worker_stop(&w);
 }
 
-/* One may watch oneself, whatever paranoid says */
-TEST(for_everybody)
+/* Unprivileged tasks may record their own switches, even with paranoid 2 */
+TEST(unprivileged)
 {
 	ROWS("A-52");
 	struct perf_event_attr a = switch_attr();
@@ -161,7 +167,7 @@ static int polled(int fd)
 	return poll(&p, 1, 0) == 1 && p.revents == POLLIN;
 }
 
-/* Whoever waits for it is woken by side-band too, if by bytes */
+/* Side-band records count for wakeup_watermark, but not for wakeup_events */
 TEST(watermark)
 {
 	ROWS("A-65 A-64 A-34");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* COMM, FORK, EXIT: what they hold, who gets them; the trailer of all records. */
+/* COMM, FORK, EXIT: contents, and the events that get them; the trailer of all records. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -78,7 +78,7 @@ TEST(comm)
 	}
 }
 
-/* Bit 13 of misc says data, exec or switched out, by the type of the record */
+/* Bit 13 of misc is MMAP_DATA, COMM_EXEC or SWITCH_OUT, depending on the record type */
 TEST(bit_13)
 {
 	ROWS("B-13");
@@ -113,9 +113,9 @@ TEST(bit_13)
 			break;
 		}
 	}
-	EXPECT_EQ(seen[1][0], 1);		/* by exec */
+	EXPECT_EQ(seen[1][0], 1);		/* COMM_EXEC */
 	EXPECT_EQ(seen[0][0], 0);
-	EXPECT_GT(seen[0][1], 0);		/* the text of the program */
+	EXPECT_GT(seen[0][1], 0);		/* executable: no MMAP_DATA */
 	EXPECT_GT(seen[1][2], 0);
 	EXPECT_GT(seen[0][2], 0);
 	waitpid(w.pid, NULL, 0);
@@ -152,13 +152,13 @@ TEST(comm_of_another_thread)
 	EXPECT_EQ(pair_compare(&p, -1), 1);
 	pair_rewind(&p);
 	ASSERT_TRUE(ring_next(&p.ours, &rec));
-	/* The record is about the thread; who wrote it is in the trailer */
+	/* The body holds the ids of the renamed thread, the trailer those of the writer */
 	EXPECT_EQ(record_u32(&rec, 4), w.pid);
 	EXPECT_EQ(record_whose(&p.ours, &rec).tid, gettid_());
 	worker_stop(&w);
 }
 
-/* The trailer has the fields of sample_type that say whose a record is */
+/* The trailer consists of the sample_type fields for event, task, time and CPU */
 TEST(trailer)
 {
 	ROWS("D-03 D-04 D-05 D-06 D-07 A-39 S-46");
@@ -206,8 +206,8 @@ TEST(trailer)
 	}
 }
 
-/* Without an event that is on there are no records */
-TEST(off)
+/* Disabled events get no records */
+TEST(disabled_event)
 {
 	ROWS("D-45 A-64");
 	struct perf_event_attr a = comm_attr();
@@ -227,7 +227,7 @@ TEST(off)
 	EXPECT_EQ(pair_compare(&p, -1), 1);
 }
 
-/* A member has its own switch, and does not look at its leader's */
+/* A member gets records while it is enabled, whether or not its leader is */
 TEST(member)
 {
 	ROWS("D-45");
@@ -274,12 +274,12 @@ TEST(fork_and_exit)
 	pthread_create(&t, NULL, nothing, NULL);
 	pthread_join(t, NULL);
 	pair_disable(&p);
-	/* What children do is not for an event that is not inherited */
+	/* FORK only: the children's EXIT would need inherit, or a CPU event */
 	EXPECT_EQ(pair_compare(&p, -1), 2);
 	pair_rewind(&p);
 	ASSERT_TRUE(ring_next(&p.ours, &rec));
 	EXPECT_EQ(rec.head.type, 7);
-	/* MISC_FORK_EXEC is for perf's own tools to set */
+	/* MISC_FORK_EXEC is set by perf tools only, never by the kernel */
 	EXPECT_EQ(rec.head.misc, 0);
 	EXPECT_EQ(record_size(&p.ours, &rec), 24);
 	EXPECT_EQ(record_u32(&rec, 0), pid);
@@ -294,7 +294,7 @@ TEST(fork_and_exit)
 	EXPECT_NE(record_u32(&rec, 8), getpid());
 }
 
-/* The exit of the task itself */
+/* EXIT of the task that the event is attached to */
 TEST(exit_of_the_task)
 {
 	ROWS("D-18 A-33");
@@ -317,8 +317,8 @@ TEST(exit_of_the_task)
 	EXPECT_EQ(record_whose(&p.ours, &rec).tid, w.pid);
 }
 
-/* COMM and MMAP events get FORK and EXIT too, others do not */
-TEST(who_gets_fork)
+/* Events with comm, mmap or mmap_data get FORK records without attr.task, too */
+TEST(fork_recipients)
 {
 	ROWS("A-33 D-19");
 	int i;
@@ -332,7 +332,7 @@ TEST(who_gets_fork)
 		a.mmap_data = i == 2;
 		a.mmap2 = i == 3;
 		a.ksymbol = i == 4;
-		/* mmap2 alone waits for somebody who asks for mappings */
+		/* mmap2 alone gets FORK only while another event requests records of mappings */
 		pair_open(&p, &a, 0, -1, 8);
 		pair_enable(&p);
 		if (!fork())
@@ -344,7 +344,7 @@ TEST(who_gets_fork)
 	}
 }
 
-/* exec says so in the record */
+/* exec(2) sets PERF_RECORD_MISC_COMM_EXEC in its COMM record */
 TEST(exec)
 {
 	ROWS("B-06 A-46 J-05 A-28 D-17");
@@ -359,7 +359,7 @@ TEST(exec)
 	pair_enable(&p);
 	worker_exec(&w, "/tmp/tiny");
 	waitpid(w.pid, NULL, 0);
-	EXPECT_EQ(pair_compare(&p, -1), 2);	/* and its exit */
+	EXPECT_EQ(pair_compare(&p, -1), 2);	/* COMM and EXIT */
 	pair_rewind(&p);
 	ASSERT_TRUE(ring_next(&p.ours, &rec));
 	EXPECT_EQ(rec.head.type, PERF_RECORD_COMM);
@@ -367,7 +367,7 @@ TEST(exec)
 	EXPECT_FALSE(strcmp(record_str(&rec, 8), "tiny"));
 }
 
-/* What children do comes to a CPU's ring, and that of an inherited event */
+/* Records of children go to the ring of an inherited event that is bound to a CPU */
 TEST(inherited)
 {
 	ROWS("H-09 D-46 D-20 S-08");
@@ -439,7 +439,7 @@ TEST(of_a_cpu)
 	}
 }
 
-/* Ids are those of the namespace of who opened the event */
+/* Pids in records are those of the PID namespace that the event was opened in */
 TEST(pid_namespace)
 {
 	ROWS("O-12 D-19");

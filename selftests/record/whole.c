@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whole rings: a scripted family of processes and threads does everything that
- * there are records of, and both rings hold the same, record by record.
+ * Comparison of whole rings: a script of processes and threads causes most kinds of side-band
+ * records, and kpmu's ring must equal that of native perf, record by record.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -52,8 +52,8 @@ static void handler(int sig)
 }
 
 /*
- * The family's life, on one CPU, at real-time priority: it should not be preempted
- * between the entries in one ring and in the other.
+ * The script, on one CPU.  Real-time priority makes it unlikely that a task is preempted
+ * between the writes of a record to the two rings.
  */
 static void script(void)
 {
@@ -124,7 +124,7 @@ static void run_script(struct __test *_metadata, struct pair *p, bool of_cpu)
 }
 
 #define ATTEMPTS	10
-#define YIELDS		3	/* of the threads, which look like preemption */
+#define YIELDS		3	/* by the threads; recorded as preemption */
 
 static int preempted(struct pair *p)
 {
@@ -138,9 +138,10 @@ static int preempted(struct pair *p)
 }
 
 /*
- * A task that is preempted between the entries in one ring and in the other has its
- * switch in another place in each: then there is another attempt.  (The scheduler keeps a
- * share of a CPU for ordinary tasks.)  After the last the switches are left out.
+ * If a task is preempted between the writes of a record to the two rings, the rings hold its
+ * SWITCH at different places.  Then the script runs again.  Real-time priority does not rule
+ * this out: RT throttling reserves CPU time for other tasks.  Different rings without any
+ * preemption are a failure at once.  After the last attempt SWITCH records are not compared.
  */
 static bool same_rings(struct __test *_metadata, struct pair *p)
 {
@@ -160,7 +161,7 @@ static bool same_rings(struct __test *_metadata, struct pair *p)
 	return pair_compare(p, ~TYPE(SWITCH)) >= 40;
 }
 
-TEST(of_a_family)
+TEST(inherited)
 {
 	ROWS("D-01 D-12 D-21 D-46 H-09 R-24 J-05");
 	static const uint8_t types[] = {
@@ -178,7 +179,7 @@ TEST(of_a_family)
 		TH_LOG("%s: %d", record_name(types[i]), n[types[i]]);
 		EXPECT_GE(n[types[i]], 1);
 	}
-	/* Itself, three threads, two processes, of which the first has one, and vfork */
+	/* Three threads, two children, a grandchild and a vfork child; EXIT of the script, too */
 	EXPECT_EQ(n[PERF_RECORD_FORK], 7);
 	EXPECT_EQ(n[PERF_RECORD_EXIT], 8);
 }
@@ -189,7 +190,10 @@ TEST(of_a_cpu)
 	struct pair p;
 
 	run_script(_metadata, &p, true);
-	/* Switched on and off one after the other, so that the ends may differ */
+	/*
+	 * The two events are enabled and disabled one after the other, so the first and last
+	 * switches may be in one ring only.
+	 */
 	EXPECT_GE(pair_compare(&p, ~TYPE(SWITCH_CPU_WIDE)), 30);
 }
 

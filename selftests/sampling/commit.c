@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * NMIs at each instruction of a change of the counters.  One event counts the kernel and
- * overflows once, so many instructions after it was switched on; with each number of them
- * another event is switched on and off, and must count exactly.
+ * PMIs at each instruction of kpmu_commit(), which programs the counters.  One event counts kernel
+ * instructions and overflows once, a given number of instructions after it is enabled.  For each
+ * such number, another event is enabled and disabled meanwhile and must count exactly.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 
 static struct record rec;
 
-/* The first symbol from an address on, or the one of this name; 0 if there is none */
+/* Address of the symbol @name, or with NULL of the next symbol after @from; 0 if none */
 static uint64_t symbol(const char *name, uint64_t from)
 {
 	FILE *f = fopen("/proc/kallsyms", "r");

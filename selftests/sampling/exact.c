@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where samples fall: on the model at every period-th event exactly, whatever
- * happens between two of them.
+ * Position of samples: on QEMU's PMU model every period-th event is sampled exactly, whatever
+ * happens between two samples.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -42,7 +42,7 @@ static struct perf_event_attr insns(uint64_t period)
 
 struct seen {
 	int samples, others;
-	uint64_t ip, last;	/* of all samples, 0 if they differ */
+	uint64_t ip, last;	/* IP and time of the last sample */
 	bool one_ip, in_order;
 };
 
@@ -72,7 +72,7 @@ static struct seen look(struct ring *r, uint64_t period)
 	return s;
 }
 
-/* A loop of 4 instructions and a period that 4 divides: always the same one */
+/* A loop of 4 instructions and a period divisible by 4: all samples at one instruction */
 TEST(ten_million)
 {
 	ROWS("O-26 A-03 S-10 S-03 R-01");
@@ -98,7 +98,7 @@ TEST(ten_million)
 	printf("# %d samples at %#llx\n", s.samples, (unsigned long long)s.ip);
 }
 
-/* Off and on again between any two: the distance goes on where it was */
+/* Disabled and enabled between samples: the period continues where it stopped */
 TEST(in_pieces)
 {
 	ROWS("O-26 I-01 I-02");
@@ -153,7 +153,7 @@ TEST(branches_and_loads)
 	EXPECT_TRUE(s.in_order);
 }
 
-/* A period longer than the counter can be set to, and a tiny one */
+/* A period beyond the range of a counter, and periods of 2 and 1 */
 TEST(long_and_short)
 {
 	ROWS("O-26 A-03");
@@ -180,7 +180,7 @@ TEST(long_and_short)
 	ring_map(&r, fd, &a, 64);
 	work_counted(fd, 1000, 0);
 	s = look(&r, 1);
-	/* A counter cannot be set closer than two events to its overflow */
+	/* A counter is programmed at least two events before its overflow */
 	printf("# period 1: %d samples of %d instructions\n", s.samples,
 	       WORK_INSNS(1000));
 	EXPECT_GE(s.samples, WORK_INSNS(1000) / 2 - 1);
@@ -242,15 +242,15 @@ TEST(four_tasks)
 	jobs(_metadata, 0);
 }
 
-/* To another CPU between every two bursts */
+/* Migrate to another CPU between bursts */
 TEST(migrating)
 {
 	ROWS("O-05 O-26");
 	jobs(_metadata, 1);
 }
 
-/* Events that sample, beside others that only count, on shared counters */
-TEST(beside_counting)
+/* A group of a sampling leader and counting siblings */
+TEST(with_counting_siblings)
 {
 	ROWS("O-26 Q-01");
 	struct perf_event_attr a = insns(5000);
@@ -276,10 +276,10 @@ TEST(beside_counting)
 }
 
 /*
- * The kernel's own perf sets counters that it has used to 0 when a program comes
- * that may execute RDPMC, which everyone may who has mapped an event.
+ * Native perf clears the counters that it has used when a task with access to RDPMC is scheduled
+ * in: any task that has mapped an event.  It must not clear counters that kpmu uses by then.
  */
-TEST(after_the_kernels_own)
+TEST(after_native_perf)
 {
 	ROWS("O-26");
 	struct perf_event_attr a = insns(PERIOD);
@@ -291,7 +291,7 @@ TEST(after_the_kernels_own)
 	for (i = 0; i < 4 * nr_cpus(); i++) {
 		pin_to(i % nr_cpus());
 		fd = syscall(SYS_perf_event_open, &a, 0, -1, -1, 0);
-		/* Refused while somebody has an event of ours open */
+		/* Fails while kpmu owns the counters, for example for another process */
 		if (fd >= 0) {
 			work_counted(fd, ROUNDS / 100, 0);
 			close(fd);

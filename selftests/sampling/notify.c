@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who is told of overflows: signals, poll, REFRESH. */
+/* Notification of overflows: signals, poll(2), PERF_EVENT_IOC_REFRESH. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
@@ -68,7 +68,7 @@ static int open_insns(uint64_t period)
 	return ev_must(&a, 0, -1, -1, 0);
 }
 
-/* One signal each, with and without a ring, whatever wakeup_events says */
+/* One signal per overflow, with and without a ring buffer, for any wakeup_events */
 static void signals(struct __test *_metadata, int wakeup_events)
 {
 	struct perf_event_attr a = insns(1000);
@@ -80,7 +80,7 @@ static void signals(struct __test *_metadata, int wakeup_events)
 	fd = ev_must(&a, 0, -1, -1, 0);
 	listen_to(fd);
 	work_counted(fd, ROUNDS, 0);
-	/* The handler's own instructions are counted as well */
+	/* The signal handler's instructions are counted as well */
 	EXPECT_EQ(ins, ev_count(fd) / 1000);
 	EXPECT_GE(ins, WORK_INSNS(ROUNDS) / 1000);
 	EXPECT_EQ(wrong, 0);
@@ -102,7 +102,7 @@ TEST(one_signal_each)
 	signals(_metadata, 1);
 }
 
-/* Not a word from an event that only counts */
+/* A counting event sends no signals */
 TEST(counting_is_silent)
 {
 	ROWS("V-05 A-31");
@@ -124,7 +124,7 @@ static int refresh(int fd, int n)
 	return ioctl(fd, PERF_EVENT_IOC_REFRESH, n) ? errno : 0;
 }
 
-/* So many overflows, the last a hang-up, and then it is off */
+/* REFRESH n: n overflows, the last with POLL_HUP; then the event is disabled */
 TEST(refresh_n)
 {
 	ROWS("V-09 V-10 V-11 V-12 I-10");
@@ -144,7 +144,7 @@ TEST(refresh_n)
 		EXPECT_EQ(ev_count(fd), count);
 		EXPECT_EQ(ins + hups, n);
 	}
-	/* Two calls add up */
+	/* Two REFRESH calls add up */
 	ins = hups = 0;
 	EXPECT_EQ(refresh(fd, 1), 0);
 	EXPECT_EQ(refresh(fd, 1), 0);
@@ -175,7 +175,7 @@ static int poll_now(int fd)
 	return poll(&p, 1, 0) < 0 ? -1 : p.revents;
 }
 
-/* Readable after every so many samples, until somebody has looked */
+/* After every wakeup_events samples, poll(2) reports POLLIN, once */
 TEST(poll_after_samples)
 {
 	ROWS("V-01 V-06 V-07 A-65");
@@ -196,7 +196,7 @@ TEST(poll_after_samples)
 	EXPECT_EQ(ring_count(&r, PERF_RECORD_SAMPLE), 6);
 }
 
-/* By bytes instead: more than so many since the reader was told last */
+/* wakeup_watermark: POLLIN after more than that many bytes since the last wakeup */
 TEST(watermark)
 {
 	ROWS("V-06 A-34 R-14");
@@ -229,7 +229,7 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-/* Somebody waits in another thread's select and epoll, level and edge */
+/* select(2), and epoll(7) level-triggered and edge-triggered */
 TEST(waiting)
 {
 	ROWS("V-01 V-17 V-18");
@@ -253,7 +253,7 @@ TEST(waiting)
 	EXPECT_EQ(select(fd + 1, &set, NULL, NULL, NULL), 1);
 	epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev);
 	EXPECT_EQ(epoll_wait(ep, &got, 1, 0), 0);
-	/* What another event puts into this one's ring counts as well */
+	/* Records that another event writes to this event's ring buffer wake up too */
 	work_counted(other, ROUNDS, 0);
 	EXPECT_EQ(epoll_wait(ep, &got, 1, 1000), 1);
 	ev.events = EPOLLIN | EPOLLET;
@@ -262,7 +262,7 @@ TEST(waiting)
 		;
 	pthread_create(&thread, NULL, worker, &fd);
 	pthread_join(thread, NULL);
-	/* That was another task's work, which this event does not count */
+	/* The work was another thread's, and this event counts only the main thread */
 	EXPECT_EQ(epoll_wait(ep, &got, 1, 0), 0);
 	work_counted(fd, ROUNDS, 0);
 	EXPECT_EQ(epoll_wait(ep, &got, 1, 1000), 1);
@@ -273,7 +273,7 @@ struct target {
 	pid_t pid;
 };
 
-/* It works when it is told to, and ends when it is told to */
+/* The target works after the first run_target(), and exits after the second */
 static void start_target(struct target *t, int rounds)
 {
 	char c;
@@ -306,7 +306,7 @@ static int ms_until(uint64_t end)
 	return now < end ? (end - now) / 1000000 : 0;
 }
 
-/* An observer waits for another process's samples, and for its end */
+/* poll(2) for samples of another process, and for its exit */
 TEST(other_process)
 {
 	ROWS("V-14 V-15 N-16");
@@ -324,7 +324,7 @@ TEST(other_process)
 	ring_map(&r, p.fd, &a, 8);
 	run_target(&t);
 	end = patience();
-	/* One may have been told of many.  4,000,000 instructions and those around them. */
+	/* A wakeup may stand for several samples.  4,000,000 instructions give at least 40. */
 	do {
 		ASSERT_EQ(poll(&p, 1, ms_until(end)), 1);
 		ASSERT_EQ(p.revents, POLLIN);
@@ -332,7 +332,7 @@ TEST(other_process)
 	} while (n < 40 && now_ns() < end);
 	EXPECT_GE(n, 40);
 	run_target(&t);
-	/* What comes with its end may be there before it: then both, one by one */
+	/* Samples of the exit path may be reported before the hang-up: poll until POLLHUP */
 	do {
 		ASSERT_EQ(poll(&p, 1, ms_until(end)), 1);
 	} while (!(p.revents & POLLHUP) && now_ns() < end);
@@ -340,7 +340,7 @@ TEST(other_process)
 	waitpid(t.pid, NULL, 0);
 }
 
-/* The signal finds the thread that was named, though another one works */
+/* F_SETOWN_EX names the thread to signal, although another thread overflows */
 static void *named(void *arg)
 {
 	struct f_owner_ex own = { F_OWNER_TID, *(pid_t *)arg };
@@ -369,7 +369,7 @@ static int set_period(int fd, uint64_t period)
 	return ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) ? errno : 0;
 }
 
-/* A new period counts from now */
+/* PERF_EVENT_IOC_PERIOD takes effect at once */
 TEST(new_period)
 {
 	ROWS("I-12 I-13 I-14 N-11");
@@ -400,7 +400,7 @@ TEST(new_period)
 	EXPECT_EQ(set_period(fd, 1000), EINVAL);
 }
 
-/* Always at k * period, however often the task goes from CPU to CPU between */
+/* One signal at each multiple of the period, however often the task migrates */
 TEST(signals_while_migrating)
 {
 	ROWS("V-02 V-16");
@@ -414,7 +414,7 @@ TEST(signals_while_migrating)
 		all += WORK_INSNS(1000 + i);
 	}
 	EXPECT_GE(ins, all / 10007);
-	/* The handler's own instructions count too, where it interrupts the work */
+	/* The signal handler's instructions count too, if it interrupts the work */
 	EXPECT_LE(ins, (all + 200 * ins) / 10007 + 1);
 	EXPECT_EQ(wrong, 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* sigtrap: the thread that overflows is trapped on the spot. */
+/* attr.sigtrap: an overflow sends a synchronous SIGTRAP to the thread that caused it. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sys/ioctl.h>
@@ -15,7 +15,7 @@
 #define ROUNDS	10000		/* 40,003 instructions */
 #define DATA	0x0123456789abcdefULL
 
-/* siginfo of newer libraries; where the kernel puts it on 64 bits */
+/* The perf fields of siginfo_t, which older libc headers lack: the kernel's 64-bit layout */
 struct perf_info {
 	int signo, err, code, pad;
 	void *addr;
@@ -54,7 +54,7 @@ static struct perf_event_attr trapping(uint64_t period)
 	return a;
 }
 
-/* At each overflow, without a ring; siginfo says which event */
+/* One SIGTRAP per overflow, without a ring buffer; siginfo identifies the event */
 TEST(each_overflow)
 {
 	ROWS("Z-01 Z-02 Z-03 Z-04 Z-08 A-63");
@@ -62,7 +62,7 @@ TEST(each_overflow)
 	int fd = ev_must(&a, 0, -1, -1, 0);
 
 	work_counted(fd, ROUNDS, 0);
-	/* The handler's own instructions count as well */
+	/* The signal handler's instructions are counted as well */
 	EXPECT_EQ(traps, ev_count(fd) / 1000);
 	EXPECT_GE(traps, WORK_INSNS(ROUNDS) / 1000);
 	EXPECT_EQ(wrong, 0);
@@ -81,7 +81,7 @@ static void on_either(int sig, siginfo_t *si, void *ctx)
 		each[p->data - DATA]++;
 }
 
-/* sig_data tells one event from another */
+/* attr.sig_data identifies the event */
 TEST(which_of_two)
 {
 	ROWS("A-85");
@@ -104,7 +104,7 @@ TEST(which_of_two)
 	EXPECT_EQ(wrong, 0);
 }
 
-TEST(what_it_needs)
+TEST(requirements)
 {
 	ROWS("Z-05 Z-06");
 	struct perf_event_attr a = trapping(1000);
@@ -122,7 +122,7 @@ static void *toil(void *arg)
 	return (void *)(long)mine;
 }
 
-/* The thread that did it, and no other */
+/* SIGTRAP goes to the thread that caused the overflow, and to no other */
 TEST(own_thread)
 {
 	ROWS("Z-07");
@@ -146,7 +146,10 @@ TEST(own_thread)
 	EXPECT_EQ(wrong, 0);
 }
 
-/* Blocked: it does not kill, comes when it may, and says that it is late */
+/*
+ * If SIGTRAP is blocked, the task is not killed.  The signal is delivered once it is unblocked,
+ * with TRAP_PERF_FLAG_ASYNC.
+ */
 TEST(blocked)
 {
 	ROWS("U-35");
@@ -165,7 +168,7 @@ TEST(blocked)
 	EXPECT_EQ(wrong, 0);
 }
 
-/* The event is gone while it is pending: nobody is to die of it */
+/* The event is closed while its SIGTRAP may be pending: the target must not be killed */
 TEST(closed_by_another)
 {
 	ROWS("Z-01");

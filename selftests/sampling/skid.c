@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Overflows of events for user mode that are noticed in the kernel already: what the task did
- * last was a system call, or a fault.  Their samples tell nothing of the kernel.
+ * Skid into the kernel: an event that counts user mode overflows at a system call or a fault, and
+ * its PMI arrives in kernel mode.  The sample must not expose the kernel's addresses or registers.
  */
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -19,7 +19,7 @@
 extern const char calls_[] __asm__("calls"), calls_end[];
 void calls(long n);
 
-/* Four instructions a round, of which one is the system call */
+/* Four instructions per round, one of them the system call */
 __asm__(".text\n"
 	"calls:	mov %rdi, %r10\n"
 	"1:	mov $39, %eax\n"	/* getpid */
@@ -44,13 +44,13 @@ static struct perf_event_attr skid_attr(uint64_t period)
 	return a;
 }
 
-/* Not known, or ours */
+/* The stack pointer is 0 (unknown), or near this function's stack */
 static int is_stack(uint64_t sp)
 {
 	return !sp || sp - (uintptr_t)&sp + (1 << 20) < 1 << 21;
 }
 
-/* Nothing in it is the kernel's */
+/* The sample contains no kernel address and no kernel register */
 static int is_clean(const struct parts *p)
 {
 	uint64_t i;
@@ -94,13 +94,13 @@ static struct found look(struct ring *r)
 	return f;
 }
 
-/* With it an interrupt comes so late that the next overflow may have been meanwhile */
+/* QEMU's x-pmu-skid delays PMIs, so the next overflow may precede the PMI of this one */
 static bool skids(void)
 {
 	return model_property("x-pmu-skid", 0);
 }
 
-/* Of three instructions, in rounds of four: each of the four overflows in turn */
+/* A period of 3 in rounds of 4: each of the four instructions overflows in turn */
 TEST(syscalls)
 {
 	ROWS("C-18");
@@ -117,7 +117,7 @@ TEST(syscalls)
 	f = look(&r);
 	EXPECT_EQ(f.bad, 0);
 	EXPECT_GE(f.samples, CALLS);
-	/* The way there and back */
+	/* Outside calls(): the paths from the enable and to the disable */
 	EXPECT_LE(f.elsewhere, 100);
 	if (exact() && !skids())
 		EXPECT_EQ(f.samples, ev_count(fd) / 3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Overflows that come too often, or take too long: throttled until the next tick. */
+/* Throttling: an event with too many or too slow overflows is stopped until the next tick. */
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -30,11 +30,11 @@ struct seen {
 	int throttled;
 	int let_go;
 	int samples;
-	int most;		/* samples from one letting go to the next throttle */
+	int most;		/* most samples between two THROTTLE records */
 	int wrong;
 };
 
-/* THROTTLE and UNTHROTTLE take turns, and say who and when */
+/* Are size, time and IDs of a THROTTLE or UNTHROTTLE record right? */
 static bool names(const struct ring *r, uint64_t id, uint64_t *last)
 {
 	uint64_t before = *last;
@@ -53,7 +53,7 @@ static struct seen look(struct ring *r, uint64_t id)
 
 	while (ring_next(r, &rec)) {
 		if (rec.head.type == PERF_RECORD_SAMPLE) {
-			/* That of the overflow which was too much may follow */
+			/* The sample of the last overflow may follow the THROTTLE record */
 			s.wrong += s.throttled != s.let_go && since;
 			s.samples++;
 			if (++since > s.most)
@@ -76,7 +76,7 @@ static struct seen look(struct ring *r, uint64_t id)
 	return s;
 }
 
-/* Ticks are not longer than 10 ms */
+/* Ticks are at most 10 ms apart, so a rate limit of 1000 allows at most 10 overflows a tick */
 TEST(by_rate)
 {
 	ROWS("D-22 V-19 D-02 Y-04");
@@ -87,7 +87,7 @@ TEST(by_rate)
 	int fd;
 
 	throttle_at(1000, 99);
-	/* Where a tick is over before it has had its overflows, as the host was busy: once more */
+	/* On a busy host, ticks may end before the limit is reached: try again */
 	for (;;) {
 		fd = ev_must(&a, 0, -1, -1, 0);
 		ring_map(&r, fd, &a, 64);
@@ -101,21 +101,24 @@ TEST(by_rate)
 	EXPECT_EQ(s.wrong, 0);
 	EXPECT_GE(s.throttled, 2);
 	EXPECT_LE(s.most, 11);
-	/* It does not count while it stands still */
+	/* The event does not count while throttled */
 	EXPECT_LT(ev_count(fd), WORK_INSNS(10000000));
 	EXPECT_LE(s.samples, ev_count(fd) / 1000);
 	EXPECT_GE(s.samples, ev_count(fd) / 1000 - s.throttled - 1);
 	no_throttle();
 }
 
-/* Rounds of five instructions that change no register; flags are the same in four of them */
+/*
+ * Rounds of five instructions that change no general register.  The flags differ between rounds
+ * only before JZ and before TESTL.
+ */
 static void same_registers(long rounds)
 {
 	__asm__ volatile("1: decq %0\n\tjz 2f\n\ttestl $0, %k1\n\tnop\n\tjmp 1b\n2:"
 			 : "+m" (rounds) : "r" (0L) : "cc", "memory");
 }
 
-/* That registers are as they were at the overflow before is no sign of standing still */
+/* Unchanged registers since the previous overflow do not mean a livelock */
 TEST(in_a_loop)
 {
 	ROWS("V-19 S-04");
@@ -124,7 +127,7 @@ TEST(in_a_loop)
 	int fd, i, n;
 
 	no_throttle();
-	/* From one place of the loop to the next, the last one shows the flags of each round */
+	/* Start at another place of the loop each time, to overflow at each of its instructions */
 	for (i = 1; i <= 5; i++) {
 		a = insns(1000);
 		fd = ev_must(&a, 0, -1, -1, 0);
@@ -142,7 +145,7 @@ TEST(in_a_loop)
 	}
 }
 
-/* Overflows that a tick may have, of so many a second */
+/* Overflows allowed per tick, at @rate per second */
 static int per_tick(int rate)
 {
 	struct timespec tick;
@@ -153,7 +156,10 @@ static int per_tick(int rate)
 	return (rate + hz - 1) / hz;
 }
 
-/* Return: how often it was let go and throttled again; the fewest samples in between */
+/*
+ * Return: the number of times that an UNTHROTTLE record follows another.  Lowers *@fewest to the
+ * fewest samples between two of them.
+ */
 static int fewest_between(int fd, const struct perf_event_attr *a, int *fewest)
 {
 	int n = -1, found = 0;
@@ -176,10 +182,11 @@ static int fewest_between(int fd, const struct perf_event_attr *a, int *fewest)
 }
 
 /*
- * Throttled with the last overflow that a tick may have, whose sample follows.  A tick that
- * ends before gives as many again, so there may be more between two throttles, never fewer.
+ * The last overflow that is allowed in a tick throttles the event; its sample follows the THROTTLE
+ * record.  If the tick ends before, the next tick allows the same number again.  So there may be
+ * more samples between two throttles than a tick allows, never fewer.
  */
-TEST(exactly)
+TEST(samples_per_tick)
 {
 	ROWS("V-19 Y-04");
 	struct perf_event_attr a = insns(1000);
@@ -197,7 +204,7 @@ TEST(exactly)
 	no_throttle();
 }
 
-/* However often they may come */
+/* perf_cpu_time_max_percent throttles too, even without a limit of the sample rate */
 TEST(by_time)
 {
 	ROWS("U-23 D-22 V-19");
@@ -223,8 +230,8 @@ TEST(by_time)
 	EXPECT_EQ(write_long(sysctl_file("perf_cpu_time_max_percent"), -1), -1);
 }
 
-/* A period that is shorter than what it takes to leave an NMI */
-TEST(without_end)
+/* A period shorter than the exit path of an NMI: the next PMI precedes any progress */
+TEST(period_livelock)
 {
 	ROWS("U-23 V-19");
 	struct perf_event_attr a = insns(1);
@@ -249,10 +256,10 @@ TEST(without_end)
 }
 
 /*
- * The same with a frequency that cannot be had, for it takes longer to deal with an overflow:
- * then it must be had less often, or each CPU would do nothing else.
+ * The same with a sample frequency that cannot be reached, as the handling of an overflow takes
+ * longer than the interval.  The frequency must be reduced, or each CPU would do nothing else.
  */
-TEST(frequency_without_end)
+TEST(frequency_livelock)
 {
 	ROWS("U-23 V-19");
 	struct perf_event_attr a = insns(20000);
@@ -284,8 +291,8 @@ TEST(frequency_without_end)
 		close(fd[cpu]);
 }
 
-/* Where the leader writes no records, the member says that it was throttled */
-TEST(a_silent_leader)
+/* If the leader writes no records, the sibling that caused the throttle writes THROTTLE */
+TEST(leader_without_ring)
 {
 	ROWS("D-22 V-19");
 	struct perf_event_attr a = insns(0), b = insns(1000);
@@ -307,7 +314,7 @@ TEST(a_silent_leader)
 	no_throttle();
 }
 
-/* One member that is too fast stops its whole group */
+/* An event with too many overflows stops its whole group */
 TEST(a_group)
 {
 	ROWS("V-19 D-22");
@@ -329,7 +336,7 @@ TEST(a_group)
 	ASSERT_EQ(read(fd, v, 24), 24);
 	EXPECT_GE(throttled, 2);
 	EXPECT_LT(v[1], times * WORK_INSNS(10000000));
-	/* What is missing is missing in both */
+	/* Both events miss the same instructions */
 	EXPECT_EQ(v[2], v[1]);
 	EXPECT_EQ(ev_count(other), v[2]);
 	no_throttle();
@@ -376,8 +383,8 @@ static int tracepoint(const char *name, int group)
 #define TRIAL	1000
 #define ROUNDS	16000
 
-/* So does what has no counter: software events and tracepoints */
-TEST(a_group_with_hits)
+/* Throttling a group also stops its software events and tracepoints */
+TEST(group_with_software_events)
 {
 	ROWS("V-19 D-22");
 	struct perf_event_attr a = insns(1000), faults;
@@ -402,7 +409,7 @@ TEST(a_group_with_hits)
 	ring_map(&r, fd, &a, 64);
 	ran = rounds_counted(fd, ROUNDS) / each;
 	s = look(&r, ev_id(fd));
-	/* A throttle and its end may each be in the middle of a round */
+	/* A throttle and its end may each fall in the middle of a round */
 	slack = 2 * s.throttled + 4;
 	no_throttle();
 	if (ran >= ROUNDS - slack)

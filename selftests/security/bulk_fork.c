@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A task with thousands of events forks, execs, exits and is switched by the prctl.  Each
- * event is copied and ended once, whatever changes meanwhile, and interrupts are not kept
- * out for as long as it all takes.
+ * A task with many events forks and exits, or enables and disables them by prctl(2).  Each event
+ * is inherited and ended exactly once, whatever changes concurrently.  Interrupts are not disabled
+ * for the whole operation.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static void many_fds(int n)
 	}
 }
 
-/* A child that forks so many children, one after another, for each byte it gets */
+/* A child that forks a number of children, one after another, for each byte it receives */
 struct parent {
 	pid_t pid;
 	int to, from;
@@ -82,7 +82,7 @@ static void parent_go(struct parent *p)
 		exit(KSFT_FAIL);
 }
 
-/* It sleeps in read(2) when this returns */
+/* Wait until it sleeps in read(2), whose number is 0 */
 static void parent_wait(struct parent *p)
 {
 	char c, path[32], buf[256];
@@ -100,8 +100,9 @@ static void parent_wait(struct parent *p)
 }
 
 /*
- * What its children ran is in the time of each event, once: they all had the same events
- * from birth to death, and the parent sleeps whenever this is asked.
+ * Each event's time_enabled includes the run time of all children exactly once.  All children
+ * inherit the same events for their whole life, and the parent sleeps while its events are read.
+ * So the time has grown by the same amount for all events.
  */
 static void equal_times(struct __test *_metadata, const int *fd,
 			const uint64_t *before, int n)
@@ -147,7 +148,7 @@ TEST(each_is_copied_once)
 	equal_times(_metadata, fd, before, SINGLES);
 }
 
-/* Leaders are closed in the middle of forks: their members go on, each once */
+/* Leaders are closed during forks: each former member is still inherited exactly once */
 TEST(leaders_leave_meanwhile)
 {
 	static uint64_t before[GROUPS * OF];
@@ -174,7 +175,7 @@ TEST(leaders_leave_meanwhile)
 	equal_times(_metadata, fd, before, GROUPS * OF);
 }
 
-/* How many events' times ran while both tasks did something */
+/* Number of events whose time_enabled grows while both tasks run */
 static int running(struct parent *p, const int *fd)
 {
 	static uint64_t before[SINGLES];
@@ -189,7 +190,7 @@ static int running(struct parent *p, const int *fd)
 	return n;
 }
 
-/* All that the thread has opened, on itself and on others, alone and in groups */
+/* The prctl controls all events that the thread has opened: on itself or not, in groups or not */
 TEST(prctl_switches_each)
 {
 	static int fd[SINGLES];
@@ -211,7 +212,7 @@ TEST(prctl_switches_each)
 
 #define BULK	4000
 
-/* In instructions, so that it does not matter how fast this machine is */
+/* Measured in instructions, so that the speed of the machine does not matter */
 TEST(interrupts_come_through)
 {
 	static struct perf_event_attr a;
@@ -239,12 +240,12 @@ TEST(interrupts_come_through)
 		n = irqs_longest_off(&r, &samples);
 		TH_LOG("fork and exit %d instructions, at most %d in a row without interrupts",
 		       samples * IRQS_PERIOD, n * IRQS_PERIOD);
-		/* A copy alone is more than 200 */
+		/* Inheriting one event takes more than 200 instructions */
 		EXPECT_GT(samples, BULK * 200 / IRQS_PERIOD);
 		percent = n * 100 / samples;
 		least = percent < least ? percent : least;
 	}
-	/* A batch is 128 of 4,000; all copies in one section were a quarter and more */
+	/* A batch is 128 of 4,000 events.  All in one section would be 25 percent or more. */
 	EXPECT_LT(least, 10);
 }
 

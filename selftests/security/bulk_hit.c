@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One hit, or one timer interrupt, is of as many events as a user cares to open.  Whatever they
- * do with it, interrupts are not kept out for as long as it all takes, and the task goes on.
+ * A user may open thousands of events that count the same hit, or whose timers expire together.
+ * Interrupts must not stay disabled while all their filters, samples and timers are processed, and
+ * the task must make progress.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -46,8 +47,9 @@ static void open_long(void)
 }
 
 /*
- * The longest time without interrupts in @hit, in instructions: the most or the least of three,
- * each when what was throttled by the one before goes on.
+ * Longest section with interrupts off in @hit(), in kernel instructions: the maximum (@most) or
+ * minimum of three runs.  Before each run, wait until the events that the previous run has
+ * throttled are unthrottled.
  */
 static int longest(struct __test *_metadata, void (*hit)(void), bool most)
 {
@@ -73,7 +75,10 @@ static int longest(struct __test *_metadata, void (*hit)(void), bool most)
 #define FEW	60
 #define TIMES	100
 
-/* Two cheap ones behind each: what one takes is not judged by those before it */
+/*
+ * Two cheap filters follow each expensive one.  The time charged for a filter is limited by the
+ * median of the previous ones, and cheap filters must not hide the cost of the expensive ones.
+ */
 static void more_filters(struct __test *_metadata, int n)
 {
 	static const char *const filter[] = {
@@ -88,7 +93,7 @@ static void more_filters(struct __test *_metadata, int n)
 				filter[n % 3]), 0);
 }
 
-/* Each of them compares the name for thousands of instructions */
+/* Each expensive filter takes thousands of instructions to compare the file name */
 TEST(filters)
 {
 	int few, many;
@@ -126,7 +131,7 @@ static void one_group(struct __test *_metadata, int output)
 	}
 }
 
-/* Each writes the values of its group */
+/* Each sample contains the values of a whole group */
 TEST(samples)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
@@ -149,7 +154,7 @@ TEST(samples)
 	EXPECT_LT(many, few * GROUPS / 2);
 }
 
-/* Rounds of work in a fifth of a second */
+/* Number of work(1000) calls in 0.2 s, or in a longer time on slow kernels */
 static uint64_t rounds(void)
 {
 	uint64_t end = now_ns() + 200000000 * (uint64_t)slow(), n = 0;

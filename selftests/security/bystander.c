@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An event on one task costs the other tasks no more than the kernel's own perf would,
- * whatever they do.  The costs are compared under -icount only: elsewhere ticks, the
- * allocator and the LRU make up more than what is looked for.
+ * An event on one task must not cost other tasks more than the same event costs natively.  Costs
+ * are compared under -icount only: without it, ticks, the allocator and the LRU vary by more than
+ * the difference to be detected.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -19,7 +19,7 @@
 #define FEW	20
 #define ROUNDS	60
 #define PASSES	3
-/* Kernel instructions a fault */
+/* Tolerated difference, in kernel instructions per page fault */
 #define NOTHING	100
 
 static struct perf_event_attr fault_tracepoint(void)
@@ -28,15 +28,18 @@ static struct perf_event_attr fault_tracepoint(void)
 		       read_long("/sys/kernel/tracing/events/exceptions/page_fault_user/id"));
 }
 
-/* What a bystander stands beside; the kernel's own perf has it, or kpmu */
+/* The event on the other task; opened in native perf if @native is set, else in kpmu */
 struct beside {
 	struct perf_event_attr attr;
 	const char *filter;
 	bool native;
-	bool shaken;	/* the kernel's perf has scheduled the CPU's events anew since */
+	bool shaken;	/* native perf reschedules the CPU's events after the open */
 };
 
-/* A pinned event comes before what is not pinned: that is taken out and put back */
+/*
+ * Make native perf reschedule CPU 0: pinned events take precedence, so opening one schedules the
+ * flexible events out and in again.  These include the native events that report hits to kpmu.
+ */
 static int shake(void)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_TRACEPOINT,
@@ -54,7 +57,7 @@ static int shake(void)
 	return fd;
 }
 
-/* Keeps an event on itself until the pipe is closed */
+/* In a child: hold an event on this task until the pipe is closed */
 static void hold(const struct beside *what, int ready, int end)
 {
 	struct perf_event_attr a = what->attr;
@@ -79,7 +82,7 @@ static void fault(char *p, int pages)
 		((volatile char *)p)[i * 4096UL] = 1;
 }
 
-/* The least of many rounds that are so short that some have no tick */
+/* Kernel instructions per fault: the minimum of many rounds, short enough that some have no tick */
 static uint64_t cost_of_faults(int fd)
 {
 	char *p = mmap(NULL, PAGES * 4096UL, PROT_READ | PROT_WRITE,
@@ -102,7 +105,7 @@ static uint64_t cost_of_faults(int fd)
 	return least / FEW;
 }
 
-/* Kernel instructions a fault while another task has this event on itself */
+/* Kernel instructions per fault while another task holds this event on itself; 0 on failure */
 static uint64_t cost_beside(int fd, const struct beside *what)
 {
 	int ready[2], end[2], status, shaker = -1;
@@ -129,7 +132,7 @@ static uint64_t cost_beside(int fd, const struct beside *what)
 	return status ? 0 : cost;
 }
 
-/* What else the kernel is about, of its own, may last for a pass */
+/* The minimum of several passes: other kernel activity may last for a whole pass */
 static uint64_t least_cost(int fd, const struct beside *what)
 {
 	uint64_t least = ~0ULL, cost;
@@ -186,7 +189,7 @@ TEST(of_a_sampled_tracepoint)
 	beside(_metadata, &a, NULL, "a sampled tracepoint");
 }
 
-TEST(of_one_that_was_put_back)
+TEST(of_a_rescheduled_tracepoint)
 {
 	struct beside b = { .attr = fault_tracepoint(), .shaken = true };
 
@@ -227,7 +230,7 @@ TEST(of_sampled_faults)
 	beside(_metadata, &a, NULL, "sampled faults");
 }
 
-/* What is told again when the task comes back is told completely */
+/* Hits are reported to kpmu only while an event that counts them runs; none must be missed */
 TEST(nothing_is_missed)
 {
 	ROWS("I-19");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Groups that each need something else: what a plan costs does not grow with the square of their
- * number, with IRQs off under the run-queue lock.  Each has its turn all the same.
+ * Many groups that each have a different constraint.  A plan is built with IRQs off under the
+ * run-queue lock, so its cost must not grow with the square of their number.  Rotation must still
+ * reach each group.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,7 +14,7 @@
 
 #define OFFCORE		0x01b7
 #define LIMIT		16384
-/* Kernel instructions for a plan, all that the kernel does meanwhile included */
+/* Maximum kernel instructions per plan, including everything else that the kernel does */
 #define A_PLAN		1500000
 
 static void many_fds(int n)
@@ -26,7 +27,7 @@ static void many_fds(int n)
 	}
 }
 
-/* Each value of the extra register is a class of its own */
+/* Groups with different values of the extra register are in different classes */
 static struct perf_event_attr offcore(int i)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, OFFCORE);
@@ -97,8 +98,8 @@ TEST(cost_of_a_plan)
 	EXPECT_LT(count / n, A_PLAN);
 }
 
-/* Also those that found no class of their own */
-TEST(each_has_its_turn)
+/* Also the groups beyond the maximum number of classes, which share one class */
+TEST(each_group_runs)
 {
 	enum { NR = 200, PATIENCE = 400 };
 	int fds[NR], i, left = NR, turns;
@@ -123,7 +124,7 @@ TEST(each_has_its_turn)
 	EXPECT_EQ(left, 0);
 }
 
-TEST(so_many_and_no_more)
+TEST(event_limit)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE,
 					   PERF_COUNT_SW_DUMMY);
@@ -138,7 +139,7 @@ TEST(so_many_and_no_more)
 		fd = ev_must(&a, w.pid, -1, -1, 0);
 	EXPECT_EQ(ev_open(&a, w.pid, -1, -1, 0), -1);
 	EXPECT_EQ(errno, ENOSPC);
-	/* It is for each task, and one that goes makes room */
+	/* The limit is per task, and closing an event makes room for another */
 	EXPECT_GE(ev_open(&a, 0, -1, -1, 0), 0);
 	close(fd);
 	EXPECT_GE(ev_open(&a, w.pid, -1, -1, 0), 0);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * While the prctl of a thread is at work on its events, another thread closes a member of a
- * group that is among them, and then the leader, which is its own.  The prctl holds the member,
- * but nothing holds the leader any more.  Where it is looked at all the same KASAN says so.
+ * One thread opens a group leader, another opens a member and calls the prctl that enables or
+ * disables all events it has opened.  Meanwhile the first thread closes the member and then the
+ * leader.  The prctl holds a reference to the member, but nothing holds the leader any more.
+ * KASAN reports any access to the leader.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -15,7 +16,7 @@
 #include "event.h"
 #include "harness.h"
 
-/* Families that keep the prctl busy for longer than RCU takes to free an event */
+/* Events and inherited children, so many that the prctl takes longer than RCU to free an event */
 #define ROOTS	8
 #define KIDS	60
 
@@ -41,7 +42,7 @@ static void wait_turn(int n)
 
 #define OVER	-1
 
-/* Turns: 1 open the leader, 2 it is there, 3 the prctl begins, 4 it has ended, 5 all is closed */
+/* Turns: 1 open the leader, 2 leader is open, 3 prctl begins, 4 prctl has ended, 5 all closed */
 static void *closer(void *unused)
 {
 	struct perf_event_attr a = dummy(false);
@@ -59,7 +60,7 @@ static void *closer(void *unused)
 			;
 		close(member);
 		close(leader);
-		/* What takes their memory, where none is kept back */
+		/* New events reuse the memory of the closed ones unless KASAN quarantines it */
 		for (int i = 0; i < 4; i++)
 			close(ev_must(&a, 0, -1, -1, 0));
 		wait_turn(4);

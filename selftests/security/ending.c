@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A task ends with more events than one batch has, while its observer switches those on that are
- * yet to end.  What the first batch freed is not looked at any more: KASAN and the invariants
- * would say so.
+ * A task exits with more events than are ended in one batch, while another task enables events of
+ * a later batch.  Events that the first batch has freed must not be accessed: KASAN and the
+ * invariants would report it.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -14,7 +14,7 @@
 #include "harness.h"
 
 #define INHERITED	3
-#define FIRST		130	/* more than KPMU_BATCH, with the inherited ones */
+#define FIRST		130	/* more than KPMU_BATCH, so the later events are in a later batch */
 #define LATER		600
 
 static _Atomic int *go;
@@ -28,7 +28,7 @@ static struct perf_event_attr insns(int inherit, int disabled)
 	return a;
 }
 
-/* On the other CPU, until told; its inherited events are on the counters */
+/* A child that runs on CPU 1, with its inherited events on counters, until *go is 2 */
 static pid_t spinner(void)
 {
 	pid_t pid = fork();
@@ -62,7 +62,7 @@ static void one_round(struct __test *_metadata)
 	*go = 2;
 	for (i = INHERITED + FIRST; i < n; i++)
 		ev_enable(fd[i]);
-	/* What takes the memory of those that have ended */
+	/* New events may reuse the memory of those that have ended */
 	for (i = 0; i < 8; i++)
 		close(ev_must(&a, 0, -1, -1, 0));
 	ASSERT_EQ(waitpid(pid, NULL, 0), pid);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One exec both starts events of a group (enable_on_exec) and removes others
- * (remove_on_exec).  What starts counts exactly, what is removed counts nothing
- * more and holds no counter: it is closed while the rest goes on.
+ * One exec both enables events of a group (enable_on_exec) and removes others (remove_on_exec).
+ * Enabled events count exactly.  Removed events count no further and occupy no counter.  They are
+ * closed while the others still count.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -24,7 +24,7 @@
 	EXPECT_LE(__g, __w + SLACK(__w));				\
 } while (0)
 
-/* Off until exec, or on until exec */
+/* starts(): disabled until exec.  ends(): enabled until exec, then removed. */
 static struct perf_event_attr starts(uint64_t config, bool inherit)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, config);
@@ -46,7 +46,7 @@ static struct perf_event_attr ends(uint64_t config, bool inherit)
 	return a;
 }
 
-/* Its memory goes to others while the program runs */
+/* Close @fd and open new events, which may reuse its memory, while the program runs */
 static void close_and_reuse(int fd, int *spray)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -67,7 +67,7 @@ static void close_all(int *spray)
 		close(spray[i]);
 }
 
-/* Until the executed program counts; false if that takes too long */
+/* Wait until the event counts the executed program.  Return: false on timeout. */
 static bool counts(int fd)
 {
 	uint64_t end = patience();
@@ -87,7 +87,7 @@ static void reap(struct worker *w)
 	close(w->from);
 }
 
-/* The leader starts; a member that was on under a leader that was off goes */
+/* exec enables the leader and removes a member, which was enabled under the disabled leader */
 TEST(member_goes_as_leader_starts)
 {
 	int round, leader, member, other, spray[SPRAY];
@@ -120,7 +120,7 @@ TEST(member_goes_as_leader_starts)
 	}
 }
 
-/* The leader goes; a member that was off starts, and goes on alone */
+/* exec removes the leader and enables a member, which continues as a group of its own */
 TEST(leader_goes_as_member_starts)
 {
 	int round, leader, member, spray[SPRAY];
@@ -138,7 +138,7 @@ TEST(leader_goes_as_member_starts)
 		v = ev_count(leader);
 		worker_exec_only(&w, TINY);
 		ASSERT_TRUE(counts(member));
-		/* A few branches up to the exec, and none of TINY's */
+		/* The few branches before the exec are counted, those of TINY are not */
 		EXPECT_LT(ev_count(leader), v + 5000);
 		close_and_reuse(leader, spray);
 		reap(&w);
@@ -149,7 +149,7 @@ TEST(leader_goes_as_member_starts)
 	}
 }
 
-/* Copies are removed, and freed, within the exec itself */
+/* Inherited events are removed and freed within the exec, as they have no fd */
 TEST(copies_of_members)
 {
 	int round, leader, member;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A call that is diverted to kpmu and goes on to the kernel's own function is diverted
- * once, also where the function graph tracer has its own return address on the stack.
+ * kpmu diverts perf_event_open(2) and may pass the call on to the kernel's own function.  Such a
+ * call must be diverted only once, also if the function graph tracer has replaced its return
+ * address on the stack.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -24,7 +25,7 @@ static bool put_text(const char *path, const char *text, int flags)
 	return ok;
 }
 
-/* How often the call was diverted, by the caps file; -1 if it never was */
+/* Number of diverted calls according to the caps file, -1 if it does not list the function */
 static long diverted(void)
 {
 	FILE *f = fopen("/sys/kernel/debug/kpmu/caps", "r");
@@ -69,7 +70,7 @@ TEST(diverted_once)
 	write_long(REDIRECT, 0);
 	ASSERT_GE(diverted(), 0);
 	open_natively(_metadata);
-	/* The call and what stands in its place: all functions would be slow */
+	/* Trace only the system call and kpmu's functions; tracing all functions would be slow */
 	if (!put_text(TRACING "set_ftrace_filter", CALL, O_TRUNC) ||
 	    !put_text(TRACING "set_ftrace_filter", ":mod:kpmu", O_APPEND) ||
 	    !put_text(TRACING "current_tracer", "function_graph", 0)) {

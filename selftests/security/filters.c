@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Filters of events of one's own tasks cost other tasks nothing. */
+/* A filter of a task's event must cost other tasks nothing. */
 #define _GNU_SOURCE
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -22,7 +22,7 @@ static struct perf_event_attr tp(void)
 	return a;
 }
 
-/* So many filtered events of its own, until the pipe is closed */
+/* In a child: hold @n filtered events on this task until the pipe is closed */
 static void hold_filtered(int n, int ready, int end)
 {
 	struct rlimit limit = { n + 50, n + 50 };
@@ -44,7 +44,7 @@ static void hold_filtered(int n, int ready, int end)
 	_exit(0);
 }
 
-/* The kernel's instructions in calls of ours while others hold filters */
+/* Kernel instructions of CALLS system calls while another task holds filters; 0 on failure */
 static uint64_t cost(int fd, int filters)
 {
 	int ready[2], end[2], i, status;
@@ -60,7 +60,7 @@ static uint64_t cost(int fd, int filters)
 	close(ready[1]);
 	if (read(ready[0], &c, 1) != 1)
 		return 0;
-	/* Interrupts come on top, of some rounds */
+	/* The minimum: in some rounds interrupts add to the count */
 	for (int round = 0; round < 5; round++) {
 		uint64_t n = ev_count(fd);
 
@@ -99,12 +99,12 @@ TEST(cost_others_nothing)
 	ASSERT_GT(many, 0);
 	printf("# kernel instructions a call: %llu beside 1 filter, %llu beside %d\n",
 	       (unsigned long long)one / CALLS, (unsigned long long)many / CALLS, MANY);
-	/* More filters must not be seen at all, but ticks of a busy host are */
+	/* More filters must not matter; the factor allows for more ticks on a busy host */
 	EXPECT_LT(many, 2 * one);
 }
 
-/* Filters are of one event each, whatever other events there are of the task */
-TEST(each_its_own)
+/* A filter applies to its own event only, whatever other events the task has */
+TEST(filter_per_event)
 {
 	ROWS("I-19");
 	static const char *const filters[] = {
@@ -129,8 +129,8 @@ TEST(each_its_own)
 	EXPECT_EQ(ev_count(sampling), 10);
 }
 
-/* Opened, filtered and closed again and again while the tracepoint is hit */
-TEST(come_and_go)
+/* Events are opened, filtered and closed repeatedly while another task hits the tracepoint */
+TEST(open_close_race)
 {
 	struct perf_event_attr a = tp();
 	uint64_t end = now_ns() + 2000000000ULL;

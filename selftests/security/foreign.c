@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Nothing is taken for an event before its target may be watched: a refused open takes no
- * debug register, not even for a moment, and does not tell whether one is free.
+ * Permission for the target is checked before any resource is reserved for an event.  So a refused
+ * open reserves no debug register, not even briefly, and does not reveal whether one is free.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -30,7 +30,7 @@ static struct perf_event_attr bp(int i)
 	return a;
 }
 
-/* By root: the next one gets ENOSPC as soon as it asks for a register */
+/* As root: take all debug registers, so that an open that reserves one gets ENOSPC */
 static void take_all(pid_t pid, int cpu)
 {
 	struct perf_event_attr a;
@@ -81,7 +81,7 @@ TEST(breakpoints_of_a_cpu)
 	EXPECT_EQ(in_nobody(&a, -1, 0), EACCES);
 }
 
-/* The supervisor may do all, but asks for a task that may not */
+/* KPMU_IOC_OPEN_FOR by a privileged caller: the permissions of the task args.tid decide */
 TEST(on_behalf)
 {
 	struct perf_event_attr a = bp(SLOTS);
@@ -106,7 +106,7 @@ TEST(on_behalf)
 	worker_stop(&nobody);
 }
 
-/* A refused open does not tell whether the counters are taken */
+/* The errno of a refused open does not reveal whether native perf uses the counters */
 TEST(counters)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -129,7 +129,7 @@ TEST(counters)
 	close(native);
 }
 
-/* Probes are made without the lock of the task held, and not for a refused open */
+/* Permission is checked before a probe is created without exec_update_lock, and again under it */
 TEST(probes)
 {
 	struct perf_event_attr a = ev_attr(pmu_type("kprobe"), 0);
@@ -142,7 +142,7 @@ TEST(probes)
 	set_paranoid(-1);
 	worker_start(&root);
 	worker_start_as(&other, 1234);
-	/* Refused for what it is; then for whose it is */
+	/* First refused for the type, which requires privilege; then for the target, too */
 	EXPECT_EQ(in_nobody(&a, 0, -1), EACCES);
 	EXPECT_EQ(in_nobody(&a, root.pid, -1), EACCES);
 	fd = ev_must(&a, other.pid, -1, -1, 0);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A group is read by the samples of its leader while another CPU takes members out of it
- * and puts others in: each sample holds a group as it was at one moment.
+ * Samples of a leader read its group while another CPU closes siblings and opens new ones.  Each
+ * sample must show the group as it is at one moment.
  *
- * Kernels without upstream c9bc1753b3cc tell of hits with interrupts on, where the IPI of a
- * close could come in the middle of the walk.
+ * Kernels without upstream commit c9bc1753b3cc report hits with interrupts enabled.  There the IPI
+ * of a close can interrupt the walk over the group.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -59,7 +59,7 @@ static void fault(char *p)
 	madvise(p, PAGES * 4096UL, MADV_DONTNEED);
 }
 
-/* Samples whose group is not between all members but the one that is changed, and all */
+/* Count wrong samples: a group is complete, or lacks only the sibling that is being replaced */
 static long wrong_samples(struct ring *r, long *samples)
 {
 	long wrong = 0;
@@ -75,7 +75,7 @@ static long wrong_samples(struct ring *r, long *samples)
 	return wrong;
 }
 
-TEST(while_members_come_and_go)
+TEST(concurrent_open_close)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN);
 	struct perf_event_attr d = dummy();

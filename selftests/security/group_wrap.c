@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How large a group may become.  The size is bounded whatever the events' read_format, a read
- * never gives more than 16 KiB, and joining a large group costs what joining a
- * small one does.
+ * The maximum size of a group.  It is limited whatever the read_format of the events, a read never
+ * returns more than 16 KiB, and joining a large group costs no more than joining a small one.
  */
 #define _GNU_SOURCE
 #include <sys/resource.h>
@@ -33,7 +32,7 @@ static void many_fds(void)
 	}
 }
 
-/* Open members until there are @n events; the last one's fd */
+/* Open members until the group grows from @from to @n events.  Return: the last fd. */
 static int fill(int leader, int from, int n, uint64_t format)
 {
 	struct perf_event_attr a = dummy(format);
@@ -51,7 +50,7 @@ static int refused(int leader, uint64_t format)
 	return ev_errno(&a, 0, -1, leader, 0);
 }
 
-/* Nothing in the read_format asks for a limit; anybody may open these */
+/* Without PERF_FORMAT_GROUP no read limits the size.  No privilege is required. */
 TEST(bounded_without_group_format)
 {
 	struct perf_event_attr a = dummy(0);
@@ -67,16 +66,16 @@ TEST(bounded_without_group_format)
 	EXPECT_EQ(refused(leader, PERF_FORMAT_GROUP), E2BIG);
 	EXPECT_EQ(read(last, &v, sizeof(v)), sizeof(v));
 	EXPECT_EQ(v, 0);
-	/* One that goes makes room for one */
+	/* Closing a member makes room for another */
 	close(last);
 	last = fill(leader, 1, 2, 0);
 	EXPECT_EQ(refused(leader, 0), E2BIG);
-	/* What is left of it when the leader goes are groups of one */
+	/* When the leader is closed, each member becomes a group of one, which others may join */
 	close(leader);
 	fill(last, 1, 3, 0);
 }
 
-/* The read is what limits it, to the last byte */
+/* The group grows until its read would be longer than 16 KiB, exactly */
 static void read_limit(struct __test *_metadata, uint64_t format, int head,
 		       int entry, bool inherit)
 {
@@ -114,7 +113,7 @@ TEST(read_of_a_family)
 	read_limit(_metadata, PERF_FORMAT_GROUP, 1, 1, true);
 }
 
-/* The event that allows least decides, as long as it is there */
+/* The event whose read_format allows the smallest group sets the limit while it is a member */
 TEST(strictest_member)
 {
 	const uint64_t id = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
@@ -134,7 +133,7 @@ TEST(strictest_member)
 	EXPECT_EQ(refused(leader, 0), E2BIG);
 }
 
-/* The cheapest of a few joins, in kernel instructions */
+/* Kernel instructions to join a group: the minimum of several joins */
 static uint64_t cost_of_a_join(int leader)
 {
 	struct perf_event_attr a = dummy(0);
@@ -171,7 +170,7 @@ TEST(joining_is_as_cheap_in_a_large_group)
 	large = cost_of_a_join(leader);
 	TH_LOG("%llu kernel instructions, %llu in a group of %d",
 	       (unsigned long long)small, (unsigned long long)large, GROUP_MAX);
-	/* A step for each member would be 8,000 and more */
+	/* A walk over the members would take at least 8,000 instructions */
 	EXPECT_LT(large, small + 2000);
 }
 

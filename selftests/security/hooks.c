@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The hooks that permissions rest on: a task that becomes a setuid program is not
- * watched any more, whatever was done to ftrace; and where the hooks cannot be had, there
- * are no events on tasks.
+ * Permissions depend on the ftrace hooks for exec and exit.  Events on a task end when it executes
+ * a setuid program, whatever was done to ftrace before.  If the hooks cannot be attached, events
+ * on tasks are refused.
  */
 #define _GNU_SOURCE
 #include <sys/stat.h>
@@ -18,7 +18,7 @@ const bool ev_device_late = true;
 #define FTRACE	"/proc/sys/kernel/ftrace_enabled"
 #define COPY	"/kpmu_setuid"
 
-/* A set-user-ID copy of this program, executed by the user nobody */
+/* Runs in the set-user-ID copy of this program, executed by the user nobody */
 static int be_privileged(int from, int to)
 {
 	uint64_t end = now_ns() + 50000000;
@@ -26,7 +26,7 @@ static int be_privileged(int from, int to)
 
 	if (write(to, &c, 1) != 1)
 		return 1;
-	/* Until the observer has read the event for the first time */
+	/* Wait until the observer has read the event for the first time */
 	if (read(from, &c, 1) != 1)
 		return 1;
 	while (now_ns() < end)
@@ -74,7 +74,7 @@ static char get_byte(int fd)
 	return read(fd, &c, 1) == 1 ? c : 0;
 }
 
-/* As the user nobody: a child's counts, just after it has become root and later */
+/* As the user nobody: read an event on a child twice, after the child has become root */
 static void watch(uint64_t *first, uint64_t *second)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE,
@@ -103,7 +103,7 @@ static void watch(uint64_t *first, uint64_t *second)
 	waitpid(pid, NULL, 0);
 }
 
-/* As the user nobody, in a child: the test itself goes on as root */
+/* Runs watch() as the user nobody in a child, as the test itself must remain root */
 static int unwatched_after_exec(void)
 {
 	uint64_t first, second;
@@ -111,7 +111,7 @@ static int unwatched_after_exec(void)
 	pid_t pid;
 
 	set_paranoid(2);
-	ev_errno(&(struct perf_event_attr){ 0 }, 0, -1, -1, 0);	/* opens the device */
+	ev_errno(&(struct perf_event_attr){ 0 }, 0, -1, -1, 0);	/* opens the device, as root */
 	fflush(NULL);
 	pid = fork();
 	if (!pid) {
@@ -155,7 +155,7 @@ static int open_errno(bool of_task, uint64_t exec_flag)
 	return ev_errno(&a, of_task ? 0 : -1, of_task ? -1 : 0, -1, 0);
 }
 
-/* The rest in a child, which takes the device along when it ends */
+/* Runs in a child, whose exit closes the device: the module is unloaded afterwards */
 static int refused(void)
 {
 	int status, bad;
@@ -173,7 +173,7 @@ static int refused(void)
 	return WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
-/* Loaded while ftrace is off: no hook is in place, so nothing of a task is watched */
+/* Loaded while ftrace is disabled, kpmu has no hooks: opens on a task are refused */
 TEST(refused_without_hooks)
 {
 	int err;

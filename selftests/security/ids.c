@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tracepoints by every id that there could be, by root: the low ones belong to ftrace's own
- * records, which have no tracepoint, and nothing may be taken for one.
+ * Open tracepoint events by id, as root, and compare the errno with native perf's.  The low ids
+ * belong to ftrace's own record types, which have no tracepoint: kpmu must not treat them as such.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "harness.h"
 
 #define IDS		4096
-#define LOW		18	/* up to here they are ftrace's own on every kernel */
-#define FUNCTION	1	/* ftrace:function, the only low one that perf has */
+#define LOW		18	/* ids below are ftrace's own on every kernel */
+#define FUNCTION	1	/* ftrace:function, the only low id that perf accepts */
 
 static int native_errno(struct perf_event_attr *a)
 {
@@ -24,7 +24,10 @@ static int native_errno(struct perf_event_attr *a)
 	return 0;
 }
 
-/* What Documentation/abi.rst says; natively it takes seconds to trace all functions */
+/*
+ * The errno for ftrace:function according to Documentation/abi.rst.  Native perf is not asked: its
+ * open would trace all functions, which takes seconds.
+ */
 static int of_function(const struct perf_event_attr *a)
 {
 	if (!a->sample_period)
@@ -33,7 +36,7 @@ static int of_function(const struct perf_event_attr *a)
 		EOPNOTSUPP : EINVAL;
 }
 
-/* 1 if the columns differ */
+/* Return: 1 if the errno of kpmu is not the expected one, else 0 */
 static int differs(struct perf_event_attr *a)
 {
 	int ours = ev_errno(a, 0, -1, -1, 0);
@@ -74,7 +77,7 @@ static int all_ways(uint64_t id)
 	return n;
 }
 
-/* Those of ftrace's own records, which are no tracepoints */
+/* The ids of ftrace's own record types, which are not tracepoints */
 TEST(low)
 {
 	int id, n = 0;
@@ -84,7 +87,7 @@ TEST(low)
 	EXPECT_EQ(n, 0);
 }
 
-/* To close the last event of a tracepoint takes RCU's time, so not each of them */
+/* Closing the last event of a tracepoint waits for RCU, so only some of the ids are opened */
 TEST(up_to_4096)
 {
 	struct perf_event_attr a;
@@ -98,8 +101,8 @@ TEST(up_to_4096)
 	EXPECT_EQ(n, 0);
 }
 
-/* What is looked up is the whole number */
-TEST(wide)
+/* All 64 bits of config are the id: the low bits alone must not match a tracepoint */
+TEST(all_64_bits)
 {
 	uint64_t x = 88172645463325252ULL;
 	struct perf_event_attr a;

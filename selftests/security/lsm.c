@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Security modules are asked about each event.  The calls are counted by kprobes.  No
- * module of these guests labels events, so there is no question about one at read(2).
+ * Each open calls the LSM hooks security_perf_event_open() and _alloc().  Kprobes count the calls.
+ * No security module in the test guests labels events, so the hook for read(2) is not called.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -21,7 +21,7 @@ static bool put_text(const char *path, const char *text, int flags)
 	return ok;
 }
 
-/* Calls of @func since put_probe(), by the profile of kprobes */
+/* Return: hits of the kprobe @name according to kprobe_profile, -1 if there is no such probe */
 static long calls(const char *name)
 {
 	FILE *f = fopen(TRACING "kprobe_profile", "r");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program that maps an event may execute RDPMC for every counter of its CPU.  What it
- * finds there, in the counters of its own events as in idle ones, must not tell how much
- * was counted for other tasks meanwhile.
+ * A program that maps an event may execute RDPMC for every counter of its CPU.  The values, in
+ * the counters of its own events and in idle ones, must not reveal how much was counted for other
+ * tasks in the meantime.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -17,8 +17,8 @@
 #define MAX	32
 #define FIXED	(1u << 30)
 #define ROUNDS	20
-#define MUCH	1000000		/* rounds of work: 4,000,000 instructions */
-/* User instructions of this program between two looks at the counters: fewer */
+#define MUCH	1000000		/* rounds of work(), 4 instructions each */
+/* More than the user instructions of this program between two reads of the counters */
 #define LITTLE	100000
 
 static struct perf_event_mmap_page *map(int fd)
@@ -43,7 +43,7 @@ static int insns(pid_t pid, int cpu, bool kernel)
 	return ev_must(&a, pid, cpu, -1, 0);
 }
 
-/* All counters of this CPU, sign-extended */
+/* Read all counters of this CPU, sign-extended.  Return: their number. */
 static int look(int64_t *values)
 {
 	int gp = counters_general(), fixed = counters_fixed(), n = 0, i;
@@ -56,7 +56,7 @@ static int look(int64_t *values)
 	return n;
 }
 
-/* In how many counters there is something of what @between() has done */
+/* Return: how often a counter has moved during @between() by more than LITTLE */
 static int leaks(void (*between)(void *), void *arg)
 {
 	int64_t last[MAX], now[MAX];
@@ -89,7 +89,7 @@ static void worker_here(struct worker *w)
 	worker_pin(w, 0);
 }
 
-/* The other task's events are alone on the counters, and idle when we look */
+/* Only the other task's events use counters, which are idle when this task reads them */
 TEST(idle_counters)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -100,13 +100,13 @@ TEST(idle_counters)
 	insns(w.pid, -1, false);
 	a.disabled = 0;
 	ev_must(&a, w.pid, -1, -1, 0);
-	/* Mapped, but never on a counter */
+	/* Mapped to permit RDPMC; disabled, so never on a counter */
 	map(ev_self(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1));
 	EXPECT_EQ(leaks(let_work, &w), 0);
 	worker_stop(&w);
 }
 
-/* Its events and ours take turns on the same counters; ours are not all mapped */
+/* Events of both tasks use the same counters in turn; this task maps only one of its own */
 TEST(shared_counters)
 {
 	struct worker w;
@@ -122,7 +122,7 @@ TEST(shared_counters)
 	worker_stop(&w);
 }
 
-/* Not even in the page: the offset moves by what the counter did */
+/* The offset in the user page must not reveal how far the counter moved for other tasks */
 TEST(offset)
 {
 	struct perf_event_mmap_page *p;
@@ -143,7 +143,7 @@ TEST(offset)
 	worker_stop(&w);
 }
 
-/* The CPU's event counts us, too, but what it counted before is not to be seen */
+/* An event of the CPU counts this task, too; what it counted for the other must be hidden */
 TEST(event_of_the_cpu)
 {
 	struct worker w;
@@ -155,7 +155,7 @@ TEST(event_of_the_cpu)
 	worker_stop(&w);
 }
 
-/* The thread that looks has no events, and no context with us */
+/* The thread that reads has no events and no context, but may execute RDPMC: it shares the mm */
 static void *look_on(void *worker)
 {
 	pin_to(0);
@@ -177,7 +177,7 @@ TEST(thread_without_events)
 	worker_stop(&w);
 }
 
-/* What it counted before the counters could be read at all */
+/* Counts from before RDPMC was permitted, and from before the event was mapped, must be hidden */
 TEST(before_the_mapping)
 {
 	int64_t first[MAX], now[MAX], low = 0;
@@ -203,7 +203,10 @@ TEST(before_the_mapping)
 	worker_stop(&w);
 }
 
-/* Of a kernel thread, between which and us there is no switch of mm */
+/*
+ * The pid of migration/0.  As a kernel thread it borrows this program's mm, so a switch between the
+ * two does not call perf_clear_dirty_counters().
+ */
 static pid_t migration_thread(void)
 {
 	DIR *d = opendir("/proc");
@@ -241,10 +244,10 @@ TEST(kernel_thread)
 	map(mine);
 	for (round = 0; round <= ROUNDS; round++) {
 		n = look(before);
-		pin_to(1);	/* done by the thread */
+		pin_to(1);	/* migration/0 moves this task */
 		pin_to(0);
 		look(after);
-		/* At first the counters of this CPU may not have been used yet */
+		/* Skip the first round: the counters of this CPU may be unused before it */
 		for (i = 0; round && i < n; i++)
 			EXPECT_EQ(after[i], before[i]);
 	}
@@ -253,7 +256,7 @@ TEST(kernel_thread)
 	EXPECT_GT(count, ROUNDS);
 }
 
-/* The next owner of the counters may let others execute RDPMC */
+/* kpmu zeroes its counters when native perf takes them over: native perf may permit RDPMC */
 TEST(handed_over)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -267,7 +270,7 @@ TEST(handed_over)
 	fd = insns(w.pid, -1, false);
 	worker_run(&w, MUCH);
 	close(fd);
-	/* The kernel's own perf asks for the counters and gets them */
+	/* Native perf requests the counters and gets them, as no event of kpmu is left */
 	setenv("KPMU_ROUTE", "native", 1);
 	a.disabled = 0;
 	native = ev_open(&a, 0, -1, -1, 0);
@@ -275,7 +278,7 @@ TEST(handed_over)
 		SKIP(return, "the kernel's own perf has no such event");
 	p = map(native);
 	n = look(left);
-	/* 0, or where an idle counter begins */
+	/* 0, or the start value of an idle counter, whose low 30 bits are 0 */
 	for (i = 0; i < n; i++)
 		if (p->index - 1 != (i < gp ? i : FIXED + i - gp))
 			EXPECT_EQ(left[i] & ((1 << 30) - 1), 0);

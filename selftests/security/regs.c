@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Samples of task switches show registers of the place, and nothing of the kernel's stack. */
+/*
+ * PERF_SAMPLE_REGS_INTR of context switches contains the registers that perf_fetch_caller_regs()
+ * sets.  The others are 0, not stale data of the kernel stack.
+ */
 #define _GNU_SOURCE
 #include <asm/perf_regs.h>
 #include <sched.h>
@@ -11,7 +14,7 @@
 
 #define ROUNDS	50
 
-/* All but SP, IP, FLAGS, CS and SS, which are fetched where the switch happens */
+/* The general registers but SP; perf_fetch_caller_regs() sets SP, IP, FLAGS and CS only */
 #define UNKNOWN	(0x7f | 0xffULL << PERF_REG_X86_R8)
 
 static struct record rec;
@@ -43,7 +46,7 @@ TEST(of_switches)
 		struct parts s = record_sample(&r, &rec);
 
 		ASSERT_EQ(s.intr_abi, 2);
-		/* In the order of their numbers: seven, the IP, eight */
+		/* In the order of PERF_REG_X86_*: seven registers, IP, eight registers */
 		for (i = 0; i < 16; i++) {
 			if (i == 7)
 				EXPECT_NE(s.intr_regs[i], 0);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The last mapping of a ring goes, under the mmap lock, while fds of other events that
- * write there are closed.  What the events have from the kernel's own perf must not be given
- * back under that lock: a uprobe's end takes it as well and waits for ever.  For the
- * other kinds lockdep says so.
+ * The last mapping of a ring buffer is removed, under mmap_lock, while other events that write to
+ * it are closed.  Their native perf events must not be released under mmap_lock: unregistering a
+ * uprobe takes that lock and would deadlock.  For breakpoints, lockdep reports the lock inversion.
  */
 #define _GNU_SOURCE
 #include <linux/hw_breakpoint.h>
@@ -21,9 +20,9 @@
 #define OVER	-1
 
 /*
- * Both sides start as one, by a number that the other CPU waits for awake; a sleep's end would
- * be later than all that is to meet here.  Then one of them waits for a part of what the
- * other's call took last, from nothing to all of it.
+ * Both threads start a round together.  The closer busy-waits for @started to change, as a wakeup
+ * would take longer than the race window.  Then one of the threads waits for a fraction of the
+ * duration of the other's last call.  Over the rounds the fraction goes from 0 to almost 1.
  */
 static int fds[NR];
 static _Atomic int started, done;
@@ -58,7 +57,7 @@ static void *closer(void *unused)
 	}
 }
 
-/* The last mapping goes while the events are closed; @n says which side waits, and how long */
+/* Unmap the ring while the closer closes the events; @n selects which side waits, and how long */
 static void meet(void *map, int n)
 {
 	uint64_t step = n / 2 % STEPS, begin;
@@ -102,7 +101,10 @@ static struct perf_event_attr a_uprobe(int i)
 	return a;
 }
 
-/* The kernel's perf copies to user memory with the context's lock held: lockdep learns */
+/*
+ * Native perf copies to user memory with the mutex of its context held.  This read(2) faults on
+ * its buffer, so lockdep learns the order of that mutex and mmap_lock.
+ */
 static void teach(void)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Unloading while a task sits in the middle of something: refused at once, never a wait
- * that cannot be interrupted; and the log names the processes that have files of ours.
+ * Unloading while a task is in the middle of an operation is refused at once; it never waits
+ * uninterruptibly.  The kernel log names the processes that have files of kpmu open.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -18,14 +18,14 @@
 #include "missing.h"
 #include "module.h"
 
-/* This program must not hold the device */
+/* This program must not have the device open, or the module could not be unloaded */
 const bool ev_device_late = true;
 
 #define REDIRECT	"/proc/sys/kernel/kpmu/redirect"
 
 /*
- * delete_module(2) in a process of its own, for it may not come back: 0, its errno, or
- * -1 if it is under way after two seconds (eight where all is slow)
+ * Call delete_module(2) in a process of its own, as the call may not return.
+ * Return: 0, the errno, or -1 if it has not returned after 20 s (more on slow kernels).
  */
 static int try_unload(pid_t *pid)
 {
@@ -60,7 +60,10 @@ static int open_for(struct perf_event_attr *a, pid_t pid)
 	return fd;
 }
 
-/* With the kernel's perf in the place of the call, as the redirection was off at birth */
+/*
+ * The system call is diverted to kpmu, which passes it on to native perf: the redirection was off
+ * when this process started.
+ */
 static void *opens_natively(void *page)
 {
 	syscall(SYS_perf_event_open, page, 0, -1, -1, 0);
@@ -94,7 +97,7 @@ TEST(a_call_waits_for_its_page)
 	EXPECT_EQ(module_load(""), 0);
 }
 
-/* Leaves its CPU in read(2), which is a hit, and stays there */
+/* A child that blocks in read(2): the context switch is a hit, whose SIGTRAP waits for the child */
 static pid_t sleeper(int from)
 {
 	pid_t pid = fork();
@@ -138,17 +141,17 @@ TEST(a_signal_waits_for_its_task)
 		usleep(1000);
 	fd = open_for(&a, pid);
 	ASSERT_GE(fd, 0);
-	/* It leaves its CPU to stop, and once more for read(2) */
+	/* It is switched out twice: when it stops, and when it blocks in read(2) again */
 	kill(pid, SIGSTOP);
 	waitpid(pid, NULL, WUNTRACED);
-	/* It is told to be stopped while it still runs */
+	/* waitpid(2) may return before the stopped task is switched out */
 	while (!ev_count(fd) && now_ns() < end)
 		usleep(1000);
 	kill(pid, SIGCONT);
 	while ((!sleeps(pid) || ev_count(fd) < 2) && now_ns() < end)
 		usleep(1000);
 	EXPECT_GE(ev_count(fd), 2);
-	/* The interrupt that gives the task its work comes right after */
+	/* The IRQ work that queues the SIGTRAP as task work runs shortly after the hit */
 	usleep(10000);
 	close(fd);
 	EXPECT_EQ(try_unload(&rmmod), EAGAIN);
@@ -159,7 +162,7 @@ TEST(a_signal_waits_for_its_task)
 	EXPECT_EQ(module_load(""), 0);
 }
 
-/* Lines of the kernel's log with this in them */
+/* Number of occurrences of @text in the kernel log */
 static int in_log(const char *text)
 {
 	static char buf[1 << 20];
@@ -213,7 +216,7 @@ TEST(holders_are_named)
 	waitpid(pid, NULL, 0);
 	EXPECT_EQ(module_unload_at_last(), 0);
 	EXPECT_EQ(module_load(""), 0);
-	/* Nothing is said when it goes, nor of other modules */
+	/* A successful unload adds no such line */
 	EXPECT_EQ(in_log(line), 1);
 }
 

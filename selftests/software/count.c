@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Software events, one by one: what each counts, and when. */
+/* Software events: what each of them counts, and when. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@ static void spin(uint64_t ns)
 		;
 }
 
-/* What this thread has had of its CPU */
+/* CPU time used by this thread */
 static uint64_t cpu_time_ns(void)
 {
 	struct timespec t;
@@ -94,10 +94,10 @@ TEST(task_clock)
 	t = ev_times(fd);
 	EXPECT_GE(t.value, 1 * MS);
 	EXPECT_EQ(t.running, t.enabled);
-	/* It is the time it ran, up to what the two readings are apart */
+	/* The clock counts time_running; the two are not read at the same instant */
 	EXPECT_LE(t.value, t.running + MS);
 	EXPECT_GE(t.value + MS, t.running);
-	/* Off it stands, and so it does while the task sleeps */
+	/* The clock is stopped while the event is disabled, and while the task sleeps */
 	spin(MS);
 	EXPECT_EQ(ev_times(fd).value, t.value);
 	ev_enable(fd);
@@ -126,7 +126,7 @@ TEST(cpu_clock)
 	ev_disable(own);
 	ev_disable(fd);
 	took = now_ns() - start;
-	/* That of a CPU goes on whoever runs; that of a task with the task */
+	/* A CPU's clock always runs; a task's clock runs while the task does */
 	EXPECT_GE(ev_times(fd).value, 25 * MS);
 	EXPECT_LE(ev_times(fd).value, took);
 	EXPECT_LT(ev_times(own).value, ev_times(fd).value);
@@ -171,7 +171,7 @@ TEST(page_faults)
 	EXPECT_EQ(ev_times(fd[1]).value, PAGES);
 	EXPECT_EQ(ev_times(fd[2]).value, 0);
 	EXPECT_TRUE(always_ran(fd[0]));
-	/* There already */
+	/* The pages are mapped by now: no more faults */
 	for (i = 0; i < 3; i++)
 		ev_enable(fd[i]);
 	touch(p, PAGES);
@@ -187,14 +187,14 @@ static void escape(int sig)
 	siglongjmp(back, 1);
 }
 
-/* Read where nothing may be read; the signal brings us back */
+/* Read an address that cannot be read; escape() returns here from the signal */
 static void probe(uintptr_t addr)
 {
 	if (!sigsetjmp(back, 1))
 		*(volatile char *)addr;
 }
 
-/* Faults of all kinds: the kernel's own, on bad addresses, on its addresses */
+/* Faults of all kinds: raised in the kernel, on invalid addresses, on kernel addresses */
 static void all_faults(char *p, char *gone, int zero)
 {
 	if (read(zero, p, PAGES * 4096) != PAGES * 4096)
@@ -204,14 +204,14 @@ static void all_faults(char *p, char *gone, int zero)
 	probe(0xffffffff81000000);
 	probe(0xffffffffff600000);
 	probe(0x8000000000000000);
-	/* EFAULT; the address is the kernel's */
+	/* The kernel returns EFAULT, for a user address and for a kernel address */
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, gone, NULL, 8);
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, 0xffffffff81000000, NULL, 8);
-	/* A futex is looked at where the kernel must not wait */
+	/* The kernel reads a futex with page faults disabled */
 	syscall(SYS_futex, fresh(1), 0, 1, NULL, NULL, 0);
 }
 
-/* The same number as an event of the kernel's own perf, whoever is asked */
+/* The event counts as many faults as an event of native perf */
 TEST(faults_of_all_kinds)
 {
 	ROWS("T-23");
@@ -224,7 +224,7 @@ TEST(faults_of_all_kinds)
 	mprotect(gone, 4096, PROT_NONE);
 	signal(SIGSEGV, escape);
 	signal(SIGBUS, escape);
-	/* Once before, so that what the signals need is there */
+	/* Run once before, to fault in what the signal handling needs */
 	all_faults(fresh(PAGES), gone, zero);
 	for (i = 0; i < 4; i++) {
 		a.exclude_user = i & 1;
@@ -247,15 +247,15 @@ TEST(faults_of_all_kinds)
 	}
 }
 
-/* Faults are of the mode in which they happen */
+/* The argument of fill() */
 struct filler {
 	int uffd, pages;
 	char *from;
 };
 
 /*
- * Fill pages when they are missed for the second time.  Since 6.4 a fault is first tried
- * with a lighter lock, and that try is not remembered.
+ * Resolve each page at its second userfaultfd message.  Since Linux 6.4 the first attempt holds
+ * only the VMA lock, and waiting in that attempt does not make the fault major.
  */
 static void *fill(void *arg)
 {
@@ -278,7 +278,7 @@ static void *fill(void *arg)
 	return NULL;
 }
 
-/* A fault that has to wait for its page counts as major: here a thread brings it */
+/* A fault that waits for its page counts as major: here a thread supplies the page */
 TEST(major_faults)
 {
 	ROWS("T-27 T-26");
@@ -310,7 +310,7 @@ TEST(major_faults)
 	EXPECT_LT(ev_times(minor).value, PAGES);
 }
 
-/* Faults of ours, and four more that the kernel makes for us */
+/* Faults in user mode, and four in the kernel when read(2) writes to new pages */
 static int both_modes(char *p, int from)
 {
 	int i, n = 0;
@@ -335,7 +335,7 @@ TEST(page_faults_by_mode)
 	user = ev_must(&a, 0, -1, -1, 0);
 	ASSERT_EQ(pipe(pipes), 0);
 	ASSERT_EQ(write(pipes[1], "some bit", 8), 8);
-	/* Once before, so that our own code is there */
+	/* Run once before, to fault in the code */
 	ASSERT_EQ(both_modes(fresh(2 * PAGES), pipes[0]), 4);
 	ev_enable(user);
 	ev_enable(kernel);
@@ -346,7 +346,7 @@ TEST(page_faults_by_mode)
 	EXPECT_EQ(ev_times(kernel).value, 4);
 }
 
-/* So many times the worker goes to sleep, until it has */
+/* Let the worker run and sleep again @times times */
 static void be_switched(struct worker *w, int times)
 {
 	while (times--) {
@@ -361,7 +361,7 @@ TEST(context_switches)
 	struct perf_event_attr a = soft(PERF_COUNT_SW_CONTEXT_SWITCHES);
 	int fd = self(PERF_COUNT_SW_CONTEXT_SWITCHES), user, kernel, i;
 
-	/* They happen in the kernel */
+	/* Context switches count as kernel mode */
 	a.exclude_kernel = 1;
 	user = ev_must(&a, 0, -1, -1, 0);
 	a.exclude_kernel = 0;
@@ -370,7 +370,7 @@ TEST(context_switches)
 	ev_enable(fd);
 	ev_enable(user);
 	ev_enable(kernel);
-	/* A nap that is over before it begins is no switch: so not all */
+	/* A nap whose timer expires before the task sleeps is no switch: expect only half */
 	for (i = 0; i < 10; i++)
 		nap(5 * MS);
 	ev_disable(kernel);
@@ -383,7 +383,7 @@ TEST(context_switches)
 	EXPECT_LE(ev_times(kernel).value, ev_times(fd).value);
 }
 
-/* On a CPU, whoever is switched */
+/* The event of a CPU counts the switches of all tasks */
 TEST(context_switches_of_a_cpu)
 {
 	ROWS("T-24");
@@ -396,18 +396,18 @@ TEST(context_switches_of_a_cpu)
 	other = self(PERF_COUNT_SW_CONTEXT_SWITCHES);
 	ev_enable(fd);
 	ev_enable(other);
-	/* A nap that is over before it begins is no switch: so not all */
+	/* A nap whose timer expires before the task sleeps is no switch: expect only half */
 	for (i = 0; i < 10; i++)
 		nap(5 * MS);
 	ev_disable(other);
 	n = ev_times(other).value;
 	ev_disable(fd);
-	/* Away and back again, so at least twice ours */
+	/* The CPU switches away from this task and back: about twice the task's count */
 	EXPECT_GE(n, 5);
 	EXPECT_GE(ev_times(fd).value, 2 * n - 1);
 }
 
-/* Of one cgroup, of another and back: what runs between is in the root */
+/* All other tasks on the CPU are in the root cgroup: a worker there causes no cgroup switch */
 TEST(cgroup_switches)
 {
 	ROWS("T-33 G-10");
@@ -460,7 +460,7 @@ TEST(migrations)
 	ev_disable(there);
 	ev_disable(fd);
 	EXPECT_EQ(ev_times(fd).value, 10);
-	/* Counted where the task comes to; others may come there too */
+	/* Migrations are counted on the destination CPU; other tasks may migrate there too */
 	EXPECT_GE(ev_times(there).value, 5);
 }
 
@@ -487,7 +487,7 @@ TEST(never_on_x86)
 	}
 }
 
-TEST(beyond_the_list)
+TEST(unknown_configs)
 {
 	ROWS("T-34");
 	static const uint64_t bad[] = { 12, 13, 100, 1ULL << 32, ~0ULL };
@@ -500,7 +500,7 @@ TEST(beyond_the_list)
 	}
 }
 
-TEST(what_they_refuse)
+TEST(unsupported_attrs)
 {
 	ROWS("E-36 E-33 A-25");
 	struct perf_event_attr a;
@@ -521,8 +521,9 @@ TEST(what_they_refuse)
 }
 
 /*
- * A clock while this thread never leaves its CPU for 2 ms, with what the kernel says that the
- * thread used: at a switch that goes on longer than the event.  True if it did not leave.
+ * Compare a clock event with the thread's CPU time (@used) over 2 ms.  This works only without a
+ * context switch, at which the CPU time runs on longer than the event.
+ * Return: true if there was none.
  */
 static int undisturbed(struct perf_event_attr *a, struct ev_times *t, uint64_t *used)
 {
@@ -540,7 +541,7 @@ static int undisturbed(struct perf_event_attr *a, struct ev_times *t, uint64_t *
 	return !left;
 }
 
-/* Newer kernels give the clocks types of their own, if without a folder */
+/* In newer kernels the clocks have types of their own (6 and 7), without a sysfs directory */
 TEST(types_of_the_clocks)
 {
 	ROWS("U-50");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Software events in groups, alone and with hardware events, whoever leads. */
+/* Software events in groups, alone and with hardware events, as leader or member. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -60,7 +60,7 @@ static void touch(char *p)
 static void go(int lead, char *p)
 {
 	touch(fresh());
-	work(N);	/* the code is there */
+	work(N);	/* fault in the code before it is counted */
 	ev_enable(lead);
 	touch(p);
 	work(N);
@@ -86,7 +86,7 @@ TEST(hardware_leads)
 	EXPECT_GT(g.value[2], 0);
 	EXPECT_LE(g.value[2], g.running + 1000000);
 	EXPECT_GE(g.value[3], WORK_INSNS(N));
-	/* Off with the leader */
+	/* The members stop with the leader */
 	touch(fresh());
 	EXPECT_EQ(values(lead).value[1], PAGES);
 }
@@ -107,7 +107,7 @@ TEST(software_leads)
 	EXPECT_GT(g.value[0], 0);
 	EXPECT_EQ(g.value[1], PAGES);
 	EXPECT_GE(g.value[2], WORK_INSNS(N));
-	/* A member that is off counts no more, the others do */
+	/* A disabled member does not count, the others do */
 	ev_disable(hw);
 	go(lead, fresh());
 	EXPECT_EQ(values(lead).value[1], 2 * PAGES);
@@ -119,7 +119,7 @@ TEST(software_leads)
 	EXPECT_GE(values(lead).value[2], g.value[2] + WORK_INSNS(N));
 }
 
-/* While it is on and counts */
+/* A hardware event joins and leaves while the group counts */
 TEST(hardware_joins_and_leaves)
 {
 	ROWS("Q-15");
@@ -163,7 +163,7 @@ TEST(leader_closes)
 	EXPECT_EQ(values(hw).nr, 1);
 }
 
-/* However full the counters are, and however many of them there are */
+/* Any number of software events always run, even if all counters are in use */
 TEST(software_never_waits)
 {
 	ROWS("Q-05");
@@ -186,8 +186,8 @@ TEST(software_never_waits)
 	}
 }
 
-/* In a group that waits for counters all wait, the software members too */
-TEST(mixed_group_waits_as_one)
+/* While a group waits for counters, its software members do not count either */
+TEST(mixed_group_multiplexed)
 {
 	ROWS("Q-15 Q-12");
 	int gp = counters_general(), lead[4], i, j;
@@ -209,7 +209,7 @@ TEST(mixed_group_waits_as_one)
 		g = values(lead[i]);
 		EXPECT_LT(g.running, g.enabled);
 		EXPECT_GT(g.running, 0);
-		/* What it counts is the time it ran, not that it was on */
+		/* The task clock counts the time running, not the time enabled */
 		EXPECT_LE(g.value[g.nr - 1], g.running + g.running / 10 + 1000000);
 	}
 }
@@ -220,7 +220,7 @@ TEST(errors)
 	int sw = add(-1, SW, CLOCK), hw = add(-1, HW, PERF_COUNT_HW_INSTRUCTIONS);
 	struct perf_event_attr a = ev_attr(SW, FAULTS);
 
-	/* The rules for members are the same */
+	/* Software members follow the same rules as hardware members */
 	a.pinned = 1;
 	EXPECT_EQ(ev_errno(&a, 0, -1, sw, 0), EINVAL);
 	a.pinned = 0;
@@ -237,7 +237,7 @@ TEST(errors)
 	EXPECT_EQ(ev_errno(&a, 0, -1, sw, 0), EINVAL);
 }
 
-/* A full set of counters does not keep software out, nor does the reverse hold */
+/* The number of counters limits the hardware members of a group, not the software members */
 TEST(group_size)
 {
 	ROWS("Q-05 E-22");
@@ -259,7 +259,7 @@ TEST(group_size)
 		EXPECT_EQ(g.value[gp + 1 + i], PAGES);
 }
 
-/* The values of a group must fit into 16 KiB */
+/* The values that a read of a group returns must fit into 16 KiB */
 TEST(no_more_than_16_kib)
 {
 	ROWS("U-16");
@@ -272,7 +272,7 @@ TEST(no_more_than_16_kib)
 	a.read_format = FORMAT_TIMES | PERF_FORMAT_GROUP | PERF_FORMAT_ID |
 			PERF_FORMAT_LOST;
 	lead = ev_must(&a, 0, -1, -1, 0);
-	/* How many, both times, then three words each */
+	/* nr and both times, then three words for each event */
 	for (n = 1; 24 + 24 * (n + 1) <= 16384; n++)
 		ev_must(&a, 0, -1, lead, 0);
 	EXPECT_EQ(n, 681);
@@ -282,7 +282,7 @@ TEST(no_more_than_16_kib)
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
 }
 
-/* Pinned and exclusive mean nothing where there is always room */
+/* pinned and exclusive have no effect on software events: these need no counters */
 TEST(pinned_and_exclusive)
 {
 	ROWS("Q-05");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Software events that sample: at which occurrences, and with what. */
+/* Sampling software events: which occurrences are sampled, and the contents of the samples. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -73,7 +73,7 @@ static void spin(uint64_t ns)
 		;
 }
 
-/* Each fault: where from, and at which address */
+/* With a period of 1 there is a sample of each fault, with its IP and address */
 TEST(each_fault)
 {
 	ROWS("T-94 S-03 S-04 S-06 O-26");
@@ -139,7 +139,7 @@ TEST(every_nth)
 	EXPECT_EQ(samples(PAGES + 1, 0, 1), 0);
 }
 
-/* With SAMPLE_PERIOD in it each is told, whatever the period */
+/* With PERF_SAMPLE_PERIOD each occurrence is sampled, whatever the period, as upstream */
 TEST(period_in_the_sample)
 {
 	ROWS("U-42");
@@ -191,7 +191,7 @@ TEST(switches)
 	EXPECT_EQ(n, ev_count(fd));
 }
 
-/* A period is of the time that the event runs: samples are as many as fit into it */
+/* The period of a clock event is in ns of its running time */
 static void by_time(struct __test *_metadata, uint64_t config, uint64_t period,
 		    bool freq)
 {
@@ -203,7 +203,7 @@ static void by_time(struct __test *_metadata, uint64_t config, uint64_t period,
 	a.freq = freq;
 	fd = ev_must(&a, 0, -1, -1, 0);
 	r = map(fd, &a, 64);
-	/* In pieces: a period begun goes on */
+	/* In several pieces: an unfinished period continues at the next enable */
 	for (i = 0; i < 20; i++) {
 		ev_enable(fd);
 		spin(10 * MS);
@@ -213,7 +213,7 @@ static void by_time(struct __test *_metadata, uint64_t config, uint64_t period,
 	time = ev_count(fd);
 	printf("# %d samples in %llu ns\n", n, (unsigned long long)time);
 	EXPECT_GE(n, 3);
-	/* A machine held up may miss some, and none comes too early */
+	/* A busy host may delay timers so that samples are missing, but none is early */
 	EXPECT_LE(n, time / period + 1);
 }
 
@@ -235,7 +235,7 @@ TEST(clock_frequency)
 	by_time(_metadata, PERF_COUNT_SW_CPU_CLOCK, MS, true);
 }
 
-/* It is of the mode in which the timer finds the CPU */
+/* A clock sample belongs to the mode that the timer interrupted */
 TEST(clock_by_mode)
 {
 	ROWS("A-24");
@@ -264,7 +264,7 @@ TEST(clock_by_mode)
 	EXPECT_GT(n, 0);
 }
 
-/* The idle task is nobody, if that is wanted */
+/* With exclude_idle there are no samples of the idle task */
 TEST(exclude_idle)
 {
 	ROWS("A-26");
@@ -319,7 +319,7 @@ TEST(clock_period_changes)
 	EXPECT_GE(n, 2);
 }
 
-/* Whatever the frequency, an event that comes by is told some time */
+/* With a frequency some page faults are sampled, but not all */
 TEST(fault_frequency)
 {
 	ROWS("T-94");
@@ -344,7 +344,7 @@ TEST(fault_frequency)
 	EXPECT_LT(n, 50 * PAGES);
 }
 
-/* A hardware event's values with each fault, and the other way round */
+/* Each sample of a software leader contains the count of its hardware member */
 TEST(group_values)
 {
 	ROWS("S-11 Q-15");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A process that does at random what can be done with events. */
+/* A process that performs random operations on events. */
 #ifndef KPMU_STRESS_CHAOS_H
 #define KPMU_STRESS_CHAOS_H
 
@@ -25,7 +25,7 @@ static struct held {
 	bool cpu_pinned, sibling, seen;
 	pid_t pid;
 	int cpu;
-	uint64_t enabled, running;	/* as last read */
+	uint64_t enabled, running;	/* ns, from the last read */
 	struct perf_event_mmap_page *page;
 	size_t mapped;		/* bytes */
 } held[NR_FDS];
@@ -43,7 +43,7 @@ static void forget(struct held *h)
 	*h = (struct held){ .fd = -1 };
 }
 
-/* A killed process could not give its share of these back */
+/* May be killed, so it must not open pinned CPU events: sh->cpu_pinned would stay incremented */
 static bool mortal;
 
 static struct held *free_slot(void)
@@ -80,11 +80,11 @@ static struct perf_event_attr some_attr(void)
 	a.inherit_stat = a.inherit && !any(4);
 	a.inherit_thread = a.inherit && !any(4);
 	a.remove_on_exec = !a.enable_on_exec && !any(6);
-	a.read_format = any(32);	/* every combination, LOST with them */
+	a.read_format = any(32);	/* every combination, including PERF_FORMAT_LOST */
 	return a;
 }
 
-/* Errors that an honest attempt may meet */
+/* Errors that an open with random arguments may return */
 static bool may_fail_so(int err)
 {
 	return err == EINVAL || err == ESRCH || err == EBUSY || err == EACCES ||
@@ -110,14 +110,14 @@ static void do_open(void)
 	h->pid = any(3) ? some_pid() : -1;
 	h->cpu = h->pid == -1 || !any(4) ? any(nr_cpus()) : -1;
 	if (leader->fd >= 0 && any(2)) {
-		/* Mostly where it can work; the rest is refused */
+		/* Mostly use the leader's target; with another one the open is refused */
 		group = leader->fd;
 		if (any(8)) {
 			h->pid = leader->pid;
 			h->cpu = leader->cpu;
 		}
 	}
-	/* Only on what is ours, or on few CPUs: witnesses need a counter */
+	/* Pin only events on this task, and few events on CPUs: witnesses need a counter */
 	if (group < 0 && !any(5)) {
 		if (h->pid == 0) {
 			a.pinned = 1;
@@ -180,7 +180,7 @@ static void check_read(struct held *h, const uint64_t *v, int words)
 	if (te && tr && running > enabled)
 		wrong("ran %llu of %llu ns", (unsigned long long)running,
 		      (unsigned long long)enabled);
-	/* A member without its leader shows its own times again */
+	/* A sibling with PERF_FORMAT_GROUP reads its leader's times, or its own without one */
 	if (h->sibling && h->format & PERF_FORMAT_GROUP)
 		return;
 	if (h->seen && (enabled < h->enabled || running < h->running))
@@ -201,7 +201,7 @@ static void do_read(void)
 	if (h->fd < 0)
 		return;
 	len = read(h->fd, v, any(8) ? sizeof(v) : any(64));
-	/* ECHILD: children of the group that have not all of it */
+	/* ECHILD: inherited groups do not have the same members as this one */
 	if (len < 0 && errno != ENOSPC && errno != ECHILD)
 		wrong("read: %s", strerror(errno));
 	if (len > 0)
@@ -209,7 +209,7 @@ static void do_read(void)
 	did(A_was_read);
 }
 
-/* Hand an event to whoever takes it; take what somebody handed on */
+/* Pass an event's fd to another process, or receive one */
 static void do_pass(void)
 {
 	struct held *h = &held[any(NR_FDS)];
@@ -237,7 +237,7 @@ static void do_pass(void)
 		return;
 	h = free_slot();
 	memcpy(&h->fd, CMSG_DATA(c), sizeof(int));
-	h->pid = -2;		/* groups with it fail or not, who knows */
+	h->pid = -2;		/* target unknown, so opening a member may fail */
 	did(A_received);
 }
 
@@ -248,7 +248,7 @@ static void do_migrate(void)
 	toil(5000);
 }
 
-/* A child that has all our events too; some are killed in the middle */
+/* Fork a child, which shares all fds; some children are killed before they exit */
 static void do_fork(void)
 {
 	static const char *const args[] = { "stress_random", "exec", NULL };
@@ -304,7 +304,7 @@ static void do_unload(void)
 	did(A_unload_refused);
 }
 
-/* All that this process opened, by the prctl or by the device */
+/* Enable or disable all events that this process has opened, by prctl(2) or the device's ioctl */
 static void do_switch_all(void)
 {
 	static int dev = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Maps of events, and control groups: more of what chaos.h does. */
+/* Random actions of chaos.h that map events or use cgroups. */
 #ifndef KPMU_STRESS_PLACES_H
 #define KPMU_STRESS_PLACES_H
 
@@ -9,7 +9,7 @@
 
 #include "cgroup.h"
 
-/* The groups that processes move to and from; made before all of them */
+/* The cgroups that processes move between; created before the processes start */
 static struct cgroup top, groups[2];
 
 static void make_groups(void)
@@ -53,7 +53,7 @@ static void do_map(void)
 	did(A_mapped);
 }
 
-/* Only of what counts this task: others' pages say so of another */
+/* Only events on this task with cpu == -1: the user pages of others are not valid for it */
 static void do_read_page(void)
 {
 	struct held *h = &held[any(NR_FDS)];
@@ -90,7 +90,7 @@ static void do_open_group(void)
 	forget(h);
 }
 
-/* This process goes elsewhere */
+/* Move this process to another cgroup */
 static void do_move(void)
 {
 	int to = any(3);

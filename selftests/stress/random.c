@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Everything at once, at random, for a bounded time: see chaos.h for what is
- * done, and to whom.  Meanwhile witnesses, which nobody keeps from counting,
- * must count exactly, and at the end nothing may be left.
+ * Several processes perform random operations on events concurrently for a limited time, see
+ * chaos.h.  Meanwhile witnesses, pinned events that always get a counter, must count exactly.
+ * At the end no event may be left.
  *
- * KPMU_STRESS: for how many seconds (default 20); KPMU_SEED: where the random
- * numbers start (printed).
+ * Environment: KPMU_STRESS, duration in seconds (default 20); KPMU_SEED, seed of the random
+ * numbers (the test prints it).
  */
 #define _GNU_SOURCE
 #include <sys/mman.h>
@@ -17,16 +17,16 @@
 #include "task.h"
 
 #define NR_CHAOS	6
-#define NR_MORTAL	3	/* of them */
+#define NR_MORTAL	3	/* of these, the processes that are killed at random */
 #define NR_WITNESS	4
 
-/* At the end the module must go, so this process does not hold it */
+/* The test unloads the module at its end, so this process must not have the device open */
 const bool ev_device_late = true;
 
 struct shared *sh;
 unsigned int seed;
 
-/* Open a witness; the kernel's own perf may have the counters for a moment */
+/* Open a witness; retry while native perf uses the counters, which is brief */
 static int witness_open(pid_t pid)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
@@ -61,7 +61,7 @@ static uint64_t must_have_run(int fd)
 	return t.value;
 }
 
-/* From one read to the next the same instructions but for the rounds */
+/* Instructions between two reads: 4 per round, and a constant number for the reads */
 static uint64_t between_reads(int fd, uint64_t rounds)
 {
 	struct ev_times one, two;
@@ -74,7 +74,7 @@ static uint64_t between_reads(int fd, uint64_t rounds)
 	return two.value - one.value;
 }
 
-/* Counts itself, on whatever CPU */
+/* Count this process itself, on any CPU */
 static void witness_self(void)
 {
 	uint64_t rounds, got, bare;
@@ -93,7 +93,7 @@ static void witness_self(void)
 		did(A_exact_self);
 		if (!any(4))
 			pin_to(any(nr_cpus()));
-		usleep(any(10000));	/* the others want to run too */
+		usleep(any(10000));	/* let other processes run */
 		if (!any(8)) {
 			close(fd);
 			fd = -1;
@@ -101,7 +101,7 @@ static void witness_self(void)
 	}
 }
 
-/* Another's work, which is moved about meanwhile: the sum is exact */
+/* Count a worker's instructions exactly while the worker migrates between CPUs */
 static void witness_other(int slot)
 {
 	uint64_t rounds, one, bare;
@@ -182,7 +182,7 @@ static pid_t start(int n)
 	return pid;
 }
 
-/* Whether it happens is not up to us */
+/* Actions that may not occur in a run, as they depend on timing */
 static bool by_chance(int action)
 {
 	return action == A_native_won || action == A_waited_for_native ||
@@ -250,21 +250,23 @@ TEST_TIMEOUT(random, 7200)
 	nothing_left(_metadata);
 }
 
-/* Execed by a process of ours: our events are 3 and up, whatever they are */
-static int after_exec(void)
+/* Runs in the program executed by do_fork(): fds from 3 on may be inherited events */
+static void after_exec(void)
 {
 	uint64_t v[512];
-	int fd, n = 0;
+	int fd;
 
 	work(10000);
 	for (fd = 3; fd < 40; fd++)
-		n += read(fd, v, sizeof(v)) > 0;
-	return n < 0;
+		if (read(fd, v, sizeof(v)) < 0)
+			continue;
 }
 
 int main(int argc, char **argv)
 {
-	if (argc == 2 && !strcmp(argv[1], "exec"))
-		return after_exec();
+	if (argc == 2 && !strcmp(argv[1], "exec")) {
+		after_exec();
+		return 0;
+	}
 	return test_harness_run(argc, argv);
 }

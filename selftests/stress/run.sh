@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# run.sh KERNEL SECONDS [SEED [PROGRAM]] - a stress test by itself, for as long as
-# you like, with the invariants on; make stress calls it.  PROGRAM: stress_random (default), stress_storm.
+# run.sh KERNEL SECONDS [SEED [PROGRAM]] - run only a stress test, for SECONDS, with the
+# invariants checked (check=1).  Called by "make stress".  PROGRAM: stress_random (default) or
+# stress_storm.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../../qemu/lib.sh"

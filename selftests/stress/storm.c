@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A storm of NMIs: events with periods of 1 to 100 on all CPUs, whose rings are mapped,
- * read, redirected, paused, taken away and closed at random meanwhile.  No record may
- * be torn, and who counts its own work beside it must count it exactly.
+ * A storm of NMIs: events with periods of 1 to 100 on all CPUs.  Meanwhile their ring buffers are
+ * mapped, read, redirected, paused, unmapped and closed at random.  No record may be torn, and a
+ * process that counts its own work concurrently must count it exactly.
  *
- * KPMU_STRESS: for how many seconds (default 10); KPMU_SEED: where the random
- * numbers start (printed).
+ * Environment: KPMU_STRESS, duration in seconds (default 10); KPMU_SEED, seed of the random
+ * numbers (the test prints it).
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 #define NR_STORMS	6
 #define NR_ROLES	(NR_STORMS + 1)
 
-/* At the end the module must go, so this process does not hold it */
+/* The test unloads the module at its end, so this process must not have the device open */
 const bool ev_device_late = true;
 
 struct shared *sh;
@@ -39,10 +39,10 @@ static struct held {
 	int fd;
 	struct perf_event_mmap_page *page;
 	size_t mapped;
-	bool readable;		/* from the tail on, by who says so */
+	bool readable;		/* not backward, mapped writable: walk() advances data_tail */
 } held[NR_FDS];
 
-/* What a handler does overflows too, so without end there would be nothing but signals */
+/* Signals left until SIGIO is ignored: the handler itself causes overflows, and so more signals */
 static volatile int patient;
 
 static void on_signal(int sig)
@@ -52,7 +52,7 @@ static void on_signal(int sig)
 		signal(SIGIO, SIG_IGN);
 }
 
-/* The records lie end to end up to the head, each whole, and each sample begins with an id */
+/* Check the ring: contiguous whole records up to data_head; each sample begins with an event id */
 static void walk(struct held *h)
 {
 	struct perf_event_mmap_page *p = h->page;
@@ -185,7 +185,7 @@ static void do_map(void)
 		return;
 	h->page = p;
 	h->mapped = len;
-	h->readable &= write;
+	h->readable = write;
 	did(A_mapped);
 }
 
@@ -200,7 +200,7 @@ static void do_read(void)
 		walk(h);
 }
 
-/* To another with a ring or without, to itself, to nobody */
+/* SET_OUTPUT to another event with or without a ring, to the event itself, or to none (-1) */
 static void do_redirect(void)
 {
 	struct held *h = some(), *to = some();
@@ -296,7 +296,7 @@ static void storm(void)
 	}
 }
 
-/* Counts itself, on whatever CPU; the storm may have the counters for a while */
+/* Count this process itself, on any CPU; the result is checked only if the event always ran */
 static void witness(void)
 {
 	uint64_t rounds, got;
@@ -382,7 +382,7 @@ TEST_TIMEOUT(storm, 7200)
 	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE,
 		  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(sh, MAP_FAILED);
-	/* Or the storm is all that ever happens */
+	/* Limit the time for overflows, or the storm's NMIs leave no time for anything else */
 	write_long("/proc/sys/kernel/kpmu/perf_cpu_time_max_percent", 25);
 	run(_metadata, seconds);
 	for (i = 0; i < NR_ACTIONS; i++) {

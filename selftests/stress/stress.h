@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the processes of the stress test share. */
+/* State and helpers shared by the processes of a stress test. */
 #ifndef KPMU_STRESS_H
 #define KPMU_STRESS_H
 
@@ -11,7 +11,7 @@
 
 #include "event.h"
 
-/* X(name) - what is done at random; each is counted */
+/* X(name) - the random actions; each has a counter in struct shared */
 #ifndef ACTIONS
 #define ACTIONS(X)						\
 	X(opened) X(open_refused) X(closed) X(switched)	\
@@ -31,16 +31,16 @@ enum action { ACTIONS(ACTION_ENUM) NR_ACTIONS };
 struct shared {
 	long done[NR_ACTIONS];
 	long wrong;
-	int cpu_pinned;		/* so many of these, or witnesses cannot count */
-	pid_t pid[NR_PIDS];	/* whom to attach to */
-	int pass[2];		/* a socket to hand fds on by */
+	int cpu_pinned;		/* pinned CPU events, limited so that witnesses get counters */
+	pid_t pid[NR_PIDS];	/* targets to attach events to */
+	int pass[2];		/* socket pair to pass fds between processes */
 	volatile int stop;
 };
 
 extern struct shared *sh;
-extern unsigned int seed;	/* of this process */
+extern unsigned int seed;	/* state of rand_r() in this process */
 
-/* When to give up waiting until all was done: many share the time of a busy host */
+/* Deadline for each action to occur; five times the usual one, as the processes share the CPUs */
 static inline uint64_t late_end(void)
 {
 	uint64_t now = now_ns();
@@ -53,19 +53,19 @@ static inline unsigned int any(unsigned int n)
 	return rand_r(&seed) % n;
 }
 
-/* Up to @n rounds of work, but not none: that would be 2^64 */
+/* Do 1 to @n rounds of work; work(0) would do 2^64 */
 static inline void toil(unsigned int n)
 {
 	work(1 + any(n));
 }
 
-/* What is done, and how often of 100 times */
+/* A random action and its probability in percent */
 struct choice {
 	int share;
 	void (*fn)(void);
 };
 
-/* One of them, whose shares make 100 */
+/* Perform one of the actions at random; their shares must add up to 100 */
 static inline void do_any(const struct choice *what)
 {
 	int r = any(100);
@@ -80,7 +80,7 @@ static inline void did(enum action a)
 	__atomic_add_fetch(&sh->done[a], 1, __ATOMIC_RELAXED);
 }
 
-/* Something that must not be: say it and remember */
+/* Print a violation, and count it for the verdict */
 #define wrong(fmt, ...) do {						\
 	printf("# WRONG " fmt "\n", ##__VA_ARGS__);			\
 	__atomic_add_fetch(&sh->wrong, 1, __ATOMIC_RELAXED);		\

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The folders of PMUs: on kpmu those below /sys/bus/kpmu, which must say what the
- * kernel's own say, in the same words.
+ * The sysfs directories of PMUs.  Those of kpmu are below /sys/bus/kpmu; their files must have the
+ * same contents as those of native perf.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -53,10 +53,10 @@ TEST(types)
 
 	for (i = 0; i < ARRAY_SIZE(pmus); i++) {
 		ASSERT_TRUE(text(root(), pmus[i], "type", here, sizeof(here)));
-		/* The others have got theirs when the kernel started */
+		/* Types of kprobe and uprobe are assigned at boot, from 6 on */
 		EXPECT_TRUE(i < ARRAY_SIZE(fixed) ? atoi(here) == fixed[i] :
 			    atoi(here) >= 6);
-		/* The numbers are the kernel's, so either way's tools will do */
+		/* kpmu uses the native types, so tools may read them in either directory */
 		ASSERT_TRUE(text(NATIVE, pmus[i], "type", there, sizeof(there)));
 		EXPECT_EQ(strcmp(here, there), 0);
 		snprintf(path, sizeof(path), "%s/%s/uevent", root(), pmus[i]);
@@ -81,7 +81,7 @@ TEST(software_opens_by_its_type)
 	EXPECT_GT(ev_count(fd), 0);
 }
 
-/* All that ours has, the kernel's has, and says the same */
+/* Check that each file of @folder has the same contents natively; returns the number of files */
 static int compare(struct __test *_metadata, const char *pmu, const char *folder)
 {
 	char path[200], name[400], ours[200], theirs[200];
@@ -109,7 +109,7 @@ static int compare(struct __test *_metadata, const char *pmu, const char *folder
 	return n;
 }
 
-TEST(formats_are_the_kernels)
+TEST(formats_match_native)
 {
 	ROWS("Y-11 Y-16 Y-18 U-45");
 	EXPECT_GE(compare(_metadata, "cpu", "format"), 6);
@@ -118,21 +118,21 @@ TEST(formats_are_the_kernels)
 	EXPECT_EQ(compare(_metadata, "software", "format"), 0);
 }
 
-TEST(events_are_the_kernels)
+TEST(events_match_native)
 {
 	ROWS("Y-12 Y-13 Y-18");
 	EXPECT_GE(compare(_metadata, "cpu", "events"), 8);
 }
 
-TEST(abilities_are_the_kernels)
+TEST(caps_match_native)
 {
 	ROWS("U-28");
 	EXPECT_GE(compare(_metadata, "cpu", "caps"), 2);
 }
 
 /*
- * No PMU here filters by address: none has nr_addr_filters, and an address filter is
- * refused like any other text by an event that takes no filter
+ * None of these PMUs supports address filters: they have no file nr_addr_filters, and events refuse
+ * an address filter as they refuse any other filter.
  */
 TEST(no_address_filters)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* BPF programs on events: attached, run, listed; and what has no place for one. */
+/* BPF programs on events: attach, run, query; and events that do not support them. */
 #define _GNU_SOURCE
 #include <linux/bpf.h>
 #include <linux/capability.h>
@@ -40,7 +40,7 @@ static uint64_t value(int map)
 #define I(c, d, s, o, i) { .code = (c), .dst_reg = (d), .src_reg = (s), \
 			   .off = (o), .imm = (i) }
 
-/* Count in the map's only entry; what is returned says whether the hit counts */
+/* The program increments the map's only entry.  The hit does not count if @result is 0. */
 static int load(uint32_t type, int map, int result)
 {
 	struct bpf_insn prog[] = {
@@ -120,7 +120,7 @@ TEST(runs)
 	EXPECT_EQ(value(map), 5);
 }
 
-TEST(decides)
+TEST(return_0_suppresses_hit)
 {
 	ROWS("I-22");
 	struct perf_event_attr a = tp();
@@ -132,8 +132,8 @@ TEST(decides)
 	EXPECT_EQ(ev_count(fd), 0);
 }
 
-/* The program of one event has its say for all of the tracepoint that are kpmu's */
-TEST(decides_for_all)
+/* The program of one event suppresses hits for all events of the tracepoint */
+TEST(return_0_suppresses_all_events)
 {
 	ROWS("I-22");
 	struct perf_event_attr a = tp();
@@ -150,7 +150,7 @@ TEST(decides_for_all)
 	EXPECT_EQ(value(map), 5);
 }
 
-TEST(one_an_event)
+TEST(one_program_per_event)
 {
 	ROWS("I-23");
 	struct perf_event_attr a = tp();
@@ -181,12 +181,12 @@ TEST(query)
 		prog[i] = load(BPF_PROG_TYPE_TRACEPOINT, map, 1);
 		EXPECT_EQ(set(fd[i], prog[i]), 0);
 	}
-	/* All that are there, whoever is asked */
+	/* Each event of the tracepoint lists all its programs */
 	EXPECT_EQ(ioctl(fd[1], PERF_EVENT_IOC_QUERY_BPF, &q), 0);
 	EXPECT_EQ(q.prog_cnt, 2);
 	EXPECT_EQ(q.ids[0], id_of(prog[0]));
 	EXPECT_EQ(q.ids[1], id_of(prog[1]));
-	/* Too short: what there is room for, how many there are, and nothing behind it */
+	/* ids is too short: it is filled, prog_cnt is complete, and nothing is written behind it */
 	q.ids_len = 1;
 	q.prog_cnt = 0;
 	memset(q.ids, 0x55, sizeof(q.ids));
@@ -197,7 +197,7 @@ TEST(query)
 	EXPECT_EQ(q.ids[0], id_of(prog[0]));
 	for (i = 1; i < 4; i++)
 		EXPECT_EQ(q.ids[i], 0x55555555);
-	/* Only how many there are */
+	/* With ids_len 0 only prog_cnt is written */
 	q.ids_len = 0;
 	q.prog_cnt = 0;
 	q.ids[0] = 0x55555555;
@@ -229,7 +229,7 @@ TEST(query_needs_permission)
 	EXPECT_EQ(errno, EPERM);
 }
 
-TEST(bad_ones)
+TEST(invalid_programs)
 {
 	ROWS("I-22");
 	struct perf_event_attr a = tp();
@@ -239,7 +239,7 @@ TEST(bad_ones)
 	EXPECT_EQ(set(fd, 999), EBADF);
 	EXPECT_EQ(set(fd, eventfd(0, 0)), EINVAL);
 	EXPECT_EQ(set(fd, map), EINVAL);
-	/* A program of the wrong kind */
+	/* A program of the wrong type */
 	EXPECT_EQ(set(fd, load(BPF_PROG_TYPE_KPROBE, map, 1)), EINVAL);
 	EXPECT_EQ(set(sw, load(BPF_PROG_TYPE_TRACEPOINT, map, 1)), EINVAL);
 }
@@ -265,8 +265,8 @@ TEST(on_a_probe)
 }
 
 /*
- * Documentation/abi.rst, "What cannot be built": the programs that upstream runs at
- * overflows belong to events of the kernel's own perf.
+ * Documentation/abi.rst, "What cannot be built": BPF programs that run at overflows
+ * (BPF_PROG_TYPE_PERF_EVENT) work only with events of native perf.
  */
 TEST(at_overflow)
 {

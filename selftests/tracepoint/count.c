@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Tracepoints by id: counted where they are hit, for the task that hits them. */
+/* Tracepoint events count hits on the CPU where they happen, for the task that causes them. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
@@ -96,8 +96,9 @@ static void both_calls(int n)
 }
 
 /*
- * Who only counts and who samples are told in different ways, of a tracepoint and of
- * a system call's begin and end: all count the same.
+ * kpmu receives the hits of counting events by a probe, and those of sampling events by an event
+ * of native perf.  All system calls share a probe for entry and one for exit.  Whatever the way,
+ * the count must be that of native perf.
  */
 TEST(counted_and_sampled)
 {
@@ -129,7 +130,7 @@ TEST(counted_and_sampled)
 	for (i = 0; i < 3; i++)
 		for (k = 0; k < 3; k++)
 			EXPECT_EQ(ev_times(fd[i][k]).value, 50);
-	/* Who is left goes on when another goes */
+	/* Closing the sampling event does not affect the counting event */
 	for (i = 0; i < 3; i++) {
 		close(fd[i][1]);
 		ev_enable(fd[i][0]);
@@ -139,8 +140,8 @@ TEST(counted_and_sampled)
 		EXPECT_EQ(ev_times(fd[i][0]).value, 55);
 }
 
-/* The number of a 32-bit program's call means another one here: 64 is semget */
-TEST(calls_of_32_bits)
+/* 32-bit system calls have other numbers: 64 is getppid, but semget in 64-bit programs */
+TEST(compat_syscalls)
 {
 	ROWS("T-03 Y-17");
 	int fd = self("syscalls/sys_enter_semget"), status;
@@ -174,8 +175,8 @@ TEST(calls_of_32_bits)
 	EXPECT_EQ(ev_times(fd).value, 1);
 }
 
-/* A hit of these is worth as much as the time it tells of */
-TEST(time_in_hits)
+/* A hit of sched_stat_runtime adds its runtime in ns to the count, not 1 */
+TEST(sched_stat_runtime_ns)
 {
 	ROWS("T-03");
 	int fd = self("sched/sched_stat_runtime");
@@ -184,12 +185,12 @@ TEST(time_in_hits)
 	nap(1000000);
 	nap(1000000);
 	ev_disable(fd);
-	/* Nanoseconds, of two naps at least */
+	/* In ns, for at least two runs of the task */
 	EXPECT_GT(ev_times(fd).value, 1000);
 }
 
-/* Many events of one tracepoint, of others, and on others */
-TEST(each_for_itself)
+/* Several events of one tracepoint, one of another tracepoint, and one on another task */
+TEST(independent_events)
 {
 	ROWS("T-03");
 	struct perf_event_attr a = tp(GETPPID);
@@ -244,14 +245,14 @@ TEST(of_a_cpu)
 	EXPECT_EQ(ev_times(fd).value, 5);
 	EXPECT_EQ(ev_times(bound).value, 5);
 	EXPECT_GE(ev_times(elsewhere).value, 4);
-	/* Bound to a CPU where the task is not: on, but it does not run */
+	/* The task is not on the CPU that the event is bound to: enabled, but not running */
 	EXPECT_FALSE(always_ran(bound));
 	ASSERT_EQ(pin_to(1), 0);
 	call(3);
 	EXPECT_EQ(ev_times(bound).value, 8);
 }
 
-/* A switch is counted for the task that leaves */
+/* A context switch counts for the task that is scheduled out */
 TEST(sched_switch)
 {
 	ROWS("T-35");
@@ -286,7 +287,7 @@ TEST(by_mode)
 	ev_enable(user);
 	ev_enable(kernel);
 	call(5);
-	/* The registers are those of the user; and exclude_user is not heeded */
+	/* The hits have user registers, so exclude_kernel has no effect; exclude_user is ignored */
 	EXPECT_EQ(ev_times(user).value, 5);
 	EXPECT_EQ(ev_times(kernel).value, 5);
 	ev_disable(user);
@@ -341,11 +342,11 @@ TEST(raw_records_need_permission)
 	call.exclude_kernel = 1;
 	set_paranoid(2);
 	drop_privilege();
-	/* Counting tells nothing */
+	/* Counting alone reveals nothing */
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
 	a.sample_type = PERF_SAMPLE_RAW;
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EPERM);
-	/* What one's own task asks of the kernel is no secret to it */
+	/* System calls of the caller's own task are not secret to it */
 	call.sample_type = PERF_SAMPLE_RAW;
 	EXPECT_EQ(ev_errno(&call, 0, -1, -1, 0), 0);
 	EXPECT_EQ(ev_errno(&function, 0, -1, -1, 0), EPERM);
@@ -363,7 +364,7 @@ TEST(raw_records_at_level_0)
 		drop_privilege();
 		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EPERM);
 		EXPECT_EQ(ev_errno(&a, -1, 0, -1, 0), EPERM);
-		/* Of a CPU they are those of all users, whatever the tracepoint */
+		/* A CPU event would expose the records of all users, whatever the tracepoint */
 		EXPECT_EQ(ev_errno(&call, 0, -1, -1, 0), 0);
 		EXPECT_EQ(ev_errno(&call, 0, 0, -1, 0), 0);
 		EXPECT_EQ(ev_errno(&call, -1, 0, -1, 0), EPERM);
@@ -396,7 +397,7 @@ TEST(raw_records_with_perfmon)
 	EXPECT_EQ(ev_errno(&a, -1, 0, -1, 0), 0);
 }
 
-/* With hardware events, in either order */
+/* Groups with hardware events, as member and as leader */
 TEST(in_groups)
 {
 	ROWS("Q-15");
@@ -421,7 +422,7 @@ TEST(in_groups)
 	EXPECT_TRUE(always_ran(lead));
 }
 
-TEST(a_cpu_goes_and_comes)
+TEST(cpu_hotplug)
 {
 	ROWS("T-03");
 	struct perf_event_attr a = tp(GETPPID);
@@ -429,14 +430,14 @@ TEST(a_cpu_goes_and_comes)
 
 	if (route_is_native())
 		SKIP(return, "what happens to listeners of a CPU is ours only");
-	/* Hits that are sampled are told by an event of the kernel's on each CPU */
+	/* Sampling events get their hits from an event of native perf on each CPU (a tap) */
 	a.sample_period = 1;
 	fd = ev_must(&a, 0, -1, -1, 0);
 	if (cpu < 1 || cpu_online(cpu, 0))
 		SKIP(return, "no CPU can be taken offline");
 	ASSERT_EQ(cpu_online(cpu, 1), 0);
 	ASSERT_EQ(pin_to(cpu), 0);
-	/* Within a moment there is a listener there again */
+	/* The tap's event on that CPU is created again by deferred work */
 	for (i = 0; i < 1000 && !ev_times(fd).value; i++) {
 		ev_enable(fd);
 		call(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* PERF_EVENT_IOC_SET_FILTER: which hits of a tracepoint or a probe count. */
+/* PERF_EVENT_IOC_SET_FILTER: an event counts only hits of its tracepoint that match. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -29,7 +29,7 @@ static int filter(int fd, const char *f)
 	return ioctl(fd, PERF_EVENT_IOC_SET_FILTER, f) ? errno : 0;
 }
 
-/* close() of fds from 1000 to 1000 + @n - 1, which are not open */
+/* Close the fds 1000 to 1000 + @n - 1, which are not open */
 static void closes(int n)
 {
 	int i;
@@ -49,7 +49,7 @@ TEST(by_field)
 	EXPECT_EQ(filter(fd, "fd == 1003 || fd > 1007"), 0);
 	closes(10);
 	EXPECT_EQ(ev_count(fd), 13);
-	/* What others count is their own matter */
+	/* The filter does not affect other events */
 	EXPECT_EQ(ev_count(all), 20);
 	close(all);
 	closes(10);
@@ -68,7 +68,7 @@ TEST(once)
 	EXPECT_EQ(ev_count(fd), 1);
 }
 
-TEST(bad_ones)
+TEST(invalid_filters)
 {
 	ROWS("I-20");
 	static const char *const bad[] = {
@@ -80,7 +80,7 @@ TEST(bad_ones)
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		EXPECT_EQ(filter(fd, bad[i]), EINVAL);
 	EXPECT_EQ(filter(fd, NULL), EFAULT);
-	/* As if nothing had been said */
+	/* A refused filter has no effect */
 	closes(5);
 	EXPECT_EQ(ev_count(fd), 5);
 	EXPECT_EQ(filter(fd, "fd == 1001"), 0);
@@ -88,7 +88,7 @@ TEST(bad_ones)
 	EXPECT_EQ(ev_count(fd), 6);
 }
 
-/* And in what was inherited, before and after */
+/* A filter also applies to inherited events, those created before it and after it */
 TEST(inherited)
 {
 	ROWS("I-19");
@@ -136,7 +136,7 @@ TEST(on_all_cpus)
 	EXPECT_EQ(ev_count(fd), nr_cpus());
 }
 
-TEST(only_where_there_are_fields)
+TEST(filter_needs_tracepoint)
 {
 	ROWS("I-19");
 	static const uint32_t types[] = { PERF_TYPE_SOFTWARE, PERF_TYPE_HARDWARE };
@@ -165,8 +165,8 @@ static void *filters(void *unused)
 	return NULL;
 }
 
-/* What is done to one event waits for its caller's memory: others do not wait */
-TEST(while_another_waits)
+/* While an ioctl on one event waits for user memory, an ioctl on another event does not block */
+TEST(ioctls_do_not_block_each_other)
 {
 	ROWS("I-19");
 	struct uffdio_zeropage zero = { .range.len = MISSING_SIZE };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A hit that counts for many: sched_stat_runtime counts the nanoseconds that a task ran, all
- * of a tick's at once.
+ * Hits that count more than 1.  A hit of sched_stat_runtime adds the nanoseconds for which a task
+ * has run, up to those of a whole tick.
  */
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -38,7 +38,7 @@ static struct perf_event_attr runtime(uint64_t period)
 	return a;
 }
 
-/* Overflows that a tick may have: the rate, by the kernel's HZ */
+/* Maximum number of overflows in a tick: RATE / HZ, rounded up */
 static int per_tick(void)
 {
 	struct timespec res;
@@ -56,8 +56,9 @@ static void spin(uint64_t ns)
 }
 
 /*
- * Samples from one letting go to the next: the last of them follows the record that
- * throttles.  Return: how many times there was a first and a last one.
+ * Count the samples between each UNTHROTTLE record and the next one.  The last of them follows
+ * the THROTTLE record.  Return: the number of such cycles; @fewest and @most are set to the
+ * samples of one.
  */
 static int cycles(struct ring *r, int *fewest, int *most)
 {
@@ -80,7 +81,7 @@ static int cycles(struct ring *r, int *fewest, int *most)
 	return found;
 }
 
-/* A sample for each period, however many are in one hit */
+/* There is one sample for each period, even if one hit contains several periods */
 TEST(each_period)
 {
 	ROWS("A-03");
@@ -98,7 +99,7 @@ TEST(each_period)
 	EXPECT_EQ(ring_count(&r, PERF_RECORD_SAMPLE), ev_count(fd) / 100000);
 	ring_unmap(&r);
 	close(fd);
-	/* The rest of a period is not forgotten between two hits */
+	/* A period longer than a hit: nothing is throttled */
 	a.sample_period = 30 * MS;
 	fd = ev_must(&a, 0, -1, -1, 0);
 	ring_map(&r, fd, &a, 8);
@@ -111,7 +112,7 @@ TEST(each_period)
 	close(fd);
 }
 
-/* Millions of overflows in one hit: throttled at the last one that a tick may have */
+/* A hit with millions of overflows is throttled at the maximum of a tick */
 TEST(throttled)
 {
 	ROWS("V-19 D-22");
@@ -124,7 +125,7 @@ TEST(throttled)
 	fd = ev_must(&a, 0, -1, -1, 0);
 	ring_map(&r, fd, &a, 256);
 	ev_enable(fd);
-	/* Two cycles are three ticks at least, of which a busy machine gives few */
+	/* Two cycles take at least three ticks; a busy host may run the guest for few ticks */
 	while (n < 2 && now_ns() < end) {
 		spin(200 * MS);
 		n += cycles(&r, &fewest, &most);
@@ -137,8 +138,8 @@ TEST(throttled)
 	no_throttle();
 }
 
-/* One sample a hit is not throttled, even if each hit counts for millions */
-TEST(one_each)
+/* With SAMPLE_PERIOD a hit is one sample: not throttled, although it counts millions */
+TEST(one_sample_per_hit)
 {
 	ROWS("V-19");
 	struct perf_event_attr a = runtime(1);
@@ -156,8 +157,8 @@ TEST(one_each)
 	no_throttle();
 }
 
-/* However many events a user has, and whatever the limits are, others get on */
-TEST(by_nobody)
+/* Many events of an unprivileged user cannot stall a CPU, even with a huge rate limit */
+TEST(unprivileged_flood)
 {
 	struct perf_event_attr a = runtime(1);
 	uint64_t began;

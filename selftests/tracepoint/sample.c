@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Tracepoints and breakpoints that sample: what the kernel says, and where. */
+/* Sampling tracepoint and breakpoint events: the contents of their records. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -41,7 +41,7 @@ static struct perf_event_attr tp(const char *name, uint64_t period)
 	return a;
 }
 
-/* What all records of tracepoints begin with */
+/* The first fields of all tracepoint records */
 struct common {
 	uint16_t type;
 	uint8_t flags, preempt;
@@ -120,7 +120,7 @@ TEST(of_a_cpu)
 		s = (void *)h;
 		if (h->type != PERF_RECORD_SAMPLE)
 			continue;
-		/* The switch is the doing of who leaves */
+		/* The switch belongs to the task that is scheduled out */
 		EXPECT_EQ(s->tid, s->prev_pid);
 		EXPECT_EQ(s->common.pid, s->prev_pid);
 		EXPECT_EQ(s->cpu, 1);
@@ -206,7 +206,7 @@ TEST(breakpoint)
 	EXPECT_EQ(n, 20);
 }
 
-/* A second REFRESH goes on, as with all other events: row DIFF-23 */
+/* A second REFRESH arms the event again, unlike in upstream 6.18: row DIFF-23 */
 TEST(breakpoint_refresh)
 {
 	ROWS("V-12");

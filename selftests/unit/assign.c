@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * kernel/assign in user space, under ASan and UBSan: against exhaustive search
- * where that is possible, against the properties of a matching elsewhere.
+ * Tests of kernel/assign in user space, under ASan and UBSan.  Results are compared with an
+ * exhaustive search where that is feasible, and checked to be a valid matching.
  */
 #include "harness.h"
 #include "shim.h"
 #include "../../kernel/assign/assign.h"
 
-/* Can events first..n-1 all have a counter out of free?  By trying all ways. */
+/* Can @n events all get a counter out of the mask @free?  Tries all assignments. */
 static bool solvable(const u32 *allowed, int n, u32 free)
 {
 	u32 c;
@@ -20,7 +20,7 @@ static bool solvable(const u32 *allowed, int n, u32 free)
 	return false;
 }
 
-/* What must hold of any matching */
+/* Is this a valid matching: an allowed counter for each event, no counter used twice? */
 static bool sound(const struct kpmu_matching *m)
 {
 	u32 used = 0;
@@ -37,7 +37,7 @@ static bool sound(const struct kpmu_matching *m)
 	return used == m->used;
 }
 
-/* All sets of up to 4 events on 4 counters: 16^4 of them, one at a time */
+/* All 16^4 sets of 4 events on 4 counters, with the events added one at a time */
 TEST(every_small_set)
 {
 	u32 set, allowed[4], kept[4];
@@ -63,7 +63,7 @@ TEST(every_small_set)
 	}
 }
 
-/* Random sets on 10 counters, with and without hints, singly and in groups */
+/* Random groups of 1 to 4 events on 10 counters, with and without hints */
 TEST(random_groups)
 {
 	u64 seed = 88172645463325252ull;
@@ -87,7 +87,7 @@ TEST(random_groups)
 			ASSERT_EQ(kpmu_assign_group(&m, allowed, hint, n), fits);
 			ASSERT_TRUE(sound(&m));
 			if (!fits) {
-				/* Nothing of the group stays behind */
+				/* No event of a refused group stays on a counter */
 				ASSERT_EQ(m.nr, before.nr);
 				ASSERT_EQ(m.used, before.used);
 				for (i = 0; i < m.nr; i++)
@@ -101,7 +101,7 @@ TEST(random_groups)
 	EXPECT_GT(refused, 1000);
 }
 
-/* A free hint is taken, so that nothing is programmed again */
+/* The hint is used if it is free, which saves reprogramming the counter */
 TEST(hint)
 {
 	struct kpmu_matching m;
@@ -109,19 +109,19 @@ TEST(hint)
 	kpmu_matching_init(&m);
 	ASSERT_TRUE(kpmu_assign(&m, 0xf, 2));
 	ASSERT_EQ(m.counter[0], 2);
-	/* Taken: another */
+	/* The hint is in use: another counter is chosen */
 	ASSERT_TRUE(kpmu_assign(&m, 0xf, 2));
 	ASSERT_NE(m.counter[1], 2);
-	/* Not allowed: ignored */
+	/* The hint is not allowed: it is ignored */
 	ASSERT_TRUE(kpmu_assign(&m, 0x3, 3));
 	ASSERT_TRUE(sound(&m));
-	/* Someone needs it: moves over */
+	/* The new event needs counter 2, so the first event moves to another one */
 	ASSERT_TRUE(kpmu_assign(&m, 0x4, 2));
 	ASSERT_EQ(m.counter[3], 2);
 	ASSERT_NE(m.counter[0], 2);
 }
 
-/* As many as there are counters, none more, each with its own */
+/* 32 events get 32 counters, and a further event is refused */
 TEST(all_counters)
 {
 	struct kpmu_matching m;
@@ -137,8 +137,8 @@ TEST(all_counters)
 }
 
 /*
- * The longest path: event i can be on counters i and i + 1 and sits on the
- * upper one; the last one wants the top and pushes everybody down.
+ * The longest augmenting path: event i can use counters i and i + 1, and is on the upper one.
+ * The last event needs the top counter, so each other event moves down by one.
  */
 TEST(long_path)
 {

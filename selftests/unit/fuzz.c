@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Programs of the fuzzer, in user space: however one is made, its arguments are in the
- * bounds that running it relies on, and its text makes the same program again.
+ * Tests of the fuzzer's generator and mutations, in user space.  The arguments of every
+ * program must be within the bounds on which its execution relies, and parsing its text must
+ * give the same program.
  */
 #define _GNU_SOURCE
 #include "harness.h"
 #include "../fuzz/mutate.h"
 
 #define SEEDS	3000
-#define TIMES	20	/* that each is changed */
+#define TIMES	20	/* mutations of each program */
 
 static const char *fault_of(const struct prog *p)
 {
@@ -24,7 +25,7 @@ static const char *fault_of(const struct prog *p)
 	return NULL;
 }
 
-/* Arguments that the kind of operation does not have are no part of it */
+/* Ignores arguments that this kind of operation does not have */
 static bool same_op(const struct op *a, const struct op *b)
 {
 	int nr = strlen(op_kind[a->code].args);

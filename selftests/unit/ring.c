@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * kernel/ring/write.c in user space, under ASan and UBSan.  The writer is
- * interrupted by others at every place where that could matter, and a reader looks
- * at each of these places: what the head shows is always whole records.
+ * Tests of kernel/ring/write.c and write.h in user space, under ASan and UBSan.  Other
+ * writers interrupt the writer at every point that matters.  A reader checks at each of these
+ * points that there are only complete records before the head.
  */
 #include "harness.h"
 #include "shim.h"
@@ -17,20 +17,20 @@ struct head {
 	u32 type;
 	u16 misc;
 	u16 size;
-	u64 what;		/* sequence number, or how many were lost */
+	u64 what;		/* DATA: sequence number; LOST: number of lost records */
 };
 
 void (*unit_ring_point)(void);
 
-/* A ring with its reader */
+/* The ring, and the state of its reader */
 static struct ring {
 	struct kpmu_ring_core core;
 	u64 head, tail;
-	u8 *data;		/* of its exact size, so that ASan sees the ends */
-	u64 seen;		/* up to where the reader has read */
-	u64 found;		/* records */
-	u64 lost;		/* as told */
-	u64 tried;		/* records that were to be written */
+	u8 *data;		/* allocated with the exact size, for ASan to see overruns */
+	u64 seen;		/* end of what the reader has read */
+	u64 found;		/* DATA records read */
+	u64 lost;		/* sum of the LOST records read */
+	u64 tried;		/* calls of write_record() */
 	u64 wakes;
 	bool torn;
 } r;
@@ -49,7 +49,7 @@ static u8 pattern(u64 seq, u64 i)
 	return seq * 31 + i;
 }
 
-/* One record of @size bytes, the filling in pieces of @piece; false if lost */
+/* Write a record of @size bytes, its payload in pieces of @piece; false if it is lost */
 static bool write_record(u64 size, u64 piece, u32 wakeup_events)
 {
 	struct head h = { .type = DATA, .size = size, .what = r.tried++ };
@@ -86,7 +86,7 @@ static void copy_out(void *to, u64 pos, u64 len)
 		((u8 *)to)[i] = r.data[(pos + i) & (r.core.size - 1)];
 }
 
-/* The record at @pos: its size, 0 if it is torn */
+/* Check the record at @pos; returns its size, or 0 if it is not intact */
 static u64 check_record(u64 pos)
 {
 	struct head h;
@@ -111,7 +111,7 @@ static u64 check_record(u64 pos)
 	return h.size;
 }
 
-/* Read what the head shows, and say so if @consume */
+/* Read the records up to the head; advance the tail if @consume */
 static void reader(bool consume)
 {
 	u64 pos = r.seen, n;
@@ -169,14 +169,14 @@ TEST(full)
 	setup(4096);
 	for (i = 0; i < 300; i++)
 		fit += write_record(16, 16, 0);
-	/* One byte stays free, so one record less than there is room for */
+	/* At least one byte stays free, so one record fewer fits than the size suggests */
 	EXPECT_EQ(fit, 255);
 	EXPECT_EQ(r.head, 4080);
 	EXPECT_EQ(local64_read(&r.core.lost), 45);
 	reader(false);
 	EXPECT_FALSE(write_record(16, 16, 0));
 	r.tail = 16 * 3;
-	/* Room for the record and for the news of the loss: 40 of 48 */
+	/* 64 bytes are free; the record and the LOST record before it take 40 */
 	EXPECT_TRUE(write_record(16, 16, 0));
 	reader(true);
 	EXPECT_FALSE(r.torn);
@@ -192,7 +192,7 @@ TEST(lost_needs_room_too)
 		;
 	reader(false);
 	r.tail = 16;
-	/* Room for the record, but not for what must come first */
+	/* 32 bytes are free: enough for the record, but not with the LOST record before it */
 	EXPECT_FALSE(write_record(16, 16, 0));
 	EXPECT_EQ(local64_read(&r.core.lost), 2);
 	r.tail = 64;
@@ -215,7 +215,7 @@ TEST(overwrite)
 	r.seen = r.head - 4096;
 	reader(false);
 	EXPECT_EQ(r.found, 256);
-	/* Longer than the ring: that is lost */
+	/* A record longer than the ring is lost */
 	EXPECT_FALSE(write_record(8192, 100, 0));
 	EXPECT_EQ(r.head, 16000);
 }
@@ -233,7 +233,7 @@ TEST(backward)
 	EXPECT_EQ(r.head, -48ULL);
 	for (i = 0; i < 999; i++)
 		write_record(48 + i % 3 * 8, 7, 0);
-	/* From the head on: newest first, back to where they were overwritten */
+	/* From the head on, records are intact and ordered from newest to oldest */
 	newest = r.tried - 1;
 	for (pos = r.head; pos - r.head + 64 < 4096; pos += n) {
 		struct head h;
@@ -287,7 +287,7 @@ TEST(without_data)
 	EXPECT_EQ(local64_read(&r.core.lost), 0);
 }
 
-/* The records at which a reader is woken */
+/* Write @nr records and store in @which those that wake the reader; returns their number */
 static u64 woken_at(int nr, u64 watermark, u32 events, u64 *which)
 {
 	u64 n = 0, before;
@@ -318,18 +318,18 @@ TEST(marks)
 	EXPECT_EQ(woken_at(8, 0, 3, at), 2);
 	EXPECT_EQ(at[0], 3);
 	EXPECT_EQ(at[1], 6);
-	/* Neither: at half of the ring */
+	/* With neither watermark nor wakeup_events: at half of the ring */
 	EXPECT_EQ(woken_at(200, 0, 0, at), 1);
 	EXPECT_EQ(at[0], 129);
 	EXPECT_EQ(woken_at(5, 0, 1, at), 5);
 }
 
-/* Interrupts: at the @left-th point, one level up, and so on */
+/* Emulated interrupts: level 0 interrupts the writer, level 1 interrupts level 0, and so on */
 #define LEVELS	3
 
 static struct {
 	int level;
-	int left[LEVELS];	/* points to pass before; -1 for none */
+	int left[LEVELS];	/* points to pass before the interrupt; -1: no interrupt */
 	u64 size[LEVELS];
 	int fired;
 } irq;
@@ -365,8 +365,8 @@ static void outer(int a, int b, int c, u64 size)
 #define POINTS	24
 
 /*
- * A writer interrupted at point a by one that is interrupted at point b by one
- * that is interrupted at c: all of them.
+ * All combinations of points: interrupt a writer at point a, the interrupt's writer at
+ * point b, and that interrupt's writer at point c.
  */
 static void all_nestings(struct __test *_metadata, u64 ring, u64 size, bool read)
 {
@@ -382,7 +382,7 @@ static void all_nestings(struct __test *_metadata, u64 ring, u64 size, bool read
 				reader(read);
 				outer(b, a, c, size);
 				reader(read);
-				/* What was lost is told by the next */
+				/* This record reports those lost before it */
 				r.tail = r.head;
 				write_record(16, 16, 0);
 				reader(read);
@@ -415,7 +415,7 @@ TEST(nested_everywhere_and_full)
 	all_nestings(_metadata, 256, 136, false);
 }
 
-/* No mark that was passed is forgotten, whoever passes it */
+/* A watermark causes a wakeup, no matter which of the nested writers passes it */
 TEST(nested_marks)
 {
 	int a, b;
@@ -480,13 +480,13 @@ static void lying_point(void)
 		r.tail = r.head + (what >> 60);
 	if (what % 256 == 2)
 		r.core.paused = !r.core.paused;
-	/* The head is the reader's to spoil as well, in a writable mapping */
+	/* In a writable mapping, user space can overwrite the head, too */
 	if (what % 64 == 3)
 		r.head = what;
 	r.seen = r.head;
 }
 
-/* Nothing is written outside of the ring; the rest is ASan's */
+/* The writer must not write outside of the ring, which ASan checks */
 TEST(fuzz_lying_reader)
 {
 	int round, i;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# run.sh PROGRAM... - run unit tests; logs to build/log, last line is the sum.
+# run.sh PROGRAM... - run unit tests.  Logs go to build/log; the last line has the totals.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../../qemu/lib.sh"

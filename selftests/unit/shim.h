@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The few kernel names that the module's pure files use, for user space */
+/* Kernel definitions for the module's files that are also built in user space */
 #ifndef KPMU_UNIT_SHIM_H
 #define KPMU_UNIT_SHIM_H
 
@@ -27,14 +27,14 @@ typedef int64_t s64;
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #endif
 
-/* One CPU, whose contexts the tests play by calling each other */
+/* Not atomic: there is one CPU, and tests emulate an interrupt by a function call */
 typedef struct { u64 v; } local64_t;
 
 #define local64_read(l)		((l)->v)
 #define local64_add(n, l)	((l)->v += (n))
 #define READ_ONCE(x)		(*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, val)	(*(volatile __typeof__(x) *)&(x) = (val))
-/* As the kernel's: pairs with whatever reads it */
+/* Pairs with the load at the reader, as in the kernel */
 #define smp_store_release(p, val) __atomic_store_n(p, val, __ATOMIC_RELEASE)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
 
@@ -55,14 +55,14 @@ static inline u64 local64_cmpxchg(local64_t *l, u64 old, u64 val)
 	return now;
 }
 
-/* Called where a writer of the ring may be interrupted, if a test wants it */
+/* If a test sets it, called wherever a writer of the ring can be interrupted */
 extern void (*unit_ring_point)(void) __attribute__((weak));
 #define RING_POINT() do {						\
 	if (&unit_ring_point && unit_ring_point)			\
 		unit_ring_point();					\
 } while (0)
 
-/* A small generator, the same numbers on every machine */
+/* xorshift64: the same numbers on every machine */
 static inline u64 unit_random(u64 *state)
 {
 	*state ^= *state << 13;
