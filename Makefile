@@ -1,35 +1,36 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The front door: everything a person runs.
+# Entry points for users and CI; "make help" prints the lines that start with "## ".
 #
-## make demo         boot, load kpmu, count known work beside native perf
-## make kinds        every kind of event, counted and sampled, natively and on kpmu: a table
-## make test         all tests, on all kernels (FRESH=1: without what was kept of earlier runs)
-## make test-quick   before each commit, some minutes: checks, units, guests of one kernel (K)
-## make test-debug   those in guests, on a kernel with KASAN, lockdep and the like
-## make clients      the distribution's perf and others, natively and on kpmu (K=6.1: there only)
+## make demo         boot a guest, load kpmu, count a known workload with it and with native perf
+## make kinds        count and sample every kind of event, natively and on kpmu: a table
+## make test         all tests, on all kernels (FRESH=1: use no cached results)
+## make test-quick   for each commit, some minutes: checks, unit tests, guests of one kernel (K)
+## make test-debug   the tests in guests, on a kernel with KASAN, lockdep and other checks
+## make clients      Debian's perf and other programs, natively and on kpmu (K=6.1: only there)
 ## make perf-test    perf's own tests, natively and on kpmu (K=6.12)
-## make perf-busy    perf record -F 4000 -a -g for 30 s on a busy machine, both ways
-## make perf-switching  the redirect on and off 1,000 times while perf runs (K=debug)
-## make stress       everything at once at random (T=600 seconds, K=debug, SEED=n,
+## make perf-busy    perf record -F 4000 -a -g for 30 s on a busy machine, natively and on kpmu
+## make perf-switching  switch the redirect on and off 1,000 times while perf runs (K=debug)
+## make stress       random concurrent operations (T=600 seconds, K=debug, SEED=n,
 ##                   P=stress_storm: a storm of NMIs)
-## make fuzz         random programs, natively and on kpmu, compared (T=600 seconds, SEED=n);
-##                   K=debug: several at a time on kpmu alone, watched by the kernel
-## make coverage     which code of the module the tests reach: a page per file, a table (J=guests
-##                   at a time, P="programs")
-## make mutants      small bugs put in one at a time: does a test fail? (N=40 SEED=n T=seconds of
-##                   tests for each; make coverage first)
-## make bench        what operations cost, native beside kpmu
+## make fuzz         compare random programs natively and on kpmu (T=600 seconds, SEED=n);
+##                   K=debug: several at a time, on kpmu only, with the checks of the kernel
+## make coverage     the code of the module that tests reach: a table, a page per file
+##                   (J=guests at a time, P="programs")
+## make mutants      insert small bugs, one at a time: does a test fail? (N=40, SEED=n,
+##                   T=seconds of tests for each; needs make coverage)
+## make bench        measure the cost of operations, natively and on kpmu
 ## make shell        a shell in a guest with kpmu loaded (K=6.12)
-## make conformance  which rows of the specification the last tests proved (V=1: by what)
-## make check        sparse, checkpatch, shellcheck
-## make layers       each file calls and includes only what Kbuild lists before it
+## make conformance  rows of the specification that the last tests proved (V=1: with the tests)
+## make check        sparse, checkpatch, names, shellcheck, syzkaller description, SPDX lines
+## make htmldocs     Documentation/ and the kernel-doc as HTML: build/htmldocs/index.html
+## make layers       check that each file calls and includes only what Kbuild lists before it
 ## make modules      build kpmu.ko for all stock kernels (build/NAME/kpmu.ko)
-## make module K=6.1 build it for one; KDIR=tree KERNEL=vmlinuz K=given for yours
+## make module K=6.1 build it for one kernel; K=given KDIR=tree KERNEL=vmlinuz for your own
 ## make selftests    build the test programs
-## make tools        build libkpmu-preload.so, kpmu-exec, kpmu-stat (build/tools)
-## make install      tools, man pages, udev rule, sources for dkms (DESTDIR= PREFIX=)
+## make tools        build libkpmu-preload.so, kpmu-exec, kpmu-stat, kpmu-record (build/tools)
+## make install      install tools, man pages, udev rule, sources for dkms (DESTDIR= PREFIX=)
 ## make deps         install what the build needs (Debian, root)
-## make clean        remove build/; caches outside the checkout stay
+## make clean        remove build/, but not the caches outside the checkout
 
 K ?= 6.12
 KERNELS := 6.1 6.12 7.2
@@ -39,7 +40,7 @@ TOP := $(CURDIR)
 help:
 	@sed -n 's/^## //p' Makefile
 
-# Each kernel builds in a copy of the sources, so that builds do not mix
+# Each kernel builds in its own copy of the sources, so that builds do not interfere
 module:
 	@qemu/module.sh $(K)
 modules:
@@ -56,6 +57,9 @@ bench: modules selftests
 	@selftests/bench/run.sh
 check:
 	@selftests/check.sh
+htmldocs:
+	@qemu/deps.sh python3-sphinx python3-myst-parser graphviz mandoc
+	@Documentation/build.sh
 layers: module
 	@selftests/layers.sh $(K)
 deps:
@@ -96,4 +100,4 @@ clean:
 
 .PHONY: help module modules selftests demo kinds bench check layers conformance deps
 .PHONY: tools install clients perf-test perf-busy perf-switching shell test test-debug test-quick stress fuzz clean
-.PHONY: coverage mutants
+.PHONY: coverage mutants htmldocs

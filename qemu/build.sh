@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# build.sh [--unpatched] - get, patch, build and cache QEMU with the PMU model;
-# print the folder of qemu-system-x86_64 and the BIOS files beside it (-L).
-# build.sh --apply DIR - put model and patches into a source of QEMU, no more.
+# build.sh [--unpatched] - fetch, patch, build and cache QEMU with the PMU model.
+# Print the folder with qemu-system-x86_64 and its BIOS files (for -L).
+# build.sh --apply DIR - only add the model and the patches to a QEMU source tree.
 #
-#	--unpatched	the same build without our patches, to compare costs
+#	--unpatched	the same build without model and patches, to compare costs
 #
-# The model itself is model/, which is put into QEMU's source; patches/ are its hooks in
-# QEMU's own files.  The tree that was built stays in the cache, so a change of the model
-# costs what it compiles anew: seconds.
+# The files of the model are in model/ and are copied into the source of QEMU.  patches/
+# has the hooks in QEMU's own files.  The built tree stays in the cache, so a change of the
+# model only recompiles what it affects, in seconds.
 #
-# Sources come from Debian's package; QEMU_TARBALL=qemu-10.0.13.tar.xz gives an
-# upstream tarball instead.  Nothing is installed.
+# The sources are from Debian's package, or from an upstream tarball with
+# QEMU_TARBALL=qemu-10.0.13.tar.xz.  Nothing is installed.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -27,14 +27,14 @@ if [ -z "$variant" ]; then
 	model=("$here"/model/*)
 fi
 
-# What the result depends on; lib.sh only moves files.  The tree does not depend on what is
-# in the model's files, only on their names.
+# Keys of the cache: all that the result depends on.  lib.sh does not affect it.  The tree
+# depends on the names of the model's files, but not on their contents.
 key=$({ cat "$0" "${patches[@]}"; echo "$variant" "${model[@]##*/}"; } | sha256sum | cut -c1-12)
 tree=$KPMU_CACHE/qemu/tree-$version$variant-$key
 key=$({ echo "$key"; [ -n "$variant" ] || cat "${model[@]}"; } | sha256sum | cut -c1-12)
 dir=$KPMU_CACHE/qemu/$version$variant-$key
 
-# check_host - fail early and name everything that is missing
+# check_host - fail early, with a list of everything that is missing
 check_host()
 {
 	local lib pkgs=()
@@ -50,7 +50,7 @@ check_host()
 		die "missing libraries; on Debian: apt-get install ${pkgs[*]} (or run 'make deps' as root)"
 }
 
-# fetch_debian SRC - Debian's source of the version, with what makes it build
+# fetch_debian SRC - unpack Debian's source of $version, with the patches it needs to build
 fetch_debian()
 {
 	local src=$1 store=$KPMU_CACHE/qemu/src v p
@@ -67,7 +67,7 @@ fetch_debian()
 	fi
 	mkdir -p "$src"
 	tar -xf "$store/qemu_$version"+ds.orig.tar.xz -C "$src" --strip-components=1
-	# This tarball has no firmware and no Python wheels
+	# The tarball contains no firmware and no Python wheels
 	for p in "$store/qemu_$version"+ds-*.debian.tar.xz; do :; done	# the newest
 	tar -xf "$p" -C "$src" debian/patches
 	for p in disable-pycotap skip-unpack-edk2-blobs; do
@@ -91,7 +91,7 @@ fetch()
 		die "$QEMU_TARBALL is QEMU $(cat "$src/VERSION"); the patches are for $version"
 }
 
-# python DIR - a Python that finds a meson new enough for QEMU (1.5)
+# python DIR - make a venv with a meson that is new enough for QEMU (1.5)
 python()
 {
 	local py=$1 m
@@ -99,7 +99,7 @@ python()
 	/usr/bin/python3 -m venv --system-site-packages "$py"
 	"$py/bin/python3" -c 'import mesonbuild.coredata as c, sys
 v = [int(x) for x in c.version.split(".")[:2]]; sys.exit(v < [1, 5])' 2>/dev/null && return
-	# An upstream tarball brings one along
+	# An upstream tarball includes a meson
 	[ -z "${QEMU_TARBALL:-}" ] || return 0
 	apt_setup
 	apt_unpack "$py/deb" meson/bookworm-backports
@@ -108,7 +108,7 @@ v = [int(x) for x in c.version.split(".")[:2]]; sys.exit(v < [1, 5])' 2>/dev/nul
 	rm -rf "$py/deb"
 }
 
-# firmware DIR - what a PC boots with, from Debian's packages or the tarball
+# firmware DIR - copy the firmware of a PC from Debian's packages or the tarball
 firmware()
 {
 	local to=$1 f
@@ -140,7 +140,7 @@ compile()
 	nice ninja -C "$tree/bld" -j"$(nproc)" qemu-system-x86_64
 }
 
-# place DIR - put the files of the model that changed into a source of QEMU
+# place DIR - copy changed files of the model into a QEMU source tree
 place()
 {
 	local src=$1 f to
@@ -155,7 +155,7 @@ place()
 	done
 }
 
-# apply DIR - model and patches
+# apply DIR - add the model and the patches to a QEMU source tree
 apply()
 {
 	local p
@@ -168,7 +168,7 @@ apply()
 	done
 }
 
-# make_tree - QEMU's source with model and patches, configured
+# make_tree - unpack QEMU, apply model and patches, configure
 make_tree()
 {
 	rm -rf "$tree"
@@ -193,7 +193,7 @@ build()
 		say "building what changed of the PMU model"
 		place "$tree/src"
 	else
-		# Trees of other versions of the patches are of no use any more
+		# Remove trees of other versions of the patches
 		[ -n "$variant" ] || rm -rf "$KPMU_CACHE/qemu/tree-$version"-[0-9a-f]*
 		make_tree
 	fi

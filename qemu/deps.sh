@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# deps.sh [PACKAGE...] - install the Debian packages that the build and the tests need,
-# and these, if they are missing and we are root; else say which.
+# deps.sh [PACKAGE...] - install missing Debian packages: those that the build and the
+# tests need, and the given ones.  Without root, fail with a list of them.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -10,12 +10,12 @@
 packages=(
 	make gcc gcc-12 libc6-dev binutils cpio bc python3-venv xz-utils bzip2
 	libelf-dev libssl-dev flex bison perl		# kernel modules
-	openssl patch python3				# the kernels we build
+	openssl patch python3				# kernels built from source
 	ninja-build pkg-config libglib2.0-dev libpixman-1-dev zlib1g-dev
 	libfdt-dev						# QEMU
 	sparse shellcheck					# make check
 )
-packages+=("$@")						# what one make target needs
+packages+=("$@")						# for one make target
 
 missing=()
 for p in "${packages[@]}"; do

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# initramfs.sh - build (once) the guest's base file system: busybox, init,
-# mount points.  Prints the path of a cpio.  What differs between runs is a
-# second cpio that run.sh appends.
+# initramfs.sh - build (once) the base file system of the guest: busybox, init
+# and mount points.  Print the path of the cpio.  Files that differ between runs
+# are in a second cpio, which run.sh appends.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,35 +1,35 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# kernel.sh NAME - fetch a stock kernel for the guest; print its folder, which
-# holds vmlinuz, build (the tree to build modules against), release, modules/.
+# kernel.sh NAME - fetch or build a kernel for the guest and print its folder.  The
+# folder has vmlinuz, build (the tree to build modules against), release, modules/.
 #
-#	6.1	Debian 12's kernel
-#	6.12	Debian 12 backports' kernel
+#	6.1	the kernel of Debian 12
+#	6.12	the kernel of Debian 12 backports
 #	7.2	built from Debian's sources with kernels/min.frag
-#	debug	the same with KASAN, lockdep and the rest of kernels/dbg.frag
-#	gcov	the same as 7.2, able to profile a module (kernels/gcov.frag)
-#	source	the sources of 7.2 (no kernel: a tree, for its scripts)
+#	debug	7.2 with kernels/dbg.frag as well: KASAN, lockdep and other checks
+#	gcov	7.2 with kernels/gcov.frag as well: can profile a module
+#	source	the source tree of 7.2 (no kernel), for its scripts
 #
-# KERNEL=vmlinuz KDIR=tree kernel.sh given - the same for files of your own.
+# KERNEL=vmlinuz KDIR=tree kernel.sh given - the same with the given files.
 #
-# Kernels that are built here are kept under their name and a key of what they
-# were made from.
+# Kernels that are built here are cached under their name and a hash of their
+# fragments.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# Relocate what Debian's header packages say of /usr/src
+# Relocate the /usr/src paths in Debian's header packages
 fix_headers()
 {
 	local root=$1
 	sed -i "s|^include /usr/src/|include $root/usr/src/|" \
 		"$root"/usr/src/linux-headers-*-amd64/Makefile
-	# Module builds need no BTF; without vmlinux beside the headers it only warns
+	# Module builds need no BTF; without vmlinux there they only print a warning
 	rm -f "$root"/usr/src/linux-headers-*-amd64/vmlinux
 }
 
-# debian NAME DIR PATTERN SUITE KBUILD - image and headers of one release
+# debian NAME DIR PATTERN SUITE - fetch image and headers of the newest release
 debian()
 {
 	local name=$1 dir=$2 pattern=$3 suite=$4 rel img
@@ -56,7 +56,7 @@ debian()
 	: >"$dir/ok"
 }
 
-# source DIR - the newest sources of 7.2
+# source72 DIR - fetch the newest sources of 7.2
 source72()
 {
 	local dir=$1 tmp=$1.tmp
@@ -87,16 +87,16 @@ build72()
 		-j"$(nproc)" bzImage modules || die "kernel 7.2 does not build"
 	cp "$tmp/build/arch/x86/boot/bzImage" "$tmp/vmlinuz"
 	cp "$tmp/build/include/config/kernel.release" "$tmp/release"
-	# Objects are not needed to build modules; what modpost reads is
+	# Module builds do not need the objects; they need the files that modpost reads
 	find "$tmp/build" \( -name '*.o' -o -name '*.a' -o -name '.*.cmd' \) \
 		-not -path '*/scripts/*' -not -path '*/tools/*' -delete
 	rm -f "$tmp"/build/vmlinux* "$tmp"/build/.tmp_vmlinux*
-	sed -i "s|$tmp/|$dir/|" "$tmp/build/Makefile"	# it knows where it is
+	sed -i "s|$tmp/|$dir/|" "$tmp/build/Makefile"	# has its own path
 	rm -rf "$dir"; mv "$tmp" "$dir"
 	: >"$dir/ok"
 }
 
-# given DIR - the user's own vmlinuz and tree
+# given DIR - use the vmlinuz and the tree of the user
 given()
 {
 	local dir=$1

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Shared by the scripts of this folder: messages, the cache, and Debian
-# packages fetched without touching the machine's own apt.  Source it.
+# Functions for the scripts of this folder, to be sourced: messages, the cache,
+# and fetching of Debian packages with a private apt state.
 #
-# Everything heavy lives in $KPMU_CACHE, keyed by what went in, so that a clean
-# clone finds what an earlier one built.  Entries are made in a temporary
-# folder and renamed into place: a broken-off run leaves no half entry.
+# Downloads and builds are in $KPMU_CACHE, under a hash of their inputs, so that a
+# clean clone reuses what an earlier one built.  Entries are made in a temporary
+# folder and renamed into place, so an aborted run leaves no partial entry.
 
 set -euo pipefail
 
@@ -18,7 +18,7 @@ mkdir -p "$KPMU_CACHE"
 say() { printf '%s\n' "kpmu: $*" >&2; }
 die() { printf '%s\n' "kpmu: error: $*" >&2; exit 1; }
 
-# need_tools COMMAND[:PACKAGE]... - fail once, naming all that is missing
+# need_tools COMMAND[:PACKAGE]... - fail with a list of all missing commands
 need_tools()
 {
 	local t missing=() pkgs=()
@@ -32,11 +32,11 @@ need_tools()
 		die "missing ${missing[*]}; on Debian: apt-get install ${pkgs[*]} (or run 'make deps' as root)"
 }
 
-# hash_of FILE... - a short key of the contents (not the names) of the files
+# hash_of FILE... - short hash of the contents (not the names) of the files
 hash_of() { cat "$@" | sha256sum | cut -c1-12; }
 
-# with_lock NAME COMMAND... - one builder of a cache entry at a time.  (No
-# "||" here: it would switch off set -e inside the command.)
+# with_lock NAME COMMAND... - run the command under a lock, so that a cache entry has
+# one builder at a time.  (No "||" here: it would disable set -e in the command.)
 with_lock()
 {
 	local lock=$1 fd
@@ -47,8 +47,9 @@ with_lock()
 	exec {fd}>&-
 }
 
-# progress LOG COMMAND... - run quietly with a line of progress on a terminal
-# or every 20 s in a log; on failure show the log's end and fail
+# progress LOG COMMAND... - run the command with its output in LOG and show a line of
+# progress: continuously on a terminal, else every 20 s.  On failure print the end of
+# LOG and fail.
 progress()
 {
 	local log=$1 pid start=$SECONDS last=0 rc=0
@@ -72,7 +73,7 @@ progress()
 	return $rc
 }
 
-# ---- Debian packages, by a private apt state --------------------------------
+# ---- Debian packages, with a private apt state -------------------------------
 
 apt_dir=$KPMU_CACHE/apt
 
@@ -88,7 +89,7 @@ apt_private()
 		-o Acquire::Languages=none "$@"
 }
 
-# apt_uris - "main-uri security-uri" of the machine, from its own apt settings
+# apt_uris - print "main-uri security-uri" from the apt settings of the machine
 apt_uris()
 {
 	local f=/etc/apt/sources.list.d/debian.sources all
@@ -99,7 +100,7 @@ apt_uris()
 		"$(grep security <<<"$all" | head -n1 || true)"
 }
 
-# apt_setup - a private package list of the suites we draw from, kept a day
+# apt_setup - fetch private package lists of the suites in use, once a day
 apt_setup()
 {
 	local uri sec s key=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -122,12 +123,12 @@ apt_setup()
 	touch "$apt_dir/stamp"
 }
 
-# apt_newest REGEX SUITE - the newest package of that name pattern in the suite
+# apt_newest REGEX SUITE - newest package in the suite whose name matches
 apt_newest()
 {
 	apt_private apt-cache search --names-only "^$1\$" | awk '{print $1}' |
 	while read -r p; do
-		# (No "&&": where the last one is not of the suite, that would be the end)
+		# (No "&&": its failure for the last package would be that of the loop)
 		if apt_private apt-cache madison "$p" | grep "$2" >/dev/null; then echo "$p"; fi
 	done | sort -V | tail -n1
 }

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# module.sh NAME [MAKE-ARGUMENTS] - build kpmu.ko for a kernel of kernel.sh into
-# build/NAME.  A warning is an error.  SOURCES= and OUT= give other folders.
+# module.sh NAME [MAKE-ARGUMENTS] - build kpmu.ko in build/NAME for a kernel of
+# kernel.sh.  Warnings are errors.  SOURCES= and OUT= select other folders.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 name=${1:?name of a kernel}
 shift
-unset MAKEFLAGS		# a caller's -s would hide what sparse says it read
+unset MAKEFLAGS		# with -s of the caller, the output would lack the files that sparse checks
 need_tools make gcc-12
 kdir=$("$KPMU_TOP/qemu/kernel.sh" "$name")
 out=${OUT:-$KPMU_TOP/build/$name}
 mkdir -p "$out"
 
-# Copy what changed: kbuild then rebuilds just that
+# Copy changed files only, so that kbuild rebuilds only these
 cd "${SOURCES:-$KPMU_TOP}"
 find kernel include Kbuild selftests/driver -type f \( -name '*.[chS]' -o -name Kbuild \) |
 while read -r f; do
@@ -24,11 +24,10 @@ while read -r f; do
 	cp "$f" "$out/$f"
 done
 
-# The compiler of the kernels that we fetch and build; a kernel of the user's
-# knows its own
+# The fetched and built kernels need gcc-12; a given kernel selects its own compiler
 cc=(CC=gcc-12)
 [ "$name" != given ] || cc=()
-# No vmlinux comes with Debian's headers, so no BTF
+# Debian's headers have no vmlinux, so there is no BTF
 if ! make -C "$kdir/build" M="$out" "${cc[@]}" CONFIG_DEBUG_INFO_BTF_MODULES= \
 	-j"$(nproc)" modules "$@" >"$out/build.log" 2>&1; then
 	cat "$out/build.log" >&2
@@ -39,7 +38,7 @@ if grep -E 'warning|WARNING' "$out/build.log" >&2; then
 fi
 strip --strip-debug "$out/kpmu.ko" -o "$out/kpmu.stripped.ko"
 
-# The template of a PMU driver, a module of its own
+# The template of a PMU driver is a module of its own
 if [ -e selftests/driver ]; then
 	if ! make -C "$kdir/build" M="$out/selftests/driver" "${cc[@]}" \
 		KBUILD_EXTRA_SYMBOLS="$out/Module.symvers" CONFIG_DEBUG_INFO_BTF_MODULES= \

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# run.sh [options] [COMMAND] - boot a kernel with the module in QEMU, run
-# COMMAND in the guest, give its output and exit status back.
+# run.sh [options] [COMMAND] - boot a kernel with the module in QEMU and run
+# COMMAND in the guest.  Print its output and exit with its status.
 #
 #  -k NAME    kernel of kernel.sh: 6.1, 6.12 (default), 7.2, debug, gcov, given
 #  -m FILE    the module (default build/NAME/kpmu.stripped.ko); -m none: no module
@@ -10,21 +10,21 @@
 #  -c MODEL   CPU: skylake (default) icelake spr generic, or a QEMU -cpu line
 #  -p PROPS   more CPU properties, as x-pmu-gp=2,x-pmu-skid=3
 #  -s N       CPUs (default 2)
-#  -M MIB     memory (default 1024)
+#  -M MIB     memory in MiB (default 1024)
 #  -f SRC[:DST]  copy a file or folder into the guest (default DST /tests/)
-#  -t SEC     limit for the whole run (default 60)
-#  -i         -icount: one thread, every run bit-identical
+#  -t SEC     time limit for the whole run (default 60)
+#  -i         -icount: one thread, all runs are bit-identical
 #  -a ARGS    more kernel arguments
-#  -K         keep the module loaded at the end (no rmmod check)
-#  -o FILE    also keep the kernel log there
-#  -W PLACE   a WARNING at a source file that matches (a regular expression), without a
-#             frame of ours, is the kernel's own fault and is only told
+#  -K         do not unload the module at the end (no rmmod check)
+#  -o FILE    also write the kernel log to FILE
+#  -W PLACE   report a WARNING at a source file that matches PLACE (a regular
+#             expression) but do not fail, unless kpmu is in its backtrace
 #  -I         interactive: a shell on this terminal
 #
-# Exit status: the command's; 99 rmmod failed; 124 no end within the limit;
-# 125 the harness itself failed; 126 the kernel log holds a warning, BUG, stall.
-# ACCEL=kvm uses the host's vPMU (after a bounded trial boot), where tests
-# assert only what real hardware promises.
+# Exit status: that of the command; 99 if rmmod failed; 124 if the time limit was
+# exceeded; 125 if the harness failed; 126 if the kernel log has a warning, BUG or stall.
+# ACCEL=kvm uses the vPMU of the host, after a trial boot with a time limit.  The tests
+# then check only what real hardware guarantees.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -50,8 +50,8 @@ done
 shift $((OPTIND - 1))
 [ $interactive = 1 ] || [ $# -gt 0 ] || die "no command; -I for a shell"
 
-# What ends a run as failed, whatever the tests say.  Also lines of RCU, lockdep,
-# KASAN, kmemleak, hung task and lockup detectors.
+# Lines of the kernel log that fail a run, regardless of the result of the command.  They
+# include reports of RCU, lockdep, KASAN, kmemleak, hung task and lockup detectors.
 bad='WARNING:|BUG:|Oops|Kernel panic|general protection|unchecked MSR|RCU.*(stall|detected)|rcu_.*(stall|detected)|INFO: (task|rcu|possible|suspicious)|blocked for more than|lockup|KASAN|UBSAN|possible (circular|recursive)|inconsistent lock|unreferenced object|kmemleak is off|lockdep is off|unable to handle|Call Trace|Uhhuh|double fault'
 
 kdir=$("$here/kernel.sh" "$kernel")
@@ -61,7 +61,7 @@ qemu=${QEMU:-$("$here/build.sh")}
 
 cpu_line()
 {
-	local ref=x-pmu-ref=3,x-pmu-ref-div=1	# as the tests expect
+	local ref=x-pmu-ref=3,x-pmu-ref-div=1	# the tests expect this ratio
 
 	if [ "$accel" = kvm ]; then echo "host,pmu=on"; return; fi
 	case $1 in
@@ -77,7 +77,7 @@ cpu_line()
 work=$(mktemp -d "${TMPDIR:-/tmp}/kpmu-run.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# overlay COMMAND - the second cpio: module, files, command
+# overlay COMMAND - write the second cpio: module, files, command
 overlay()
 {
 	local o=$work/o f src dst slow
@@ -99,7 +99,7 @@ overlay()
 	printf '%s\n' "$1" >"$o/run/cmd"
 	{
 		echo "INTERACTIVE=$interactive KEEP=$keep KPMU_PARAMS='$params'"
-		# In time that may jump, nothing is late
+		# No late report under -icount, where guest time may jump
 		echo "LATE=$([ "$icount" = 1 ] && echo 0 || echo $((limit > 30 ? limit - 15 : limit / 2)))"
 		echo "export KPMU_EXACT=$([ "$accel" = kvm ] && echo 0 || echo 1)"
 		case $kernel in debug) slow=4 ;; gcov) slow=2 ;; *) slow=1 ;; esac
@@ -107,12 +107,12 @@ overlay()
 		echo "export KPMU_CPUS=$cpus KPMU_ICOUNT=$icount KPMU_MODEL=$model"
 		echo "export KPMU_PROPS='$props'"
 	} >"$o/run/env"
-	# The same bytes every time, or runs under -icount differ by them
+	# The cpio must be reproducible, or runs under -icount differ
 	find "$o" -exec touch -hd @0 {} +
 	(cd "$o" && find . | LC_ALL=C sort | cpio -o -H newc -R 0:0 --reproducible --quiet)
 }
 
-# boot CPIO OUT LOG LIMIT - run QEMU to its end; the status of timeout
+# boot CPIO OUT LOG LIMIT - run QEMU until it exits; returns the status of timeout
 boot()
 {
 	local args=(-display none -nodefaults -no-user-config -no-reboot -M pc
@@ -152,7 +152,7 @@ kvm_trial()
 		die "ACCEL=kvm: a trial boot gave no guest with a PMU (status $rc); use the default ACCEL=tcg"
 }
 
-# own_faults PLACE FILE - take WARNINGs at PLACE without a frame of ours out of FILE
+# own_faults PLACE FILE - remove WARNINGs at PLACE without a frame of kpmu from FILE
 own_faults()
 {
 	awk -v place=" at $1:" '
@@ -187,15 +187,15 @@ status=$(tr -d '\r' <"$work/out" | sed -n 's/^@@exit \([0-9]*\)$/\1/p' | tail -n
 tr -d '\r' <"$work/out" | grep -v '^@@exit ' || true
 [ -z "$keeplog" ] || cp "$work/log" "$keeplog"
 
-# What init has seen of a guest that does not end
+# The guest did not exit in time: print the backtraces that init has requested
 if [ -z "$status" ] && grep -aq 'kpmu-guest: late' "$work/log"; then
 	sed -n '/kpmu-guest: late/,$p' "$work/log" | head -n 300 >&2 || true
 	say "no end within $limit s; above is what its CPUs did shortly before"
 	exit 124
 fi
 
-# Boot messages are the kernel's own business; ours begin at init's mark, and end where
-# init has become impatient: the backtraces that it asks for are not complaints
+# Judge the kernel log from init's start mark, without the boot messages, up to its late
+# mark: the backtraces after that were requested by init
 sed -n '/kpmu-guest: start/,/kpmu-guest: late/p' "$work/log" >"$work/judged"
 [ -z "$place" ] || own_faults "$place" "$work/judged"
 if grep -aqE "$bad" "$work/judged"; then

@@ -9,10 +9,11 @@
 #include "trace.h"
 
 /*
- * RDMSR, WRMSR and RDPMC retire after their effect: a counter they read does
- * not have them yet, one that they start does, one that they stop does not.
- * Their TB, which ends with them, has counted them at its start.  If they
- * fault, x86_restore_state_to_opc() wants to find them counted.
+ * RDMSR, WRMSR and RDPMC retire after they take effect.  A counter that they
+ * read does not include the instruction.  A counter that they start includes
+ * it; a counter that they stop does not.  The instruction is the last one of
+ * its TB, which has counted it at its start.  If it faults,
+ * x86_restore_state_to_opc() gives it back, so it must be counted at that point.
  */
 static bool pmu_access_begin(CPUX86State *env)
 {
@@ -29,8 +30,9 @@ static void pmu_access_end(CPUX86State *env, bool counted, bool fault)
 }
 
 /*
- * RDMSR, WRMSR, RDPMC: 1 means done, 0 that the register is not ours, -1 #GP.
- * Registers of the statistics are not counted by them.
+ * Effects of WRMSR, RDMSR and RDPMC.  Return 1 if done, 0 if the register is
+ * not part of the PMU, -1 for #GP.  The statistics do not count accesses to
+ * their own MSRs.
  */
 int x86_pmu_wrmsr(CPUX86State *env, uint32_t msr, uint64_t val)
 {

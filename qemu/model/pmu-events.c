@@ -4,8 +4,9 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * Architectural events and the model-specific ones that Linux and perf use on
- * Skylake, Icelake and Sapphire Rapids, where they agree on the encoding or
- * where one encoding has no other meaning.  What is not here counts nothing.
+ * Skylake, Icelake and Sapphire Rapids.  An event is listed if these processors
+ * agree on its encoding or if the encoding has no other meaning on any of them.
+ * Other encodings count nothing.
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -15,18 +16,18 @@
 #define EVTSEL_INV      (1ull << 23)
 #define EVTSEL_CMASK(s) (((s) >> 24) & 0xff)
 
-/* What an event is made of, besides plain occurrences of a quantity */
+/* How an event is computed from the quantities */
 enum {
     K_COUNT,            /* occurrences of q, at most one per cycle */
     K_CORE,             /* core cycles */
     K_REF,              /* reference cycles */
     K_SLOTS,            /* pipeline slots: SLOTS in each core cycle */
-    K_OFFCORE,          /* as the OFFCORE_RSP register says */
+    K_OFFCORE,          /* selected by OFFCORE_RSP register number q */
 };
 
 #define SLOTS   4
 
-/* Bits of the OFFCORE_RSP registers, as far as they are looked at */
+/* Bits of the OFFCORE_RSP registers that the model evaluates */
 #define OFFCORE_DATA_RD     (1ull << 0)
 #define OFFCORE_RFO         (1ull << 1)
 #define OFFCORE_ANY_OR_HIT  0x3d0000ull
@@ -38,7 +39,7 @@ typedef struct IntelEvent {
     uint8_t q;
     int8_t arch;        /* bit of CPUID.0AH:EBX, -1: not architectural */
     const char *name;
-    bool old;           /* CPUs whose PMU has version 5 mean something else */
+    bool old;           /* the encoding has another meaning in version 5 */
 } IntelEvent;
 
 static const IntelEvent intel_events[] = {
@@ -128,13 +129,14 @@ static bool set_offcore(X86PMU *p, int n, PMUActive *a)
 }
 
 /*
- * CMASK, INV and EDGE.  The model's cycles are simple: an instruction retires
- * in a cycle of its own, an event happens at most once in a cycle (slots: 4
- * times in each), and between two events there is a cycle without one.  So with
- * a CMASK c > 0 an event counts the cycles with at least c occurrences, which
- * is its number or none; INV counts all the other core cycles; EDGE counts the
- * times that this condition begins, which for a condition that holds in every
- * cycle or in none is never, and for others is the number of events.
+ * CMASK, INV and EDGE.  The cycles of the model are simple: each instruction
+ * retires in a cycle of its own, an event occurs at most once in a cycle
+ * (slots: 4 times in each), and there is a cycle without the event between two
+ * occurrences.  With CMASK c > 0 the counter counts the cycles with at least c
+ * occurrences: the number of occurrences, or 0 if c is too large.  INV counts
+ * all other core cycles.  EDGE counts how often the condition becomes true:
+ * never if it holds in every cycle or in none, else as often as the event
+ * occurs.
  */
 static bool apply_cmask(X86PMU *p, const IntelEvent *e, uint64_t sel,
                         PMUActive *a)
@@ -145,10 +147,10 @@ static bool apply_cmask(X86PMU *p, const IntelEvent *e, uint64_t sel,
     bool inv = sel & EVTSEL_INV, edge = sel & EVTSEL_EDGE;
 
     if (!c) {
-        return !(edge && always);       /* INV needs a CMASK */
+        return !(edge && always);       /* INV has no effect without CMASK */
     }
     if (always || c > per_cycle) {
-        /* True in every cycle or in none */
+        /* The condition holds in every cycle or in none */
         bool on = (always && c <= per_cycle) != inv;
 
         if (!on || edge) {
@@ -167,7 +169,7 @@ static bool apply_cmask(X86PMU *p, const IntelEvent *e, uint64_t sel,
     return true;
 }
 
-/* Find what event select @sel counts; false if that is nothing. */
+/* Decode event select @sel into @a; false if it counts nothing. */
 bool pmu_intel_event(X86PMU *p, uint64_t sel, PMUActive *a)
 {
     const IntelEvent *e = find_event(p, sel);
@@ -205,7 +207,7 @@ bool pmu_intel_fixed_event(X86PMU *p, int n, PMUActive *a)
     return true;
 }
 
-/* For people */
+/* Name of the event of a counter, for "info pmu" */
 const char *pmu_intel_event_name(X86PMU *p, int ctr)
 {
     static const char *const fixed[PMU_MAX_FIXED] = {

@@ -1,12 +1,12 @@
 /*
- * x86 performance monitoring unit for TCG: what generated code tells helpers
+ * x86 performance monitoring unit for TCG: arguments of helpers
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #ifndef I386_TCG_PMU_GEN_H
 #define I386_TCG_PMU_GEN_H
 
-/* helper_pmu_branch(): kind of branch, page offset of the instruction */
+/* helper_pmu_branch(): kind of the branch and its page offset */
 #define PMU_BR_TAKEN    (1u << 0)
 #define PMU_BR_COND     (1u << 1)
 #define PMU_BR_CALL     (1u << 2)

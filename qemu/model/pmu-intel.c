@@ -3,10 +3,11 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * Architectural performance monitoring, versions 1 to 5, after the chapter
- * "Performance Monitoring" of Intel's SDM volume 3.  Each register is a row of
- * a table: where, from which version on, and what reading and writing it do.
- * Reserved bits and absent counters raise #GP.
+ * Architectural performance monitoring, versions 1 to 5, as specified in the
+ * chapter "Performance Monitoring" of Intel's SDM volume 3.  Each row of
+ * intel_msrs[] has the number of a register, the first version that has it, and
+ * the functions that read and write it.  Reserved bits and absent counters
+ * raise #GP.
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -57,7 +58,7 @@ static uint8_t version(X86PMU *p)
     return p->cpu->pmu_props.version;
 }
 
-/* AnyThread came with version 3; version 5 deprecates it (CPUID.0AH:EDX[15]) */
+/* Versions 3 and 4 have AnyThread; 5 deprecates it (CPUID.0AH:EDX[15]) */
 static bool has_any(X86PMU *p)
 {
     return version(p) == 3 || version(p) == 4;
@@ -106,7 +107,10 @@ static int set_ctr(X86PMU *p, int ctr, uint64_t val)
     return 1;
 }
 
-/* IA32_PMCx: without FW_WRITE's alias, 32 bits are written, sign-extended. */
+/*
+ * Writes to IA32_PMCx take 32 bits and sign-extend them.  Only the alias
+ * IA32_A_PMCx takes the full width.
+ */
 static int wr_pmc(X86PMU *p, int i, uint64_t val)
 {
     return gp_absent(p, i) ? -1 :
@@ -203,7 +207,7 @@ static int rd_global_ctrl(X86PMU *p, int i, uint64_t *val)
     return 1;
 }
 
-/* OVF_CTRL, from version 4 on called STATUS_RESET: clears bits, reads as 0 */
+/* OVF_CTRL (STATUS_RESET from version 4): clears status bits, reads as 0 */
 static int wr_ovf_ctrl(X86PMU *p, int i, uint64_t val)
 {
     uint64_t valid = ctr_bits(p) | STATUS_OVFBUF | STATUS_CONDCHGD;
@@ -265,7 +269,7 @@ static int rd_capabilities(X86PMU *p, int i, uint64_t *val)
     return 1;
 }
 
-/* Only freezing has an effect; the other bits are kept as they are written. */
+/* Only the bits that freeze counters have an effect; the others are stored. */
 static int wr_debugctl(X86PMU *p, int i, uint64_t val)
 {
     if (val & ~debugctl_valid(p)) {
@@ -293,7 +297,7 @@ static int rd_offcore(X86PMU *p, int i, uint64_t *val)
     return 1;
 }
 
-/* The PMU's read-only bits: it is there, PEBS and BTS are not */
+/* Read-only bits: the PMU is available, PEBS and BTS are not */
 static int rd_misc_enable(X86PMU *p, int i, uint64_t *val)
 {
     *val = p->cpu->env.msr_ia32_misc_enable | MISC_ENABLE_EMON |
@@ -310,14 +314,14 @@ static int wr_misc_enable(X86PMU *p, int i, uint64_t val)
 typedef struct IntelMsr {
     uint32_t first;
     uint8_t nr;
-    uint8_t version;            /* the first one to have it */
+    uint8_t version;            /* first PMU version with it */
     int (*rd)(X86PMU *p, int i, uint64_t *val);
-    int (*wr)(X86PMU *p, int i, uint64_t val);  /* NULL: #GP, as for rd */
+    int (*wr)(X86PMU *p, int i, uint64_t val);  /* NULL rd, wr: #GP */
 } IntelMsr;
 
 #define NEVER 255
 
-/* By number, see find_msr() */
+/* Sorted by MSR number for find_msr() */
 static const IntelMsr intel_msrs[] = {
     { MSR_P6_PERFCTR0, PMU_MAX_GP, 1, rd_pmc, wr_pmc },
     { MSR_P6_EVNTSEL0, PMU_MAX_GP, 1, rd_evtsel, wr_evtsel },
@@ -336,7 +340,7 @@ static const IntelMsr intel_msrs[] = {
     { MSR_IA32_PMC0, PMU_MAX_GP, 1, rd_pmc_full, wr_pmc_full },
 };
 
-/* Every RDMSR and WRMSR of the guest comes here: a binary search */
+/* Binary search, since each RDMSR and WRMSR of the guest calls this */
 static const IntelMsr *find_msr(uint32_t msr)
 {
     int lo = 0, hi = ARRAY_SIZE(intel_msrs);
@@ -391,7 +395,7 @@ static int intel_rdpmc(X86PMU *p, uint32_t index)
     }
 }
 
-/* Which counters run, and at which privilege levels? */
+/* Report the counters that run and their privilege levels */
 static void intel_collect(X86PMU *p)
 {
     uint64_t on = version(p) >= 2 ? p->global_ctrl : ctr_bits(p);
@@ -436,7 +440,7 @@ static void intel_collect(X86PMU *p)
 }
 
 /*
- * Freeze_PerfMon_On_PMI: up to version 3 the PMI clears GLOBAL_CTRL, from
+ * Freeze_PerfMon_On_PMI.  Up to version 3 the PMI clears GLOBAL_CTRL.  From
  * version 4 on ("streamlined") it sets CTR_FRZ, which stops all counters.
  */
 static void intel_pmi(X86PMU *p)
@@ -451,8 +455,8 @@ static void intel_pmi(X86PMU *p)
 }
 
 /*
- * Freeze_While_SMM: an SMI clears GLOBAL_CTRL, RSM gives it back.  The handler
- * may set it in between, and count itself.
+ * Freeze_While_SMM: an SMI clears GLOBAL_CTRL, RSM restores it.  The SMI
+ * handler may set GLOBAL_CTRL to count its own instructions.
  */
 static void intel_smm(X86PMU *p, bool enter)
 {

@@ -1,5 +1,5 @@
 /*
- * x86 performance monitoring unit for TCG: the model's own state
+ * x86 performance monitoring unit for TCG: private state of the model
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,14 +12,17 @@
 #define PMU_MAX_FIXED   4
 #define PMU_MAX_CTRS    (PMU_MAX_GP + PMU_MAX_FIXED)
 
-/* How a counter's number (GP from 0, fixed from PMU_MAX_GP) shows in MSRs */
+/*
+ * Bit of a counter in the GLOBAL MSRs.  General counters are numbered from 0,
+ * fixed counters from PMU_MAX_GP.
+ */
 #define PMU_STATUS_BIT(ctr) \
     (1ull << ((ctr) < PMU_MAX_GP ? (ctr) : 32 - PMU_MAX_GP + (ctr)))
 
 /*
- * One counter that counts at a given privilege level:
- * units = events of q * mul / div, or, if "less", instructions * mul / div
- * minus the events of q (cycles in which q did not happen).
+ * A counter that counts at one privilege level.  It counts q * mul / div.
+ * If "less" is set it counts instructions * mul / div - q instead: the core
+ * cycles in which q does not occur.
  */
 typedef struct PMUActive {
     uint8_t ctr;
@@ -30,10 +33,10 @@ typedef struct PMUActive {
 } PMUActive;
 
 typedef struct PMUStats {
-    uint64_t retired[2];        /* instructions by [user] */
+    uint64_t retired[2];        /* instructions, index 1: user mode */
     uint64_t wrmsr, rdmsr, rdpmc, pmi, pmi_lost, faults;
-    uint64_t slow, sync, cpl;   /* of the model itself */
-    /* per MSR: below 0x2000, 0xc0000000 and 0xc0010000 on */
+    uint64_t slow, sync, cpl;   /* internal operations of the model */
+    /* accesses per MSR: 0x2000 each from 0, 0xc0000000 and 0xc0010000 */
     uint32_t wr[3][0x2000];
     uint32_t rd[3][0x2000];
 } PMUStats;
@@ -41,30 +44,30 @@ typedef struct PMUStats {
 typedef struct X86PMU X86PMU;
 
 /*
- * What differs by vendor: registers, events and a few habits.  The core
- * (pmu.c) only knows counters and quantities.
+ * Vendor-specific part: registers, events and PMI behavior.  The core (pmu.c)
+ * only knows counters and quantities.
  */
 typedef struct PMUVendor {
     const char *name;
     bool auto_mask;             /* a PMI sets the mask bit of LVTPC */
     void (*reset)(X86PMU *p);
-    /* call pmu_add_active() for each counter that may count at some CPL */
+    /* calls pmu_add_active() for each counter and level at which it counts */
     void (*collect)(X86PMU *p);
-    /* a PMI is about to be delivered */
+    /* called before a PMI is delivered */
     void (*pmi)(X86PMU *p);
-    /* an SMI is about to be delivered, or RSM is about to end */
+    /* called before an SMI is delivered (enter), by RSM and on INIT */
     void (*smm)(X86PMU *p, bool enter);
-    /* is this MSR a register of the PMU, present or not? */
+    /* true for an MSR of the PMU, even if this version does not have it */
     bool (*owns)(X86PMU *p, uint32_t msr);
-    /* 1: done, -1: #GP */
+    /* return 1 if done, -1 for #GP */
     int (*wrmsr)(X86PMU *p, uint32_t msr, uint64_t val);
     int (*rdmsr)(X86PMU *p, uint32_t msr, uint64_t *val);
-    /* counter number of an RDPMC index, -1: #GP */
+    /* returns the counter of an RDPMC index, -1 for #GP */
     int (*rdpmc)(X86PMU *p, uint32_t index);
     const char *(*event_name)(X86PMU *p, int ctr);
 } PMUVendor;
 
-/* The deterministic cache, TLB and branch prediction model, pmu-model.c */
+/* Deterministic model of caches, TLB and branch prediction, pmu-model.c */
 #define PMU_L1_SETS     64
 #define PMU_L1_WAYS     8
 #define PMU_LLC_SETS    1024
@@ -96,26 +99,26 @@ struct X86PMU {
     uint64_t status;
     uint64_t debugctl;
     uint64_t offcore[2];
-    /* While frozen in SMM: GLOBAL_CTRL as it was before */
+    /* Frozen in SMM; smm_global_ctrl is GLOBAL_CTRL before the SMI */
     bool smm_frozen;
     uint64_t smm_global_ctrl;
 
-    /* Less than one unit of each counter, in 1/div */
+    /* Fraction of each counter below one unit, in 1/div */
     uint64_t rem[PMU_MAX_CTRS];
-    /* Instructions until a PMI that has been asked for, 0: none */
+    /* Instructions until the pending PMI is delivered; 0: none is pending */
     uint64_t skid_left;
 
     /* Derived from the above by pmu_config() */
     PMUActive active[2][PMU_MAX_CTRS];  /* [user] */
     uint32_t n_active[2];
     uint32_t tb_flags[2];
-    int nr_q;                           /* quantities that matter */
-    bool dirty;                         /* pmu_config() is due */
+    int nr_q;                           /* in use: PMU_Q_STATIC or PMU_Q_NR */
+    bool dirty;                         /* pmu_config() must run */
 
-    /* The countdowns' values when they were last folded into counters */
+    /* Values of the countdowns at the last fold or rearm */
     int64_t start[PMU_Q_NR];
-    bool user;                          /* ... and the level they count at */
-    uint32_t armed;                     /* ... with these bits of hflags */
+    bool user;                          /* privilege level of the countdowns */
+    uint32_t armed;                     /* HF_PMU bits for that level */
 
     PMUModel model;
     PMUStats stats;
@@ -131,7 +134,7 @@ static inline uint64_t pmu_ctr_mask(X86PMU *p)
     return MAKE_64BIT_MASK(0, p->cpu->pmu_props.width);
 }
 
-/* accel/tcg/internal-common.h is private to accel/tcg */
+/* Declared in accel/tcg/internal-common.h, which is private to accel/tcg */
 uint32_t curr_cflags(CPUState *cpu);
 
 /* pmu.c */

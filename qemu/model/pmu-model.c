@@ -3,15 +3,15 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * A small deterministic model, fed only while one of its events is counted and
- * only with what happens at the privilege level that is counted.
+ * A small deterministic model.  It is updated only while one of its events is
+ * counted, and only by code at a privilege level that is counted.
  *
- * Everything works on virtual addresses.  An index never depends on more than
- * the bits of the address, and for branches and the first-level cache on no
- * more than its page offset, so that address-space randomization and physical
- * memory do not change what a program counts.  Lower-half addresses are tagged
- * with the address space (CR3, without the bit that tells Linux' two page
- * tables of one process apart) instead of flushing anything.
+ * All tables use virtual addresses.  An index depends on address bits only.
+ * For branches and the first-level cache it depends on the page offset only.
+ * Physical memory thus does not change what a program counts, and neither does
+ * address-space randomization for branches and the first-level cache.  The tags
+ * of lower-half addresses include the address space (CR3, without the bit that
+ * distinguishes the two page tables of a Linux process).  Nothing is flushed.
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -36,7 +36,10 @@ static void note(CPUX86State *env, int q)
     }
 }
 
-/* Find @tag among the ways of a set, most recently used first; false: a miss */
+/*
+ * Look up @tag in the ways of a set, which are sorted by most recent use, and
+ * move it to the front.  Returns false on a miss.
+ */
 static bool touch(uint64_t *way, int nr, uint64_t tag)
 {
     bool hit = true;
@@ -53,7 +56,7 @@ static bool touch(uint64_t *way, int nr, uint64_t tag)
     return hit;
 }
 
-/* Line or page @n of @addr as a tag: never 0, which is an empty way. */
+/* Tag of line or page @n of @addr.  It is never 0: this is an empty way. */
 static uint64_t make_tag(CPUX86State *env, uint64_t addr, uint64_t n)
 {
     uint64_t space = addr >> 63 ? 0 : (env->cr[3] >> 13) & 0x3fffff;
@@ -89,7 +92,7 @@ static void access_page(CPUX86State *env, PMUModel *m, uint64_t addr, bool st)
     }
 }
 
-/* Memory was accessed; desc: size << 1 | store */
+/* Called after a memory access; @desc: size << 1 | store */
 void helper_pmu_mem(CPUX86State *env, uint64_t addr, uint32_t desc)
 {
     PMUModel *m = &env_pmu(env)->model;
@@ -121,7 +124,7 @@ static bool predict_cond(PMUModel *m, uint32_t index, bool taken)
     return right;
 }
 
-/* The last target of an indirect jump or call is the prediction */
+/* Predicts the last target of an indirect jump or call */
 static bool predict_target(PMUModel *m, uint32_t index, uint64_t target)
 {
     bool right = m->target[index] == target;
@@ -130,7 +133,7 @@ static bool predict_target(PMUModel *m, uint32_t index, uint64_t target)
     return right;
 }
 
-/* A ring of return addresses, overwritten when calls nest deeper */
+/* Ring of return addresses; deeper nesting overwrites the oldest */
 static bool predict_return(PMUModel *m, uint64_t target)
 {
     uint64_t top = m->ras[m->ras_top % PMU_RAS_SIZE];
@@ -140,8 +143,8 @@ static bool predict_return(PMUModel *m, uint64_t target)
 }
 
 /*
- * A near branch; desc: see pmu-gen.h, with the page offset of the branch.
- * @target is that of an indirect branch, @next the return address of a call.
+ * Called for a near branch.  @desc is PMU_BR_DESC() of the branch, @target the
+ * target of an indirect branch or a return, @next the return address of a call.
  */
 void helper_pmu_branch(CPUX86State *env, uint32_t desc, target_ulong target,
                        target_ulong next)

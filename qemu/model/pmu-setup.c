@@ -13,19 +13,19 @@
 #define PERF_CAP_FW_WRITE   (1ull << 13)
 #define MAX_VERSION         5
 
-/* The PMU of a family of processors */
+/* Default properties of a PMU */
 typedef struct PMUDefaults {
     uint8_t version, gp, fixed, width;
 } PMUDefaults;
 
-/* What the processor of this family and model has; version 0: nothing */
+/* PMU of the processor with this family and model; version 0: none */
 static PMUDefaults model_defaults(CPUX86State *env)
 {
     uint32_t v = env->cpuid_version;
     uint32_t model = (v >> 4 & 0xf) | (v >> 12 & 0xf0);
 
     if ((v >> 8 & 0xf) != 6) {
-        return (PMUDefaults) { 0 };     /* as of a Pentium 4 */
+        return (PMUDefaults) { 0 };     /* e.g. Pentium 4 */
     }
     switch (model) {
     case 0x0e:                          /* Core Duo */
@@ -53,7 +53,7 @@ static PMUDefaults model_defaults(CPUX86State *env)
     }
 }
 
-/* What version @v has that is not the one of the model */
+/* PMU of version @v, if the CPU model has another version */
 static PMUDefaults version_defaults(uint8_t v)
 {
     return (PMUDefaults) {
@@ -64,7 +64,7 @@ static PMUDefaults version_defaults(uint8_t v)
     };
 }
 
-/* Resolve "auto"; the version stays 0 if the model has no PMU. */
+/* Replace "auto" values.  The version stays 0 if the CPU model has no PMU. */
 static void set_defaults(X86PMUProps *c, CPUX86State *env)
 {
     PMUDefaults d = model_defaults(env);
@@ -118,7 +118,7 @@ static bool check_props(X86PMUProps *c, Error **errp)
     return false;
 }
 
-/* Why this CPU can have no PMU of ours, or NULL */
+/* Reason why this CPU cannot have the PMU model, or NULL */
 static const char *no_pmu(X86CPU *cpu, X86PMUProps *c)
 {
     if (!IS_INTEL_CPU(&cpu->env)) {
@@ -141,7 +141,7 @@ bool x86_pmu_realize(X86CPU *cpu, Error **errp)
     X86PMUProps *c = &cpu->pmu_props, props = *c;
     const char *why;
 
-    /* A wrong value is an error with pmu=off, too */
+    /* An invalid value is an error even with pmu=off */
     set_defaults(&props, env);
     if (!check_props(&props, errp)) {
         return false;
@@ -157,7 +157,7 @@ bool x86_pmu_realize(X86CPU *cpu, Error **errp)
     }
     *c = props;
 
-    /* Unless the user has said otherwise */
+    /* Enable PDCM and full-width writes unless the user has disabled them */
     if (!(env->user_features[FEAT_1_ECX] & CPUID_EXT_PDCM)) {
         env->features[FEAT_1_ECX] |= CPUID_EXT_PDCM;
     }
@@ -182,7 +182,7 @@ void x86_pmu_unrealize(X86CPU *cpu)
     cpu->pmu = NULL;
 }
 
-/* Power-up and reset.  INIT leaves the PMU as it is. */
+/* Power-up and reset.  INIT does not reset the PMU. */
 void x86_pmu_reset(X86CPU *cpu)
 {
     X86PMU *p = cpu->pmu;
@@ -201,7 +201,7 @@ void x86_pmu_reset(X86CPU *cpu)
     pmu_rearm(&cpu->env);
 }
 
-/* CPUID leaf 0AH; false if this is not our business */
+/* CPUID leaf 0AH; returns false if this CPU has no PMU model */
 bool x86_pmu_cpuid(X86CPU *cpu, uint32_t *eax, uint32_t *ebx,
                    uint32_t *ecx, uint32_t *edx)
 {

@@ -3,9 +3,9 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * Numbers about the guest's use of the PMU, for benchmarks and for people, in
- * MSRs that no processor has and on the monitor ("info pmu").  Reading them
- * with RDMSR counts as an instruction, but not as an RDMSR.
+ * Statistics of the guest's use of the PMU, for benchmarks and debugging.  They
+ * are in MSRs that no processor has, and in the monitor command "info pmu".  An
+ * RDMSR of such an MSR counts as an instruction, but not as an RDMSR.
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -28,7 +28,7 @@ bool pmu_stats_owns(uint32_t msr)
            (msr >= STAT_MSR_WR && msr < STAT_MSR_END && !(msr & 0xe000));
 }
 
-/* Which of the three tables has @msr, if any? */
+/* Index of the table (of three) with @msr, or -1 */
 static int msr_range(uint32_t msr)
 {
     switch (msr >> 13) {
@@ -58,13 +58,13 @@ void pmu_count_msr(X86PMU *p, uint32_t msr, bool write)
     }
 }
 
-/* Only two can be written, with any value. */
+/* Only two MSRs are writable; the value is ignored. */
 int pmu_stats_wrmsr(X86PMU *p, uint32_t msr, uint64_t val)
 {
     uint64_t retired[2] = { p->stats.retired[0], p->stats.retired[1] };
 
     switch (msr) {
-    case STAT_BASE:                     /* clear all but retired */
+    case STAT_BASE:                     /* clear all except retired */
         memset(&p->stats, 0, sizeof(p->stats));
         memcpy(p->stats.retired, retired, sizeof(retired));
         return 1;

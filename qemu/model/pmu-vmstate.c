@@ -12,8 +12,8 @@
 
 /*
  * The tables of the caches and of the statistics are large and mostly zero.
- * They are sent as runs: how many zeroes, how many other words, these words;
- * and so on until the table is full.
+ * They are sent as runs: the number of zero words, the number of nonzero words,
+ * and the nonzero words; repeated until the table is complete.
  */
 static uint64_t get_word(const void *table, size_t size, size_t i)
 {
@@ -123,7 +123,7 @@ static int pmu_pre_save(void *opaque)
 {
     X86CPU *cpu = opaque;
 
-    /* Raises no PMI: the vCPU has left cpu_exec() by x86_pmu_leave(). */
+    /* Raises no PMI: x86_pmu_leave() ran when the vCPU left cpu_exec(). */
     x86_pmu_sync(&cpu->env);
     return 0;
 }

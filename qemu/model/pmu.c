@@ -3,34 +3,35 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * Counting.  A TB translated while the HF_PMU bits of hflags are set subtracts,
- * when it starts, what it is going to retire from per-vCPU countdowns
- * (env->pmu.left[]).  Where it is left early - a fault, an MMIO access that
- * needs a TB of its own, self-modifying code - x86_restore_state_to_opc() gives
- * back what was not executed, from a word that insn_start carries.  Events that
- * only helpers can see are subtracted by those helpers (pmu-model.c).
+ * Counting.  A TB that is translated with HF_PMU bits set in hflags begins by
+ * subtracting the instructions, branches, loads and stores that it will retire
+ * from per-vCPU countdowns (env->pmu.left[]).  The TB may exit early: at a
+ * fault, an MMIO access that needs a TB of its own, or self-modifying code.
+ * x86_restore_state_to_opc() then adds back the part that was not executed,
+ * which is in a word of insn_start.  Quantities that are unknown at translation
+ * are subtracted by helpers (pmu-model.c).
  *
- * Overflow.  The countdowns start at the distance to the nearest overflow that
- * raises an interrupt.  A TB that would cross it is not run: it calls
- * helper_pmu_slow(), which asks for a shorter TB, as -icount does.  So an
- * overflow is always seen between two instructions, the first of which is the
- * one that overflowed.
+ * Overflow.  Each countdown starts at the distance to the nearest overflow that
+ * raises an interrupt.  A TB that would cross this point does not run.  It
+ * calls helper_pmu_slow(), which requests a shorter TB, as -icount does.  An
+ * overflow is therefore always detected between two instructions, right after
+ * the one that caused it.
  *
- * Folding.  Architectural counters are only brought up to date ("folded") when
- * somebody may look, or when what counts changes: at accesses to PMU registers,
- * at deadlines, and where the CPL changes between user and supervisor and both
- * count.  Since the HF_PMU bits say what counts at the *current* CPL, code at a
- * level where nothing counts is the same as without a PMU; the change to such a
- * level, and the one back, only change the bits.
+ * Folding.  The architectural counters are brought up to date ("folded") only
+ * when they may be read or when the set of counted events changes: at accesses
+ * to PMU registers, when a countdown ends, and at changes between user and
+ * supervisor mode if both levels count.  The HF_PMU bits describe what counts
+ * at the *current* CPL.  Code at a level where nothing counts is the same as
+ * without a PMU.  A change to such a level and back only changes the bits.
  *
  * Invariants:
- * - start[q] - left[q] is what happened since the last fold, all of it at the
- *   privilege level p->user.  That is the current one, or the current one has
- *   no HF_PMU bits and nothing counts there.
- * - Between two instructions, an overflow that must interrupt and has not yet
- *   been noticed implies left[PMU_Q_INSN] <= 0, and the next TB with HF_PMU set
- *   does not run before it was folded.
- * - Only the vCPU's own thread touches its PMU while the vCPU runs.
+ * - start[q] - left[q] is the number of occurrences since the last fold, all at
+ *   privilege level p->user.  Either this is the current level, or nothing
+ *   counts at the current level and its HF_PMU bits are clear.
+ * - Between two instructions, an overflow that must raise a PMI and is not yet
+ *   detected implies left[PMU_Q_INSN] <= 0.  The next TB with HF_PMU set does
+ *   not run before the overflow is folded.
+ * - While the vCPU runs, only its own thread accesses its PMU.
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
@@ -49,7 +50,7 @@ static bool pmu_user(CPUX86State *env)
     return (env->hflags & HF_CPL_MASK) != 0;
 }
 
-/* For vendors: counter a->ctr counts in user mode or in supervisor mode. */
+/* Called by the vendor: counter a->ctr counts in user or supervisor mode. */
 void pmu_add_active(X86PMU *p, bool user, const PMUActive *a)
 {
     p->active[user][p->n_active[user]++] = *a;
@@ -75,7 +76,7 @@ void pmu_add_active(X86PMU *p, bool user, const PMUActive *a)
     }
 }
 
-/* Rebuild what is derived from the control registers. */
+/* Rebuild the state that is derived from the control registers. */
 void pmu_config(CPUX86State *env)
 {
     X86PMU *p = env_pmu(env);
@@ -98,7 +99,10 @@ void pmu_config(CPUX86State *env)
     p->dirty = false;
 }
 
-/* Events of a->q until the counter overflows; NO_LIMIT: far away */
+/*
+ * Occurrences of a->q (if "less": at least as many instructions) until the
+ * counter overflows.  NO_LIMIT if the number is too large to compute.
+ */
 static int64_t pmu_distance(X86PMU *p, const PMUActive *a)
 {
     uint64_t need = pmu_ctr_mask(p) + 1 - p->ctr[a->ctr];
@@ -113,7 +117,7 @@ static int64_t pmu_distance(X86PMU *p, const PMUActive *a)
                                a->mul));
 }
 
-/* Start the countdowns towards the nearest overflow at the current CPL. */
+/* Load the countdowns for the nearest overflow at the current CPL. */
 void pmu_rearm(CPUX86State *env)
 {
     X86PMU *p = env_pmu(env);
@@ -130,7 +134,7 @@ void pmu_rearm(CPUX86State *env)
         const PMUActive *a = &p->active[p->user][i];
 
         if (a->intr) {
-            /* For "less", the soonest it can be; look again then. */
+            /* For "less" this is a lower bound; recompute it then */
             q = a->less ? PMU_Q_INSN : a->q;
             lim[q] = MIN(lim[q], pmu_distance(p, a));
         }
@@ -140,10 +144,12 @@ void pmu_rearm(CPUX86State *env)
     }
 
     /*
-     * A TB may take instructions down to 0, and then the next one traps.  The
-     * other events come with their TB's last instruction, or the TB is made to
-     * end with them; so their countdown goes below 0 with the one that
-     * overflows, and whoever takes it there calls pmu_arm().
+     * A TB may take the instruction countdown to 0; the next TB then takes the
+     * slow path.  Occurrences of the other quantities are in the last
+     * instruction of a TB, or the TB is shortened to end with them.  Their
+     * countdowns start one lower, so that they become negative with the
+     * occurrence that overflows.  The code that makes one negative calls
+     * pmu_arm().
      */
     for (q = 0; q < p->nr_q; q++) {
         env->pmu.left[q] = p->start[q] = lim[q] - (q != PMU_Q_INSN);
@@ -179,7 +185,8 @@ static void pmu_deliver(CPUX86State *env)
         BQL_LOCK_GUARD();
         /*
          * With -icount, only code that may do I/O may raise an interrupt.
-         * Here it is between two instructions or in the last one of a TB.
+         * This code may: it runs between two instructions or in the last
+         * instruction of a TB.
          */
         cs->neg.can_do_io = true;
         delivered = apic_deliver_pmi(p->cpu->apic_state, p->vendor->auto_mask);
@@ -192,7 +199,7 @@ static void pmu_deliver(CPUX86State *env)
     }
 }
 
-/* Bring the counters up to date and raise what overflowed. */
+/* Bring the counters up to date and raise a PMI if one overflowed. */
 void pmu_fold(CPUX86State *env)
 {
     X86PMU *p = env_pmu(env);
@@ -217,7 +224,7 @@ void pmu_fold(CPUX86State *env)
         t = delta[a->less ? PMU_Q_INSN : a->q] * a->mul + p->rem[a->ctr];
         n = t;
         if (a->div != 1) {
-            /* Negative if x86_pmu_cpl_changed() was followed by a fault */
+            /* t is negative if a fault followed x86_pmu_cpl_changed() */
             n = t >= 0 ? t / a->div : -DIV_ROUND_UP(-t, a->div);
             p->rem[a->ctr] = t - n * a->div;
         }
@@ -232,7 +239,7 @@ void pmu_fold(CPUX86State *env)
         *c = (*c + n) & mask;
     }
 
-    /* Overflows at the same instruction share a PMI; so do those in its skid */
+    /* Overflows at one instruction share a PMI, as do those during its skid */
     if (p->skid_left) {
         p->skid_left -= MIN(p->skid_left, MAX((int64_t)insns, 0));
         if (!p->skid_left) {
@@ -261,8 +268,9 @@ void x86_pmu_sync(CPUX86State *env)
 }
 
 /*
- * Nothing counts at the new level, or at the one that the countdowns are for
- * and to which this goes back: they can wait as they are.
+ * Handle a change of CPL without a fold.  This is possible at a return to the
+ * level of the countdowns, and at a change to a level where nothing counts.
+ * The countdowns are unchanged.  Returns false if a fold is needed.
  */
 static bool pmu_change_is_cheap(CPUX86State *env, X86PMU *p)
 {
@@ -279,11 +287,11 @@ static bool pmu_change_is_cheap(CPUX86State *env, X86PMU *p)
 }
 
 /*
- * From cpu_x86_load_seg_cache(), where CPL changes (with SS): the instruction
- * that does it belongs to the old level; it was counted when its TB started.
- * Should it fault after all, its give-back is taken from the new level if that
- * counts, too.  This can only happen to a task switch: all other instructions
- * load SS last.
+ * Called by cpu_x86_load_seg_cache() when a load of SS changes the CPL.  The
+ * instruction belongs to the old level.  Its TB counted it at its start.  If it
+ * faults after this point and the new level counts as well, it is subtracted
+ * from the count of the new level.  This can only happen to a task switch: all
+ * other instructions load SS last.
  */
 void x86_pmu_cpl_changed(CPUX86State *env)
 {
@@ -295,7 +303,10 @@ void x86_pmu_cpl_changed(CPUX86State *env)
     }
 }
 
-/* An SMI is about to be delivered; or RSM ends, which itself was in SMM. */
+/*
+ * Called before an SMI is delivered (enter), at the end of RSM (which itself
+ * counts as SMM code) and on INIT.
+ */
 void x86_pmu_smm(CPUX86State *env, bool enter)
 {
     X86PMU *p = env_pmu(env);
@@ -309,13 +320,16 @@ void x86_pmu_smm(CPUX86State *env, bool enter)
     pmu_rearm(env);
 }
 
-/* Is there an overflow that the next TB would notice? */
+/* True if the next TB would detect an overflow */
 bool x86_pmu_pending(CPUX86State *env)
 {
     return (env->hflags & HF_PMU_MASK) && env->pmu.left[PMU_Q_INSN] <= 0;
 }
 
-/* Leaving cpu_exec(), maybe to halt: HLT must not sleep on an overflow. */
+/*
+ * Called when the vCPU leaves cpu_exec().  It may halt next, so the PMI of an
+ * overflow must be raised now.
+ */
 void x86_pmu_leave(CPUX86State *env)
 {
     if (x86_pmu_pending(env)) {
@@ -324,9 +338,10 @@ void x86_pmu_leave(CPUX86State *env)
 }
 
 /*
- * Before an interrupt is taken: an overflow at this very boundary comes first,
- * or its PMI would be taken at the first instruction of the handler.  Returns
- * whether there may be one.
+ * Called before an interrupt is taken.  An overflow at the same instruction
+ * boundary must be handled first.  Otherwise its PMI would be taken at the
+ * first instruction of the interrupt handler.  Returns true if a PMI may have
+ * been raised.
  */
 bool x86_pmu_boundary(CPUX86State *env)
 {
@@ -340,9 +355,9 @@ bool x86_pmu_boundary(CPUX86State *env)
 }
 
 /*
- * An exception is raised.  If that happens while another one is delivered, and
- * that one came from INT n, INT3 or INTO, then the instruction has faulted and
- * did not retire.  It was the last one of its TB.
+ * Called when an exception is raised.  If this happens during the delivery of
+ * INT n, INT3 or INTO, that instruction has faulted and did not retire.  It was
+ * the last instruction of its TB, so only its own counts are given back.
  */
 void x86_pmu_delivery_failed(CPUX86State *env)
 {
@@ -356,9 +371,9 @@ void x86_pmu_delivery_failed(CPUX86State *env)
 }
 
 /*
- * A TB (@pk: what it counts, @tb_insns: its length for -icount) found that a
- * countdown would run out.  Returns 0 if the TB can be run after all, else the
- * TB is left and looked up again.
+ * Called by a TB that would make a countdown negative.  @pk has the counts of
+ * the TB, @tb_insns its length for -icount.  Returns 0 if the TB can run after
+ * all.  Otherwise the TB exits, and the next one is looked up.
  */
 uint32_t helper_pmu_slow(CPUX86State *env, uint32_t pk, uint32_t tb_insns)
 {
@@ -369,7 +384,7 @@ uint32_t helper_pmu_slow(CPUX86State *env, uint32_t pk, uint32_t tb_insns)
     int len = n + !!(pk & PMU_PK_FAULT);
     int limit = 0;
 
-    /* It has subtracted already. */
+    /* The TB has already subtracted its counts. */
     left[PMU_Q_INSN] += n;
     left[PMU_Q_BR] += b;
     left[PMU_Q_LD] += l;
@@ -382,7 +397,7 @@ uint32_t helper_pmu_slow(CPUX86State *env, uint32_t pk, uint32_t tb_insns)
         (int16_t)cs->neg.icount_decr.u16.high < 0) {
         goto leave;
     }
-    /* No more instructions than are left, no more loads or stores either. */
+    /* End the TB with the instruction, load or store that overflows. */
     limit = MIN(left[PMU_Q_INSN], len);
     if (l) {
         limit = MIN(limit, left[PMU_Q_LD] + 1);
@@ -408,7 +423,7 @@ leave:
         cs->cflags_next_tb = (curr_cflags(cs) & ~CF_COUNT_MASK) | limit;
     }
     if (curr_cflags(cs) & CF_USE_ICOUNT) {
-        /* gen_tb_start() has charged this TB, which does not run */
+        /* gen_tb_start() has charged this TB, but it does not run */
         cs->neg.icount_decr.u16.low += tb_insns;
     }
     return 1;

@@ -1,10 +1,10 @@
 /*
- * x86 performance monitoring unit for TCG: what the rest of the CPU sees
+ * x86 performance monitoring unit for TCG: interface to the rest of the CPU
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * See tcg/system/pmu.c for how it works and tcg/system/pmu-internal.h for
- * the model's own state.
+ * tcg/system/pmu.c describes the design.  The private state of the model is in
+ * tcg/system/pmu-internal.h.
  */
 #ifndef I386_PMU_H
 #define I386_PMU_H
@@ -12,15 +12,15 @@
 struct CPUArchState;
 struct ArchCPU;
 
-/* Quantities; every event is one of them, or is derived from one of them. */
+/* Counted quantities.  Every event is one of them or is derived from one. */
 enum {
-    /* Counted by generated code, known when a TB is translated */
+    /* Counted by generated code; the counts of a TB are fixed at translation */
     PMU_Q_INSN,         /* retired instructions */
     PMU_Q_BR,           /* retired branch instructions */
     PMU_Q_LD,           /* retired instructions that load */
     PMU_Q_ST,           /* retired instructions that store */
     PMU_Q_STATIC,
-    /* Counted by helpers, only while somebody counts one of them */
+    /* Counted by helpers, and only while a counter counts one of them */
     PMU_Q_BR_MISS = PMU_Q_STATIC,
     PMU_Q_BR_TAKEN,
     PMU_Q_BR_COND,
@@ -39,35 +39,42 @@ enum {
 };
 
 /*
- * The three HF_PMU bits of hflags, and so of the TB flags: what code that is
- * translated now has to count.  The two low bits are a level, the third one is
- * independent of them.  (PMU_TB_BRANCH alone is left for branch recording.)
+ * The three HF_PMU bits of hflags.  They are part of the TB flags and select
+ * what the generated code counts.  The two low bits are a level.  The third bit
+ * is independent of the level.  PMU_TB_BRANCH without a level is reserved for
+ * branch recording.
  */
 enum {
     PMU_TB_OFF      = 0,
     PMU_TB_INSN     = 1,        /* instructions and branches */
     PMU_TB_MEM      = 2,        /* ... and loads and stores */
-    PMU_TB_CACHE    = 3,        /* ... and show each access to the model */
+    PMU_TB_CACHE    = 3,        /* ... and pass each access to pmu-model.c */
     PMU_TB_LEVEL    = 3,
-    PMU_TB_BRANCH   = 4,        /* show each near branch to the model */
+    PMU_TB_BRANCH   = 4,        /* pass each near branch to pmu-model.c */
 };
 
-/* What an instruction or a TB counts, as one word for insn_start and helpers */
+/*
+ * Counts of an instruction or a TB in one word, for insn_start and helpers:
+ * n instructions, l loads, s stores, and b = 1 if there is a branch.
+ */
 #define PMU_PACK(n, l, s, b)  ((n) | (l) << 10 | (s) << 20 | (b) << 30)
 #define PMU_PK_N(p)           ((p) & 0x3ff)
 #define PMU_PK_L(p)           (((p) >> 10) & 0x3ff)
 #define PMU_PK_S(p)           (((p) >> 20) & 0x3ff)
 #define PMU_PK_B(p)           (((p) >> 30) & 1)
-/* For helper_pmu_slow(): after these, the TB has one that is known to fault */
+/*
+ * For helper_pmu_slow(): the TB ends with an instruction that always faults.
+ * It is not included in the counts.
+ */
 #define PMU_PK_FAULT          (1u << 31)
 
-/* The part of the state that lives in CPUX86State: generated code uses it. */
+/* State that generated code accesses; it is part of CPUX86State. */
 typedef struct X86PMUHot {
-    int64_t left[PMU_Q_NR];     /* countdowns, see pmu.c */
-    bool on;                    /* something counts at some CPL */
+    int64_t left[PMU_Q_NR];     /* countdowns, see tcg/system/pmu.c */
+    bool on;                    /* counters, skid or statistics are active */
 } X86PMUHot;
 
-/* Properties; "auto" values are resolved by x86_pmu_realize(). */
+/* Properties; x86_pmu_realize() replaces the "auto" values. */
 #define X86_PMU_FIXED_AUTO  255
 #define X86_PMU_CPI         2
 #define X86_PMU_REF         5
@@ -76,8 +83,8 @@ typedef struct X86PMUHot {
 typedef struct X86PMUProps {
     uint8_t version;            /* 0: by CPU model */
     uint8_t gp;                 /* 0: by CPU model or version */
-    uint8_t fixed;              /* X86_PMU_FIXED_AUTO: the same */
-    uint8_t width;              /* 0: by CPU model */
+    uint8_t fixed;              /* X86_PMU_FIXED_AUTO: as for gp */
+    uint8_t width;              /* 0: by CPU model or version */
     uint8_t unavail;            /* CPUID.0AH:EBX */
     uint16_t cpi, cpi_div;      /* core cycles per instruction: a fraction */
     uint16_t ref, ref_div;      /* reference cycles per instruction */
@@ -85,7 +92,7 @@ typedef struct X86PMUProps {
     bool always;                /* retired-instruction statistics always on */
 } X86PMUProps;
 
-/* Has one of them another value than the default? */
+/* True if a property differs from its default */
 static inline bool x86_pmu_props_given(const X86PMUProps *c)
 {
     return c->version || c->gp || c->fixed != X86_PMU_FIXED_AUTO || c->width ||

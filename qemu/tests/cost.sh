@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# cost.sh [-p] [RUNS] - what the PMU model costs: CPU time of the host in user mode,
-# minima of RUNS (default 5) runs, interleaved.
+# cost.sh [-p] [RUNS] - measure the overhead of the PMU model: user CPU time of the host,
+# minimum of RUNS (default 5) interleaved runs.
 #
-#	-p	against pmu=off of the same build, not against QEMU without our patches
+#	-p	compare with pmu=off of the same build, not with unpatched QEMU
 #
-# Three loops in user mode of the test guest, each in 24 places, in nanoseconds a
-# round, without what a run costs that does no loop; a PMI every 10,000 instructions;
-# and booting Linux 6.12, in seconds.
+# Three loops run in user mode of the test guest, in 24 copies each, with different
+# counters, and with a PMI every 10,000 instructions.  Results are in nanoseconds per
+# iteration; the time of a run without a loop is subtracted.  The time of a boot of
+# Linux 6.12 is in seconds.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -19,7 +20,7 @@ runs=${1:-5}
 tests=$KPMU_TOP/qemu/tests
 millions=4
 period=10000
-# shellcheck disable=SC2034 # by their names, see configs
+# shellcheck disable=SC2034 # used by name, see configs
 {
 	new=${QEMU:-$("$KPMU_TOP/qemu/build.sh")}
 	[ $plain = 1 ] || base=${QEMU_BASE:-$("$KPMU_TOP/qemu/build.sh" --unpatched)}
@@ -44,7 +45,7 @@ always (statistics)|new|,pmu=on,x-pmu-always=on|0|0'
 [ $plain = 1 ] || configs="unpatched|base||0|0
 $configs"
 
-# loop BUILD PROPS EVENTS PERIOD LOOP - CPU seconds of the host in user mode
+# loop BUILD PROPS EVENTS PERIOD LOOP - print the user CPU seconds of the host
 loop()
 {
 	local q=${!1} TIMEFORMAT=%U
@@ -61,7 +62,7 @@ loop()
 	grep -q '^done' "$work/said" || die "the test guest did not end: $(cat "$work/said")"
 }
 
-# boot BUILD PROPS - the same for a boot of Linux
+# boot BUILD PROPS - print the same for a boot of Linux
 boot()
 {
 	local q=${!1} TIMEFORMAT=%U

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# kept.sh - the tests of the PMU model, unless all that they depend on (QEMU, they
-# themselves, the stock kernels) is as it was when they last passed: then what they
-# printed at their end, and when that was.  FRESH=1 runs them in any case.
+# kept.sh - run the tests of the PMU model, unless they have passed with the same QEMU,
+# tests, compiler and stock kernels.  In this case print the date and the last line of
+# that run.  FRESH=1 always runs them.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -31,6 +31,6 @@ fi
 mkdir -p "$kept"
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
-"$tests/run.sh" | tee "$out"	# if it fails this ends here
+"$tests/run.sh" | tee "$out"	# set -e: a failure ends the script here
 tail -n1 "$out" >"$last.$$"
 mv "$last.$$" "$last"

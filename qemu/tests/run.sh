@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# run.sh [NAME...] - the tests of the PMU model itself, without kpmu.
+# run.sh [NAME...] - run the tests of the PMU model, without kpmu.
 #
 #	props	properties: defaults, errors
 #	bare	a guest without an operating system: registers, counts, overflow
 #	modes	the same with several CPUs, -icount, replay, migration, reset
-#	linux	the stock kernels' own perf as the driver
-#	late	only if it is named: one test of PMIs 2,000 times, some 15 minutes (N=1000)
+#	linux	native perf of the stock kernels
+#	late	only if named: one test of PMI delivery, 2,000 times, about 15 minutes
+#		(N=1000 times each with one thread and with a thread per CPU)
 #
-# Prints TAP: a line a boot, with the number of checks inside, and all that
-# failed.  V=1 shows every check.  QEMU=folder tests another build.
+# Print TAP: a line per boot with its number of checks, and all checks that failed.
+# V=1 prints every check.  QEMU=folder tests another build.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -22,14 +23,15 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/kpmu-qemu.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 need_tools gcc make ld:binutils objcopy:binutils timeout:coreutils
 
-# line OK NAME - one line of TAP of our own
+# line STATUS NAME - print a TAP line; STATUS 0 is success
 line()
 {
 	nr=$((nr + 1))
 	[ "$1" = 0 ] && echo "ok $nr - $2" || echo "not ok $nr - $2"
 }
 
-# judge NAME STATUS FILE - fold a TAP file into one line; STATUS 0: it ended well
+# judge NAME STATUS FILE - summarize the TAP output of a guest in one line; STATUS 0: the
+# guest ended without an error
 judge()
 {
 	local name=$1 status=$2 file=$3 p f s plan
@@ -52,7 +54,7 @@ judge()
 	line "$status" "$name ($p checks)"
 }
 
-# single OK NAME - one check of our own
+# single STATUS NAME - count and print a check of the host; STATUS 0 is success
 single()
 {
 	if [ "$1" = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
@@ -69,7 +71,7 @@ rom_build()
 		{ cat "$work/make.log" >&2; die "the test guest does not build"; }
 }
 
-# vm CPU TESTS [QEMU args] - run it; output to stdout, status as of QEMU
+# vm CPU TESTS [QEMU args] - run the guest; stdout has its output; returns the status of QEMU
 vm()
 {
 	local cpu=$1 list=$2
@@ -81,10 +83,10 @@ vm()
 		</dev/null 2>>"$work/err"
 }
 
-# p NAME VALUE - a parameter of the guest, as QEMU arguments
+# p NAME VALUE - print the QEMU arguments for a parameter of the guest
 p() { printf '%s\n' -fw_cfg "name=opt/kpmu/$1,string=$2"; }
 
-# bare NAME CPU TESTS [QEMU args]
+# bare NAME CPU TESTS [QEMU args] - run the guest and judge its output
 bare()
 {
 	local name=$1 rc=0
@@ -96,7 +98,7 @@ bare()
 	judge "$name" $((rc == 1 ? 0 : 1)) "$work/out"
 }
 
-# shellcheck disable=SC2034 # for the suites
+# shellcheck disable=SC2034 # used by the suites
 {
 	skl=Skylake-Client,pmu=on
 	icx=Icelake-Server,model=106,pmu=on

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* From protected mode, paging off, to main() in long mode; then the traps. */
+/* Switch from protected mode without paging to long mode and call cpu_main(); trap entries. */
 #include "layout.h"
 
 	.section .text.boot, "ax"
@@ -7,7 +7,7 @@
 	.globl	_start
 _start:
 	movl	$0, %ebx			/* CPU 0 */
-	/* Identity map of 4 GiB, all for users; DEMAND by 4 KiB pages */
+	/* Identity map of 4 GiB with user access; 4 KiB pages at DEMAND */
 	movl	$PAGE_TABLES, %edi
 	xorl	%eax, %eax
 	movl	$0x7000 / 4, %ecx
@@ -70,9 +70,9 @@ start32_all:					/* %ebx: CPU number */
 gdt64:	.quad	0
 	.quad	0x00af9b000000ffff		/* 08 kernel code */
 	.quad	0x00cf93000000ffff		/* 10 kernel data */
-	.quad	0x00cffb000000ffff		/* 18 user code, 32 bits */
+	.quad	0x00cffb000000ffff		/* 18 user code, 32-bit */
 	.quad	0x00cff3000000ffff		/* 20 user data */
-	.quad	0x00affb000000ffff		/* 28 user code, 64 bits */
+	.quad	0x00affb000000ffff		/* 28 user code, 64-bit */
 	.quad	0x00cff3000000ffff		/* 30 user data, for SYSEXIT */
 	.globl	gdt_tss
 gdt_tss:
@@ -80,7 +80,7 @@ gdt_tss:
 gdt64r:	.word	. - gdt64 - 1
 	.quad	gdt64
 
-/* Other CPUs start here, copied to TRAMPOLINE */
+/* Start-up code of the other CPUs; it is copied to TRAMPOLINE */
 	.section .text
 	.globl	ap_start, ap_end
 	.code16
@@ -145,7 +145,7 @@ common:
 	pushq	%r14
 	pushq	%r15
 	cld
-	movw	$SEL_KDATA, %ax			/* compat code may have set them */
+	movw	$SEL_KDATA, %ax			/* 32-bit user code may have set them */
 	movw	%ax, %ds
 	movw	%ax, %es
 	movq	%rsp, %rdi
@@ -170,7 +170,7 @@ trap_return:
 	addq	$16, %rsp
 	iretq
 
-/* enter_user(struct frame *): run it; returns when the case ends */
+/* enter_user(struct frame *): run user code from the frame; returns when the case ends */
 	.globl	enter_user, leave_user
 enter_user:
 	pushq	%rbx
@@ -195,12 +195,12 @@ leave_user:
 	popq	%rbx
 	ret
 
-/* SYSCALL: nothing but the way back */
+/* SYSCALL: return at once */
 	.globl	syscall_entry
 syscall_entry:
 	sysretq
 
-/* SYSENTER: the same, to %rdx with stack %rcx */
+/* SYSENTER: return at once, to %rdx with stack pointer %rcx */
 	.globl	sysenter_entry
 sysenter_entry:
 	sysexitq
@@ -224,7 +224,7 @@ probe_msr:
 	wrmsr
 	xorl	%eax, %eax
 	ret
-/* int probe_rdpmc(u32 index, u64 *val) */
+/* int probe_rdpmc(u32 index, u64 *val): 1 if it raised #GP */
 probe_rdpmc:
 	movq	%rsi, %r8
 	movl	%edi, %ecx
@@ -233,7 +233,7 @@ probe_rdpmc:
 	movl	%edx, 4(%r8)
 	xorl	%eax, %eax
 	ret
-probe_fault:					/* trap() sends #GP in the above here */
+probe_fault:					/* trap() resumes here after #GP */
 	movl	$1, %eax
 	ret
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * User code with known counts.  CASE gives, after the name, the retired
- * instructions, branches, loading and storing instructions of the listing below
- * it, counted by hand: the sums have one term per line or per loop.  END is an
- * INT, which retires and is a branch; both are in the sums as "+ 1".
+ * User code with known counts.  The arguments of CASE after the name are the
+ * numbers of retired instructions, branches, loading instructions and storing
+ * instructions of the listing below it, counted by hand.  The sums have one term
+ * per line or per loop.  END is an INT, which retires and is a branch; both are
+ * in the sums as "+ 1".
  *
- * On entry %rdi is a page of zeroes, %rsi the first of 32 pages which flags say
- * how to map, %rsp a stack.  A faulting instruction does not retire; the handler
- * maps the page and it is run again, or it is skipped.
+ * On entry %rdi points to a page of zeroes, %rsi to the first of 32 pages, which
+ * are mapped according to the flags, and %rsp to a stack.  A faulting instruction
+ * does not retire.  The trap handler maps the page, and the instruction runs
+ * again, or the handler skips it.
  */
 #include "layout.h"
 
@@ -64,7 +66,7 @@ CASE("conditional branches", 13 + 1, 7 + 1, 0, 0)
 	ud2
 1:	jnz	2f			/* br, not taken */
 	nop
-2:	jz	3f			/* br, taken, to the next one */
+2:	jz	3f			/* br, taken, to the next instruction */
 3:	movl	$2, %ecx
 4:	loop	4b			/* br, twice */
 	jrcxz	5f			/* br, taken */
@@ -87,7 +89,7 @@ CASE("calls and jumps", 8 + 3 + 1, 5 + 3 + 1, 1 + 3, 4)
 9:	jmp	1f			/* br */
 1:	END
 
-/* ---- what loads and what stores ------------------------------------------ */
+/* ---- instructions that load or store -------------------------------------- */
 
 CASE("stack", 14 + 1, 1, 6, 9)
 	pushq	%rax			/* st */
@@ -125,13 +127,13 @@ CASE("read-modify-write", 15 + 1, 1, 13, 11)
 	END
 
 CASE("one way or none", 13 + 1, 1, 5, 4)
-	cmovzq	(%rdi), %rax		/* ld, whatever the condition */
+	cmovzq	(%rdi), %rax		/* ld, regardless of the condition */
 	setz	(%rdi)			/* st */
 	cmpl	$1, (%rdi)		/* ld */
 	imull	$3, (%rdi), %eax	/* ld */
 	leaq	8(%rdi), %rax
 	nopl	(%rdi)			/* no access */
-	prefetcht0 (%rdi)		/* a hint: none in this model */
+	prefetcht0 (%rdi)		/* a hint: no access in this model */
 	movnti	%rax, (%rdi)		/* st */
 	movbe	(%rdi), %rax		/* ld */
 	movabsq	%rax, DEMAND_RAM + 0x300000	/* st */
@@ -206,7 +208,7 @@ CASE("vectors", 18 + 1, 1, 8, 7)
 	vextractf128 $1, %ymm5, (%rdi)	/* st */
 	END
 
-/* A MOV to SS holds off the trap of a step */
+/* NOSTEP: a MOV to SS inhibits the single-step trap after it */
 CASE_F("segments", 8 + 1, 1, 5, 1, CASE_NOSTEP)
 	movl	$SEL_UDATA, %eax
 	movw	%ax, %ss		/* ld: the descriptor */
@@ -215,7 +217,7 @@ CASE_F("segments", 8 + 1, 1, 5, 1, CASE_NOSTEP)
 	lsl	%ax, %ecx		/* ld */
 	verr	%ax			/* ld */
 	movl	$SEL_UDATA, (%rdi)	/* st */
-	movw	(%rdi), %ds		/* ld, of both */
+	movw	(%rdi), %ds		/* ld: data and descriptor */
 	END
 
 /* ---- faults --------------------------------------------------------------- */
@@ -276,7 +278,7 @@ CASE("divide errors", 6 + 1, 1, 1, 0)
 	xorl	%ecx, %ecx
 	div	%ecx			/* #DE */
 	nop
-	divl	(%rdi)			/* #DE after its load: nothing */
+	divl	(%rdi)			/* #DE after its load: counts nothing */
 	movl	$1, %eax
 	xorl	%edx, %edx
 	incl	%eax
@@ -288,7 +290,7 @@ CASE("invalid and privileged", 3 + 1, 1, 0, 0)
 	nop
 	hlt				/* #GP */
 	nop
-	int	$VEC_PRIV		/* #GP while it is delivered */
+	int	$VEC_PRIV		/* #GP during its delivery */
 	rdmsr				/* #GP */
 	wrmsr				/* #GP */
 	nop
@@ -345,7 +347,7 @@ CASE_F("repe and repne", 9 + 1, 1, 3, 1, CASE_NOSTEP)
 	addq	$1, %rsi
 	repe; cmpsb			/* ld, ends at the 1 */
 	movl	$1, %ecx
-	repne; scasb			/* ld, once */
+	repne; scasb			/* ld; stops after one byte */
 	movl	$5, %ecx
 	rep; lodsb			/* ld */
 	END
@@ -437,7 +439,7 @@ CASE_F("32-bit code", 3 + 15 + 2 + 1, 1 + 4 + 2 + 1, 1 + 4 + 2, 2 + 8, CASE_CODE
 	pushl	%eax			/* st */
 	popl	%ecx			/* ld */
 	call	2f			/* br st */
-	into				/* br: OF is 0, it goes on */
+	into				/* br: OF is 0, no trap */
 	pushl	%cs			/* st */
 	call	3f			/* br st */
 	movl	(%edi), %eax		/* ld */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* CPUs: descriptor tables, the local APIC, starting and stopping others. */
+/* CPUs: descriptor tables, the local APIC, starting other CPUs and running jobs on them. */
 #include "guest.h"
 
 struct cpu cpus[MAX_CPUS];
@@ -36,7 +36,7 @@ static void make_idt(void)
 {
 	for (u64 i = 0; i < 256; i++) {
 		u64 a = (u64)vectors + 16 * i;
-		/* Users may call INT3, INTO and the end of a case */
+		/* User mode may use INT3, INTO and VEC_EXIT */
 		u64 type = i == 3 || i == 4 || i == VEC_EXIT ? 0xee00 : 0x8e00;
 
 		idt[i][0] = (a & 0xffff) | SEL_KCODE << 16 | type << 32 |
@@ -56,7 +56,7 @@ static void load_tables(struct cpu *c)
 	asm volatile("ltr %w0" :: "r"(SEL_TSS + 16 * c->nr));
 }
 
-/* Each CPU comes here from boot.S, again after an INIT */
+/* Called by boot.S on each CPU, and again after an INIT */
 void cpu_main(int nr)
 {
 	struct cpu *c = &cpus[nr];
@@ -98,7 +98,7 @@ static void ipi(int n, u32 icr)
 	apic_write(APIC_ICR, icr);
 }
 
-/* INIT, then start it again by a start-up IPI */
+/* Send INIT, then a start-up IPI; wait until the CPU runs */
 void init_cpu(int n)
 {
 	cpus[n].seen = 0;

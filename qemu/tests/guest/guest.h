@@ -10,7 +10,7 @@ typedef unsigned int u32;
 typedef unsigned long u64;
 typedef long s64;
 
-/* As common: in boot.S pushes it */
+/* The layout that "common" in boot.S pushes */
 struct frame {
 	u64 r15, r14, r13, r12, r11, r10, r9, r8, rbp, rdi, rsi, rdx, rcx, rbx, rax;
 	u64 vector, error, rip, cs, rflags, rsp, ss;
@@ -23,18 +23,18 @@ struct cpu {
 	u64 user_return;		/* gs:8, enter_user()'s stack */
 	void *tss;			/* gs:16 */
 	int nr;
-	volatile int seen;		/* it runs */
+	volatile int seen;		/* the CPU runs */
 	void (*volatile job)(struct cpu *cpu);
 
-	/* The run of a case */
-	struct frame end;		/* as it left */
+	/* State of a run of a case */
+	struct frame end;		/* registers at its end */
 	volatile u64 pmis;		/* NMIs and VEC_PMI */
 	u64 pmi_ip, pmi_cs, pmi_status;
 	void (*on_pmi)(struct cpu *cpu, struct frame *f);
 	void (*on_step)(struct cpu *cpu, struct frame *f);
 	u64 steps, ticks;
 	u64 step_ip[MAX_STEPS];
-	u32 rearm;			/* LVTPC after a PMI */
+	u32 rearm;			/* new LVTPC after a PMI; 0: unchanged */
 	int bp_hits;
 	int failed;
 	u8 user_stack[8192] __attribute__((aligned(16)));
@@ -77,7 +77,7 @@ static inline void cpuid(u32 leaf, u32 *r)
 static inline u64 read_cr4(void) { u64 v; asm volatile("mov %%cr4, %0" : "=r"(v)); return v; }
 static inline void write_cr4(u64 v) { asm volatile("mov %0, %%cr4" :: "r"(v) : "memory"); }
 
-/* MSRs and their bits, by the SDM */
+/* MSRs and their bits, from the SDM */
 #define MSR_PMC(n)		(0xc1 + (n))
 #define MSR_PERFEVTSEL(n)	(0x186 + (n))
 #define MSR_OFFCORE_RSP(n)	(0x1a6 + (n))
@@ -108,7 +108,7 @@ static inline void write_cr4(u64 v) { asm volatile("mov %0, %%cr4" :: "r"(v) : "
 #define EV_CYC			0x003c
 #define EV_REF			0x013c
 
-/* The model's statistics */
+/* Statistics of the model */
 #define STAT_USER		0x51504d00
 #define STAT_KERNEL		0x51504d01
 #define STAT_WRMSR		0x51504d02
@@ -124,15 +124,15 @@ static inline void write_cr4(u64 v) { asm volatile("mov %0, %%cr4" :: "r"(v) : "
 #define CPI	2		/* x-pmu-cpi, the default */
 #define REF(insn)	((u64)(insn) * 5 / 2)	/* x-pmu-ref, x-pmu-ref-div */
 
-/* What CPUID says of the PMU */
+/* Properties of the PMU, from CPUID */
 struct pmu {
 	u32 version, gp, width, events, unavail, fixed, fixed_width, any_deprecated;
-	u64 mask;		/* of a counter */
+	u64 mask;		/* valid bits of a counter */
 };
 extern struct pmu pmu;
 
 /* lib.c */
-void print(const char *fmt, ...);	/* %s %d %x (64 bits) %c */
+void print(const char *fmt, ...);	/* %s, %d and %x (64 bits) */
 void check(int ok, const char *fmt, ...);
 void result_skip(const char *name, const char *why);
 int param(const char *name, int def);
@@ -167,7 +167,7 @@ void leave_user(void) __attribute__((noreturn));
 #define LVT_NMI		0x400
 #define LVT_MASKED	0x10000
 
-/* A case: user code with known counts; cases.S */
+/* A case: user code with known counts, see cases.S */
 struct ucase {
 	const char *name;
 	u64 entry;
@@ -178,7 +178,7 @@ struct ucase {
 #define CASE_FRESH	1	/* DEMAND pages are absent, mapped by #PF */
 #define CASE_COW	2	/* ... are read-only, made writable by #PF */
 #define CASE_NOSTEP	4	/* a step is not an instruction (REP, traps) */
-#define CASE_CODE32	8	/* has code of 32 bits */
+#define CASE_CODE32	8	/* contains 32-bit code */
 #define CASE_WATCH	16	/* with a watchpoint at data + 8 */
 #define CASE_BREAK	32	/* with a breakpoint at case_breakpoint */
 #define CASE_PORT	64	/* with a breakpoint on port 80H */

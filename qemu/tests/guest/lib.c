@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Output as TAP on the debug console, parameters from fw_cfg. */
+/* TAP output on the debug console, parameters from fw_cfg. */
 #include "guest.h"
 
 static int tests, failed;
@@ -84,7 +84,7 @@ void print(const char *fmt, ...)
 	__builtin_va_end(ap);
 }
 
-/* One TAP line. Integer arguments are 64 bits wide. */
+/* Print one TAP line. Integer arguments must be 64 bits wide. */
 void check(int ok, const char *fmt, ...)
 {
 	__builtin_va_list ap;
@@ -104,7 +104,7 @@ void result_skip(const char *name, const char *why)
 	print("ok %d - %s # SKIP %s\n", (s64)tests, name, why);
 }
 
-/* End of the program: QEMU's status is 1 if all is well, 3 if not */
+/* End of the program: QEMU exits with status 1 if all checks passed, else 3 */
 void finish(void)
 {
 	print("1..%d\n", (s64)tests);

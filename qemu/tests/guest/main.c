@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The tests that the parameter "tests" names, separated by blanks. */
+/* Run the tests that the parameter "tests" lists, separated by blanks. */
 #include "guest.h"
 
 #define TESTS(T) \
@@ -60,7 +60,7 @@ static u64 words(const char *s)
 	return n;
 }
 
-/* Goes on with the counter that "period" has started */
+/* Restart the counter of the parameter "period" */
 static u64 bench_period;
 
 static void bench_pmi(struct cpu *cpu, struct frame *f)
@@ -70,8 +70,9 @@ static void bench_pmi(struct cpu *cpu, struct frame *f)
 }
 
 /*
- * For cost.sh: one of three loops, "loop" from 1 on, while the events "count" run,
- * with a PMI every "period" instructions.  Loop 0 is what else a run costs.
+ * For cost.sh: run one of three loops, with a counter for each event in the bit mask
+ * "count", or with a PMI every "period" instructions.  "loop" is the number of the
+ * loop from 1; 0 runs none, to measure the rest of a run.
  */
 static void bench(void)
 {
@@ -80,7 +81,7 @@ static void bench(void)
 	struct cpu *cpu = this_cpu();
 	u32 mask = param("count", 0), loop = param("loop", 0);
 
-	pmu.version = 4;			/* for pmi() */
+	pmu.version = 4;			/* pmi() needs it */
 	bench_period = param("period", 0);
 	for (int i = 0, n = 0; i < 6; i++)
 		if (mask >> i & 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* More cases, for the model: see cases.S.  Only what test_model.c expects counts. */
+/* More cases (see cases.S), without counts: test_model.c has the expected values. */
 #include "layout.h"
 
 	.macro	CASE name
@@ -58,12 +58,12 @@ CASE "fxsave"
 CASE "locked"
 	movl	$5, (%rdi)
 	movl	$1, %eax
-	xchgl	%eax, (%rdi)		/* gives 5 */
+	xchgl	%eax, (%rdi)		/* eax = 5 */
 	movl	$7, %ecx
 	lock; addl %ecx, (%rdi)
 	movl	$2, %edx
-	lock; xaddl %edx, (%rdi)	/* gives 8 */
-	movl	(%rdi), %ecx		/* 10 */
+	lock; xaddl %edx, (%rdi)	/* edx = 8 */
+	movl	(%rdi), %ecx		/* ecx = 10 */
 	int	$VEC_EXIT
 
 CASE "rep movs"
@@ -84,7 +84,7 @@ CASE "long"
 	decq	%rcx
 	jnz	1b
 	int	$VEC_EXIT
-/* What holds an NMI off, and for how long */
+/* Instructions that inhibit an NMI, and one (STI) that does not */
 	.section .cases2, "a"
 	.globl	shadow_cases, mov_ss_at, mov_ss_twice_at, sti_at
 shadow_cases:
@@ -119,9 +119,9 @@ sti_at:
 	int	$VEC_EXIT
 
 /*
- * For the cost: loops of %rcx rounds, each %rdx times.  How fast a loop runs
- * depends on where its generated code happens to lie, so there are 24 copies of
- * it, with code of other lengths between them.
+ * Loops for cost.sh, with %rcx iterations each.  The speed of a loop depends on
+ * the address of its generated code, so there are 24 copies of it, with code of
+ * different lengths between them.
  */
 	.section .cases2, "a"
 	.globl	bench_cases

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The BIOS of the test guest: a ROM below 4 GiB that holds the program and,
- * at its end, what a CPU runs after reset: enter protected mode, copy the
- * program to RAM, jump to it.
+ * The BIOS of the test guest: a ROM below 4 GiB that contains the program and, at
+ * its end, the code that a CPU runs after reset.  That code enters protected mode,
+ * copies the program to RAM and jumps to it.
  */
 #include "layout.h"
 

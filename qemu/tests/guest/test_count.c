@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counts: every case against its listing, against single-stepping, and with an
- * overflow at every single boundary.
+ * Compare the counts of every case with its listing and with single-stepping.
+ * Check the PMI for many periods of each event.
  */
 #include "guest.h"
 
@@ -13,7 +13,7 @@ static u32 expected(const struct ucase *c, int e)
 	return e == 0 ? c->insn : e == 1 ? c->br : e == 2 ? c->ld : c->st;
 }
 
-/* With two general counters, two runs */
+/* Events per run: with less than four general counters, several runs are needed */
 static int per_run(void)
 {
 	return pmu.gp < 4 ? pmu.gp : 4;
@@ -36,7 +36,7 @@ static void count_case(struct cpu *cpu, const struct ucase *c, u64 *v)
 	pmu_stop();
 }
 
-/* Each case: two runs, so that code is translated afresh and not */
+/* Run each case twice: with new and with already translated code */
 void test_listing(void)
 {
 	struct cpu *cpu = this_cpu();
@@ -87,7 +87,7 @@ void test_step(void)
 		if (c->flags & CASE_NOSTEP)
 			continue;
 		step_case(cpu, c, EV_INSN);
-		/* The INT that ends it is no step */
+		/* The INT at the end is not a step */
 		check(cpu->steps == c->insn - 1, "step: %s (%d steps, %d instructions)",
 		      c->name, cpu->steps, (u64)c->insn);
 	}
@@ -96,9 +96,9 @@ void test_step(void)
 /* ---- overflow --------------------------------------------------------------- */
 
 /*
- * Where must a PMI arrive that is due after the period-th event?  At the first
- * step at which the stepped run has counted that many; the counts themselves are
- * proved above.  0: not within the steps.
+ * Expected IP of a PMI after @period events: that of the first step at which the
+ * single-stepped run has counted this number.  test_listing() checks the counts.
+ * Returns 0 if there is no such step.
  */
 static u64 due(struct cpu *cpu, u64 period)
 {
@@ -144,7 +144,7 @@ void test_overflow(void)
 			nr_steps = 0;
 			if (!(c->flags & CASE_NOSTEP))
 				step_case(cpu, c, events[e]);
-			/* One more than there are: no PMI */
+			/* With a period above the number of events there is no PMI */
 			for (u64 p = 1; p <= total + 1; p += p < 40 ? 1 : 37) {
 				u64 ip = due(cpu, p);
 
@@ -158,7 +158,7 @@ void test_overflow(void)
 	}
 }
 
-/* Cycles are a multiple of instructions; the counter keeps what is left over */
+/* Cycles are a fixed multiple of instructions; check counts and PMIs */
 void test_cycles(void)
 {
 	struct cpu *cpu = this_cpu();
@@ -195,7 +195,7 @@ void test_cycles(void)
 	check(!bad, "cycles: overflow after every period (%d bad)", (u64)bad);
 }
 
-/* The largest and the smallest values of a counter, and writes while it runs */
+/* Largest and smallest values of a counter, and a write while it runs */
 void test_width(void)
 {
 	struct cpu *cpu = this_cpu();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Events that a model decides: caches (64 sets of 8 and 1024 of 16 lines of 64
- * bytes, LRU), TLB (16 sets of 4 pages), branch prediction (2-bit counters, last
- * target, a stack of 16 returns), and CMASK, INV, EDGE.
+ * Events of the model of caches (64 sets of 8 and 1024 sets of 16 lines of 64
+ * bytes, LRU), TLB (16 sets of 4 pages) and branch prediction (2-bit counters,
+ * last target, a ring of 16 return addresses); CMASK, INV and EDGE.
  */
 #include "guest.h"
 
@@ -37,7 +37,7 @@ static const struct ucase *find(const char *name)
 	return 0;
 }
 
-/* Run with cold caches, or with what the last run left; check one event */
+/* Run a case and check the count of one event; @cold: reset the model before */
 static void expect(const char *name, u32 event, const char *what, int cold, u64 want)
 {
 	u64 v;
@@ -52,7 +52,7 @@ static void expect(const char *name, u32 event, const char *what, int cold, u64 
 	      v, want);
 }
 
-/* What is shown to the caches must not get into what is stored */
+/* The calls of the cache model must not change the results of instructions */
 static void locked(void)
 {
 	struct cpu *cpu = this_cpu();
@@ -69,8 +69,8 @@ static void locked(void)
 void test_model(void)
 {
 	locked();
-	/* All counters weakly not taken. The loop's branch: wrong, then right
-	 * 98 times, wrong at the end; the next time only at the end. */
+	/* All predictors start as weakly not taken. The branch of the loop is
+	 * mispredicted first and last, in a second run only last. */
 	expect("loop", EV_BR_MISS, "branch misses", 1, 2);
 	expect("loop", EV_BR_MISS, "branch misses", 0, 1);
 	expect("loop", EV_BR_COND, "conditional", 1, 100);
@@ -79,20 +79,20 @@ void test_model(void)
 	expect("loop", EV_BR_TAKEN, "taken", 1, 99);
 	expect("loop", EV_BR_NTAKEN, "not taken", 1, 1);
 
-	/* jz jnz jz loop loop jrcxz loope */
+	/* The branches: jz jnz jz loop loop jrcxz loope */
 	expect("conditional branches", EV_BR_COND, "conditional", 1, 7);
 	expect("conditional branches", EV_BR_TAKEN, "taken", 1, 4);
-	/* wrong: jz, jz, loop (1: taken), loop (2: predicted taken), jrcxz */
+	/* Mispredicted: jz, jz, loop (1: taken), loop (2: predicted taken), jrcxz */
 	expect("conditional branches", EV_BR_MISS, "branch misses", 1, 5);
 
-	/* Targets never seen: call *%rax, call *(%rdi), jmp *%rax; RETs right */
+	/* New targets miss: call *%rax, call *(%rdi), jmp *%rax; RETs do not */
 	expect("calls and jumps", EV_BR_CALL, "calls", 1, 3);
 	expect("calls and jumps", EV_BR_RET, "returns", 1, 3);
 	expect("calls and jumps", EV_BR_TAKEN, "taken", 1, 8);
 	expect("calls and jumps", EV_BR_MISS, "branch misses", 1, 3);
 	expect("calls and jumps", EV_BR_MISS, "branch misses", 0, 0);
-	/* 20 calls deep: the ring of 16 is overwritten, but 19 of the returns go to
-	 * the same place, so only the outermost one is wrong */
+	/* 20 nested calls overwrite the ring of 16, but 19 of the returns have the
+	 * same target, so only the outermost one is mispredicted */
 	expect("nested calls", EV_BR_CALL, "calls", 1, 20);
 	/* ... and the jz that ends the recursion */
 	expect("nested calls", EV_BR_MISS, "branch misses", 1, 1 + 1);
@@ -109,23 +109,23 @@ void test_model(void)
 	expect("64 KiB", EV_LLC_REF, "LLC references", 1, 1024);
 	expect("64 KiB", EV_LLC_MISS, "LLC misses", 1, 1024);
 	expect("64 KiB", EV_LLC_MISS, "LLC misses", 0, 0);
-	/* LRU: each line is gone when it is wanted again */
+	/* LRU: each line is evicted before its next access */
 	expect("64 KiB", EV_L1_REPL, "L1D replacements", 0, 1024);
 	expect("64 KiB", EV_L3_MISS_LD, "L3 misses of loads", 1, 1024);
 	expect("64 KiB", EV_TLB_LD, "DTLB misses of loads", 1, 16);
 	expect("64 KiB", EV_TLB_LD, "DTLB misses of loads", 0, 0);
-	/* 5 pages of one set of 4, three times round: always missed */
+	/* 5 pages of one set of 4, three times in turn: all accesses miss */
 	expect("TLB conflict", EV_TLB_ST, "DTLB misses of stores", 1, 15);
 	/* Accesses across lines and pages touch both */
 	expect("across two fresh pages", EV_TLB_LD, "DTLB misses of loads", 1, 4);
 	expect("across two fresh pages", EV_TLB_ST, "DTLB misses of stores", 1, 2);
 	expect("across two fresh pages", EV_LLC_REF, "LLC references", 1, 6);
-	/* 512 bytes by a helper, from the start of a page */
+	/* A helper accesses 512 bytes from the start of a page */
 	expect("fxsave", EV_L1_REPL, "L1D replacements", 1, 8);
 	expect("rep movs", EV_LLC_REF, "LLC references", 1, 64 + 64);
 }
 
-/* Overflow of an event that a helper counts: after its instruction */
+/* An event that a helper counts overflows right after its instruction */
 void test_model_overflow(void)
 {
 	struct cpu *cpu = this_cpu();
@@ -199,7 +199,7 @@ void test_cmask(void)
 	}
 	cmask("an event that there is not", 0x1234, 0);
 
-	/* Overflow of "cycles without a branch": 7 in each round of 4 (8 cycles) */
+	/* Overflow of "cycles without a branch": 7 of 8 cycles of an iteration */
 	u64 bad = 0;
 	cpu->rearm = LVT_NMI;
 	for (u64 p = 1; p < 100; p++) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Registers: which exist, which bits they have, what they read, after the SDM
- * (volume 3, "Performance Monitoring" and volume 4).  Each bit of each register
- * is written on its own.
+ * Check the registers against the SDM (volume 3, "Performance Monitoring", and
+ * volume 4): which exist, which bits are valid, which values they read.  Each bit
+ * of each register is written separately.
  */
 #include "guest.h"
 
 struct reg {
 	const char *name;
 	u32 msr;
-	int there;		/* RDMSR works */
+	int there;		/* RDMSR does not raise #GP */
 	int writable;
 	u64 valid;		/* bits that may be written */
 	u64 reads_as;		/* ... and are read back */
@@ -70,7 +70,7 @@ void test_registers(void)
 
 	for (u32 i = 0; i < 8; i++) {
 		int there = i < pmu.gp;
-		/* Reads back sign-extended from bit 31: by itself below */
+		/* Reads back sign-extended from bit 31: checked separately below */
 		struct reg c = { "IA32_PMC", MSR_PMC(i), there, there, ~0ul, 0x7fffffff };
 		struct reg s = { "IA32_PERFEVTSEL", MSR_PERFEVTSEL(i), there, there, sel, sel };
 		struct reg f = { "IA32_A_PMC", MSR_FULL(i), there && fw, there && fw,
@@ -81,7 +81,7 @@ void test_registers(void)
 			wrmsr(MSR_PMC(i), BIT(31));
 			check(rdmsr(MSR_PMC(i)) == (pmu.mask & ~0x7ffffffful),
 			      "msr: IA32_PMC%d, bit 31 is the sign", (u64)i);
-			/* then the bits below it alone */
+			/* then the bits that are ignored, and those below the sign */
 			for (int bit = 32; bit < 64; bit++) {
 				wrmsr(MSR_PMC(i), BIT(bit) | 5);
 				v |= rdmsr(MSR_PMC(i)) ^ 5;
@@ -126,7 +126,7 @@ void test_registers(void)
 	pmu_stop();
 }
 
-/* CPUID leaf 0AH and the values of registers after reset */
+/* CPUID leaf 0AH and the PDCM bit */
 void test_cpuid(void)
 {
 	u32 r[4], feat[4];
@@ -163,7 +163,7 @@ void check_reset_state(const char *what)
 	check(!bad, "%s: all 0, GLOBAL_CTRL enables the general counters", what);
 }
 
-/* RDPMC: every kind of index, at both privilege levels */
+/* RDPMC with every kind of index, in supervisor mode */
 extern const struct ucase rdpmc_cases[];
 
 void test_rdpmc(void)
@@ -196,13 +196,13 @@ void test_rdpmc(void)
 	check(rdmsr(STAT_RDPMC) == pmu.gp + pmu.fixed, "rdpmc: statistics, %d",
 	      rdmsr(STAT_RDPMC));
 
-	/* Full width, without sign */
+	/* RDPMC returns the full width without sign extension */
 	ctr_write(0, -2);
 	check(!probe_rdpmc(0, &v) && v == pmu.mask - 1, "rdpmc: %x", v);
 	pmu_stop();
 }
 
-/* Unavailable events: param "unavail" */
+/* Architectural events that are unavailable (x-pmu-unavail) do not count */
 void test_unavail(void)
 {
 	static const u32 code[8] = { 0x3c, 0xc0, 0x13c, 0x4f2e, 0x412e, 0xc4, 0xc5, 0x1a4 };

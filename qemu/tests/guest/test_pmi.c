@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* PMIs: how LVTPC delivers them, freezing, several at once, skid; statistics. */
+/* PMIs: delivery by LVTPC, simultaneous overflows, freezing, skid; statistics. */
 #include "guest.h"
 
 #define LOOP (cases_start + 1)		/* 1 + 100 * 4 + 1 instructions */
-#define LOOP_IP(n) (LOOP->entry + (n))	/* the loop's offsets: 5 8 12 14 */
+#define LOOP_IP(n) (LOOP->entry + (n))	/* instructions of the loop: 5 8 12 14 */
 
 static u64 run_overflow(struct cpu *cpu, u32 lvtpc, u64 period)
 {
@@ -46,7 +46,7 @@ void test_lvtpc(void)
 	check(apic_read(APIC_LVTPC) == (VEC_PMI | LVT_MASKED), "lvtpc: masked, too");
 	pmu_stop();
 
-	/* ... and disabled: it waits */
+	/* ... and disabled: the interrupt stays pending */
 	cpu->pmis = 0;
 	apic_write(APIC_LVTPC, VEC_PMI);
 	gp_start(0, EV_INSN | SEL_USR | SEL_INT, -50);
@@ -66,7 +66,7 @@ void test_lvtpc(void)
 	pmu_stop();
 }
 
-/* No INT bit: status, but no interrupt */
+/* Without the INT bit, an overflow sets the status but raises no PMI */
 void test_status(void)
 {
 	struct cpu *cpu = this_cpu();
@@ -105,7 +105,7 @@ void test_status(void)
 	}
 }
 
-/* Several counters overflow at the same instruction: one PMI, all the bits */
+/* Several counters overflow at the same instruction: one PMI, all status bits */
 void test_together(void)
 {
 	struct cpu *cpu = this_cpu();
@@ -143,7 +143,7 @@ void test_together(void)
 	pmu_stop();
 }
 
-/* The handler reloads the counter, as a driver does: a PMI every 10 */
+/* The handler reloads the counter, as a driver does: a PMI every 10 instructions */
 static void reload(struct cpu *cpu, struct frame *f)
 {
 	ctr_write(0, -10ul);
@@ -164,7 +164,7 @@ void test_reload(void)
 	gp_start(0, EV_INSN | SEL_USR | SEL_INT, -10ul);
 	run_case(cpu, LOOP, 0);
 	cpu->on_pmi = 0;
-	/* After 10, 20 ... of 402: loop offsets 5 8 12 14 after 1 + 4k instructions */
+	/* PMIs after 10, 20, ... of 402 instructions; after 401 the loop has ended */
 	for (u64 n = 10; n <= LOOP->insn; n += 10) {
 		static const u8 off[4] = { 5, 8, 12, 14 };
 		u64 o = n == 401 ? 16 : off[(n - 1) % 4];
@@ -176,7 +176,7 @@ void test_reload(void)
 	pmu_stop();
 }
 
-/* Freeze_PerfMon_On_PMI: what counts after the PMI was delivered is nothing */
+/* Freeze_PerfMon_On_PMI: nothing counts after the delivery of the PMI */
 static u64 in_handler;
 
 static void freeze_pmi(struct cpu *cpu, struct frame *f)
@@ -224,10 +224,10 @@ void test_freeze(void)
 }
 
 /*
- * An SMI by an overflow in user mode.  The handler, in code of 16 bits: INC of SMIS,
+ * An overflow in user mode raises an SMI.  The SMI handler is 16-bit code: INC of SMIS,
  * MOV, 100 times DEC and JNZ, RSM.
  */
-#define SMM_CODE	0x38000		/* as SMBASE is after reset */
+#define SMM_CODE	0x38000		/* SMBASE after reset + 0x8000 */
 #define SMIS		0x7000
 #define SMM_INSNS	(1 + 1 + 2 * 100 + 1)
 
@@ -280,7 +280,7 @@ void test_smm(void)
 	pmu_stop();
 }
 
-/* x-pmu-skid=N: the PMI comes N instructions later */
+/* x-pmu-skid=N: the PMI arrives N instructions after the overflow */
 void test_skid(void)
 {
 	struct cpu *cpu = this_cpu();
@@ -308,7 +308,7 @@ void test_kernel(void)
 	u32 lo, hi;
 	u64 a, b;
 
-	/* WRMSR that starts: 1; then 10 + 3; WRMSR that stops: not */
+	/* The WRMSR that starts counts, then 10 + 3; the WRMSR that stops does not */
 	ctr_write(0, 0);
 	u32 c = MSR_PERFEVTSEL(0), a1 = EV_INSN | SEL_OS | SEL_EN, d = 0;
 	asm volatile("wrmsr\n"
@@ -326,7 +326,7 @@ void test_kernel(void)
 
 	if (pmu.version < 2 || pmu.gp < 3)
 		return;
-	/* What happens in user mode, in supervisor mode, and both */
+	/* Count user mode, supervisor mode, and both */
 	wrmsr(MSR_GLOBAL_CTRL, 0);
 	gp_start(0, EV_INSN | SEL_USR, 0);
 	gp_start(1, EV_INSN | SEL_OS, 0);
@@ -345,7 +345,7 @@ void test_kernel(void)
 	check(a == want, "kernel: and user mode is the sum of the listings");
 	pmu_stop();
 
-	/* The retired-instruction statistics agree with counters */
+	/* The statistics of retired instructions agree with the counters */
 	u64 u0 = rdmsr(STAT_USER);
 	gp_start(0, EV_INSN | SEL_USR | SEL_OS, 0);
 	u64 k1 = rdmsr(STAT_KERNEL);
@@ -357,7 +357,7 @@ void test_kernel(void)
 	pmu_stop();
 }
 
-/* x-pmu-always=on: retired instructions without any counter */
+/* x-pmu-always=on: statistics of retired instructions without any counter */
 void test_always(void)
 {
 	struct cpu *cpu = this_cpu();
@@ -379,7 +379,7 @@ void test_always(void)
 	      (u64)(a - b));
 }
 
-/* Numbers of accesses */
+/* Statistics of accesses to MSRs */
 void test_stats(void)
 {
 	u64 w, r, wp, rp, f, v = 1ul << 32;

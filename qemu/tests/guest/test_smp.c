@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Several CPUs at once, interrupts all the time, INIT, reset, a long run. */
+/* Several CPUs, frequent interrupts, late PMIs, INIT, reset, a long run. */
 #include "guest.h"
 
 static const u32 events[4] = { EV_INSN, EV_BR, EV_LD, EV_ST };
 static int rounds;
 
-/* Every case again and again, all four events at once, PMIs as well */
+/* Run all cases repeatedly, with all four events and a PMI */
 static void all_cases(struct cpu *cpu)
 {
 	u32 nr = pmu.gp < 4 ? pmu.gp : 4;
@@ -62,7 +62,10 @@ void test_smp(void)
 		      (u64)i, (u64)n, (u64)cpus[i].failed);
 }
 
-/* A locked increment from all CPUs: exact, although some need the world to stop */
+/*
+ * Locked instructions of all CPUs on one line count exactly, although QEMU may have to stop
+ * the other CPUs for some of them.
+ */
 static u64 shared[2] __attribute__((aligned(16)));
 
 static void contend(struct cpu *cpu)
@@ -82,8 +85,8 @@ static void contend(struct cpu *cpu)
 		     "movl %2, %%ecx; xorl %%eax, %%eax; xorl %%edx, %%edx; wrmsr"
 		     : "+r"(p), "+r"(n) : "i"(MSR_PERFEVTSEL(0))
 		     : "rax", "rbx", "rcx", "rdx", "memory");
-	/* The WRMSR that starts, what gcc puts before the loop (not more than 8),
-	 * the loop, 3 more */
+	/* The WRMSR that starts the counter, up to 8 instructions of gcc before the
+	 * loop, the loop, 3 more */
 	u64 v = ctr_read(0) - 3000 * 8 - 3;
 
 	cpu->failed = v < 1 || v > 9;
@@ -104,7 +107,7 @@ void test_contention(void)
 	      (u64)n, (u64)bad);
 }
 
-/* A fast timer interrupts user code; neither counts nor boundaries may move */
+/* A fast timer interrupts user code; counts and IPs of PMIs must stay exact */
 void test_interrupts(void)
 {
 	struct cpu *cpu = this_cpu();
@@ -141,16 +144,17 @@ void test_interrupts(void)
 }
 
 /*
- * An NMI that is due while another request waits, too: QEMU serves one at a time,
- * and polls the APIC first.  The PIT makes those requests; the other CPU is busy,
- * so that with one thread for both they come at any place.
+ * An NMI is pending together with another interrupt request.  QEMU serves one
+ * request at a time, and polls the APIC first.  The PIT makes these requests.  The
+ * other CPUs are busy, so that with one thread for all CPUs the requests arrive at
+ * any instruction.
  */
 #define LATE_PERIOD	31ul
 
 static volatile int busy;
 static u64 late, late_most;
 
-/* The PIC masks its interrupt, but QEMU tells the APIC of each edge all the same */
+/* The PIC masks this interrupt, but QEMU still notifies the APIC of each edge */
 static void pit_start(u32 hz)
 {
 	u32 divisor = 1193182 / hz;
@@ -184,7 +188,7 @@ static void stay_busy(struct cpu *cpu)
 
 static void late_pmi(struct cpu *cpu, struct frame *f)
 {
-	u64 after = ctr_read(0);		/* since the overflow */
+	u64 after = ctr_read(0);		/* events since the overflow */
 
 	late += after != 0;
 	if (after > late_most)
@@ -236,8 +240,8 @@ void test_late(void)
 }
 
 /*
- * MOV SS holds an NMI off until after the next instruction, or until that has
- * raised an exception; STI does not.
+ * MOV SS inhibits an NMI until the next instruction has completed or has raised an
+ * exception.  STI does not.
  */
 static void shadow(u64 nr, u64 period, u64 ip, u64 after, const char *what)
 {
@@ -273,7 +277,7 @@ void test_shadow(void)
 	shadow(3, 2, (u64)sti_at + 1, 0, "STI");
 }
 
-/* HLT: an overflow of the HLT itself wakes it; nothing counts while halted */
+/* An overflow by HLT itself wakes the CPU; nothing counts while it is halted */
 void test_halt(void)
 {
 	struct cpu *cpu = this_cpu();
@@ -349,7 +353,7 @@ void test_init(void)
 	wait_cpu(1);
 }
 
-/* The second boot finds the mark that the first one left in RAM */
+/* The first boot leaves this mark in RAM for the second one */
 #define MARK ((volatile u64 *)0x7000)
 
 void test_reset(void)
@@ -369,7 +373,7 @@ void test_reset(void)
 	check(rdmsr(STAT_WRMSR) < 64, "reset: statistics start again");
 }
 
-/* ---- a long run, to be interrupted by a migration ------------------------------- */
+/* ---- a long run, also for migration --------------------------------------------- */
 
 static u64 hash;
 
@@ -404,15 +408,15 @@ void test_long(void)
 	};
 	enter_user(&f);
 	cpu->on_pmi = 0;
-	/* 4 a round and the INT */
+	/* 4 per iteration, and the INT */
 	total = n / 4 * 4 + 1;
 	check(cpu->pmis == total / 10007, "long: %d PMIs", cpu->pmis);
 	check(ctr_read(0) == ((total % 10007 - 10007) & pmu.mask), "long: instructions");
 	check(ctr_read(1) == n / 4 + 1, "long: branches, %d", ctr_read(1));
 	check(ctr_read(2) == 2, "long: branch misses, %d", ctr_read(2));
 	check(ctr_read(3) == total * CPI, "long: cycles, %d", ctr_read(3));
-	/* By hand: PMI k comes after k * 10007 instructions, each of which is at
-	 * +0 (add, 4 bytes), +4 (nop), +5 (dec, 3 bytes) or +8 (jnz) */
+	/* Expected: PMI k arrives after k * 10007 instructions, at the next one, which
+	 * is at +0 (add, 4 bytes), +4 (nop), +5 (dec, 3 bytes) or +8 (jnz) */
 	u64 want = 0;
 	static const u8 off[4] = { 0, 4, 5, 8 };
 
@@ -422,7 +426,7 @@ void test_long(void)
 	pmu_stop();
 }
 
-/* What two boots under -icount must agree on: time, supervisor mode, everything */
+/* Print counts of all modes and the time, which must be equal in two -icount boots */
 void test_icount(void)
 {
 	struct cpu *cpu = this_cpu();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Running a case in user mode and what traps do meanwhile.  The handler plays
- * the operating system: it maps pages, steps over faults, notes PMIs and steps.
+ * Run a case in user mode and handle its traps.  The trap handler maps pages,
+ * skips faulting instructions, and records PMIs and single steps.
  */
 #include "guest.h"
 
@@ -16,7 +16,7 @@ static void flush(u64 va)
 	asm volatile("invlpg (%0)" :: "r"(va) : "memory");
 }
 
-/* CPUs of an SMP test use pages of their own */
+/* Each CPU of an SMP test uses pages of its own */
 static u64 demand_base(struct cpu *cpu)
 {
 	return DEMAND + cpu->nr * 32 * 4096ul;
@@ -47,13 +47,13 @@ static void page_fault(struct frame *f)
 		print("Bail out! page fault at %x, ip %x\n", va, f->rip);
 		outb(0xf4, 2);
 	}
-	if (va == f->rip)			/* fetched: let there be a RET */
+	if (va == f->rip)			/* instruction fetch: write a RET there */
 		*(u8 *)(DEMAND_RAM + n * 4096) = 0xc3;
 	PT[n] |= 7;
 	flush(va);
 }
 
-/* Length of the instructions that the cases let fault */
+/* Length of the faulting instructions in the cases */
 static int skip_len(struct frame *f)
 {
 	const u8 *p = (u8 *)f->rip;
@@ -88,14 +88,14 @@ static void debug_trap(struct cpu *cpu, struct frame *f)
 	asm volatile("mov %0, %%dr6" :: "r"(0xffff0ff0ul));
 	if (dr6 & 3) {
 		cpu->bp_hits++;
-		f->rflags |= 1 << 16;		/* RF: past the breakpoint */
+		f->rflags |= 1 << 16;		/* RF: do not hit it again */
 	}
 	if (!(dr6 & 1 << 14))
 		return;
 	if (cpu->on_step)
 		cpu->on_step(cpu, f);
 	else
-		f->rflags &= ~0x100ul;		/* a case that sets TF itself */
+		f->rflags &= ~0x100ul;		/* TF was set by the case itself */
 }
 
 void trap(struct frame *f)
@@ -155,7 +155,7 @@ void run_case(struct cpu *cpu, const struct ucase *c, u64 rflags)
 	};
 	u64 dr7 = 0;
 
-	/* The same start for every run */
+	/* All runs start from the same state */
 	memset(cpu->data, 0, 4096);
 	set_demand(cpu, c->flags);
 	if (c->flags & CASE_WATCH) {
@@ -180,13 +180,13 @@ void run_case(struct cpu *cpu, const struct ucase *c, u64 rflags)
 
 /* ---- the PMU --------------------------------------------------------- */
 
-/* All counters' bits, as in GLOBAL_CTRL */
+/* Bits of all counters, as in GLOBAL_CTRL */
 u64 pmu_all(void)
 {
 	return ((1ul << pmu.gp) - 1) | ((1ul << pmu.fixed) - 1) << 32;
 }
 
-/* Counters n: GP from 0, fixed from 32 */
+/* Counter n: general from 0, fixed from 32 */
 u64 ctr_read(int n)
 {
 	return rdmsr(n < 32 ? MSR_PMC(n) : MSR_FIXED(n - 32));
@@ -204,7 +204,7 @@ void gp_start(int n, u32 sel, u64 v)
 	wrmsr(MSR_PERFEVTSEL(n), sel | SEL_EN);
 }
 
-/* As after reset, but counters enabled globally */
+/* Reset the PMU registers, but set all bits of GLOBAL_CTRL */
 void pmu_stop(void)
 {
 	for (u32 i = 0; i < pmu.gp; i++) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kernel's own perf as the driver of the PMU model.  User-mode counts and
- * sample IPs are known from the assembly below and compared with ==; what is
- * around a loop (system calls, this program's own code) cancels out between a
- * run of N and one of M rounds.
+ * Native perf as the driver of the PMU model.  User-mode counts and sample IPs
+ * are known from the assembly below and compared with ==.  The counts of the
+ * code around a loop (system calls, this program) cancel out in the difference
+ * between a run of N and a run of M iterations.
  *
- * native [hash]: with "hash", also print what two -icount boots must agree on.
+ * native [hash]: with "hash", also print values that must be the same in two
+ * -icount boots.
  */
 #define _GNU_SOURCE
 #include <linux/perf_event.h>
@@ -62,7 +63,7 @@ static uint64_t value(int fd)
 	return read(fd, &v, 8) == 8 ? v : ~0ull;
 }
 
-/* ---- loops: the comment is what a round retires ------------------------------- */
+/* ---- loops; comments: instructions, branches, loads, stores per iteration ------ */
 
 #define PAGES 3000
 
@@ -71,7 +72,7 @@ static uint64_t value(int fd)
 	{ asm volatile(__VA_ARGS__ : "+r"(p), "+r"(n) ::		\
 		"rax", "rbx", "rcx", "rdx", "r11", "memory", "cc"); }
 
-/* 4 instructions, 1 branch, 0 loads, 1 store; a page fault each */
+/* 4 1 0 1; each iteration has a page fault */
 LOOP(touch, "1: movb $1, (%0); add $4096, %0; dec %1; jnz 1b")
 /* 4 1 1 1 */
 LOOP(modify, "1: addl $1, (%0); add $4096, %0; dec %1; jnz 1b")
@@ -80,13 +81,13 @@ LOOP(locked, "1: lock; addl $1, (%0); add $4096, %0; dec %1; jnz 1b")
 LOOP(getpid_loop, "1: mov $39, %%eax; syscall; dec %1; jnz 1b")
 /* 5 1 0 0 */
 LOOP(cpuid_loop, "1: xor %%eax, %%eax; cpuid; rdtsc; dec %1; jnz 1b")
-/* 5 2 1 1: with the RET */
+/* 5 3 1 1, with the RET */
 LOOP(call_loop, "jmp 2f; 3: ret; 2: 1: call 3b; nop; dec %1; jnz 1b")
-/* 4 1 0 0 and 3 2 2 1 in the handler, whose RET goes to __restore_rt: 2 1 0 0,
- * a system call; the UD2 does not retire, the handler skips it */
+/* 4 1 0 0, and 3 1 2 1 in the handler, whose RET goes to sig_return: 2 1 0 0 with
+ * the system call.  The UD2 does not retire; the handler skips it. */
 LOOP(ud2_loop, "1: ud2; nop; nop; dec %1; jnz 1b")
 
-/* The handler in assembly, so that its instructions are known: 3 + 2 of return */
+/* The handler is in assembly so that its instructions are known: 3, and 2 of sig_return */
 void on_sigill(int sig, siginfo_t *info, void *context);
 asm("on_sigill:\n"
     "	addq $2, 168(%rdx)\n"		/* gregs[REG_RIP]: ld st */
@@ -108,8 +109,8 @@ static void take_sigill(void)
 static const struct {
 	const char *name;
 	void (*run)(char *p, long n);
-	int cow;		/* pages are there, but shared with the zero page */
-	long insn, br, ld, st;	/* a round */
+	int cow;		/* pages are mapped to the zero page before */
+	long insn, br, ld, st;	/* per iteration */
 } loops[] = {
 	{ "store to fresh pages", touch, 0, 4, 1, 0, 1 },
 	{ "store, copy on write", touch, 1, 4, 1, 0, 1 },
@@ -177,7 +178,7 @@ static void test_counts(void)
 
 /* ---- sampling ------------------------------------------------------------------- */
 
-/* 10 instructions a round; offsets of each by the label table below */
+/* 10 instructions per iteration; offset[] has the offset of each */
 void work_loop(long n);
 asm("work_loop:\n"
     "1:	addq $1, %rax\n"	/* 0 */
@@ -197,7 +198,10 @@ static const int offset[10] = { 0, 4, 8, 10, 13, 14, 15, 16, 20, 23 };
 
 static uint64_t hash;
 
-/* Every IP, as the number of the instruction in the round; -1: elsewhere */
+/*
+ * Read the samples.  pos[] gets the number of the instruction of each IP in the loop, or -1
+ * if it is not in the loop.  Returns the number of samples, max + 1 for other records.
+ */
 static int samples(char *ring, int *pos, int max)
 {
 	struct perf_event_mmap_page *page = (void *)ring;
@@ -218,7 +222,7 @@ static int samples(char *ring, int *pos, int max)
 					pos[n] = i;
 			n++;
 		} else if (h->type != PERF_RECORD_SAMPLE) {
-			n = max + 1;		/* lost, throttled */
+			n = max + 1;		/* lost or throttled */
 		}
 		tail += h->size;
 	}
@@ -241,7 +245,7 @@ static void sample(const char *name, uint32_t type, uint64_t config, uint64_t pe
 	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
 	total = value(fd);
 	n = samples(ring, pos, 40000);
-	/* From one sample to the next, the period goes round the loop */
+	/* Between two samples, the IP advances by the period modulo the loop length */
 	for (int i = 0; i < n && i < 40000; i++) {
 		if (pos[i] < 0)
 			bad++;
@@ -259,7 +263,7 @@ static void sample(const char *name, uint32_t type, uint64_t config, uint64_t pe
 	close(fd);
 }
 
-/* ---- reading from user mode, several CPUs ------------------------------------------ */
+/* ---- RDPMC in user mode, several CPUs ---------------------------------------------- */
 
 static void test_rdpmc(void)
 {
@@ -352,12 +356,12 @@ int main(int argc, char **argv)
 {
 	FILE *f = fopen("/proc/sys/kernel/perf_cpu_time_max_percent", "w");
 
-	/* Caches see the stack's address; the random one depends on the date */
+	/* The cache model depends on the address of the stack, and its random offset on the date */
 	if (!(personality(0xffffffff) & ADDR_NO_RANDOMIZE)) {
 		personality(ADDR_NO_RANDOMIZE);
 		execv("/proc/self/exe", argv);
 	}
-	/* Throttling depends on how fast the host is */
+	/* Disable throttling, which depends on the speed of the host */
 	if (f) {
 		fputs("0", f);
 		fclose(f);
@@ -366,9 +370,9 @@ int main(int argc, char **argv)
 	test_counts();
 	sample("instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 10007, 7);
 	sample("instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 1000, 0);
-	/* The PMI of a branch is taken where it goes to */
+	/* The PMI of a branch is taken at its target */
 	sample("branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, 1009, -1);
-	/* 2 cycles an instruction */
+	/* 2 cycles per instruction */
 	sample("cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 2002, 1);
 	test_rdpmc();
 	test_threads();

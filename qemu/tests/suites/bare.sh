@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash disable=SC2046
-# One CPU, every version and several sizes.
+# One CPU, with every PMU version and several numbers and widths of counters.
 
 suite_bare()
 {

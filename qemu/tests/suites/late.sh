@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash disable=SC2046
-# The test that a PMI is never late, N times (default 1,000) with a thread a CPU and as
-# often with one for all: what it looks for depends on how the host runs them.
+# The test "late" (no PMI is late), N times (default 1,000) with a thread per CPU and N
+# times with one thread for all CPUs.  Its result depends on how the host schedules them.
 
 suite_late()
 {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# The stock kernels' own perf drives the model.
+# Native perf of the stock kernels drives the model.
 
 # guest NAME [run.sh options] -- ARGS - run native.c in a guest
 guest()

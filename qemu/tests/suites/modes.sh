@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash disable=SC2046
-# Several CPUs, ways to run TCG, runs that must repeat, runs that move.
+# Several CPUs, modes of TCG, reproducible runs, migration, monitor and trace events.
 
-# twice NAME CPU TESTS [QEMU args] - two boots with the same output
+# twice NAME CPU TESTS [QEMU args] - two boots must have the same output
 twice()
 {
 	local name=$1
@@ -17,8 +17,8 @@ twice()
 	fi
 }
 
-# save_state NAME TESTS [QEMU args] - save the state in the middle of a run; 2: it has
-# ended before
+# save_state NAME TESTS [QEMU args] - save the state in the middle of a run; returns 2 if
+# the run ended before
 save_state()
 {
 	local name=$1 list=$2 pid
@@ -35,7 +35,7 @@ save_state()
 		sleep 0.05
 	done
 	sleep 0.5
-	# QEMU may be gone: no SIGPIPE, the state tells
+	# QEMU may have exited: ignore SIGPIPE, the state file is checked below
 	(trap '' PIPE; printf 'migrate file:%s\nquit\n' "$work/state" >&7) 2>/dev/null || true
 	exec 7>&-
 	wait $pid || true
@@ -45,9 +45,9 @@ save_state()
 	return 1
 }
 
-# moved NAME TESTS LENGTH VALUE [QEMU args] - save the state in the middle of a run, go
-# on elsewhere.  LENGTH is the parameter of the guest for the length of its run; where
-# that ends too early, a longer one is tried.
+# moved NAME TESTS LENGTH VALUE [QEMU args] - save the state in the middle of a run and
+# continue in a second QEMU.  LENGTH is the guest parameter for the length of the run.  If
+# the run ends too early, try again with a longer one.
 moved()
 {
 	local name=$1 list=$2 length=$3 value=$4 rc try LIMIT=240
@@ -68,7 +68,7 @@ moved()
 	judge "$name" $((rc == 1 ? 0 : 1)) "$work/out"
 }
 
-# hmp CPU [QEMU args] - a machine that does not run, its monitor on stdin and stdout
+# hmp CPU [QEMU args] - start a stopped machine with its monitor on stdin and stdout
 hmp()
 {
 	local cpu=$1

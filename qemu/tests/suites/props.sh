@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# Properties: what is refused, and with which words.
+# Properties: invalid values and their messages, defaults of CPU models.
 
-# refused CPU TEXT - QEMU must not start, and say TEXT
+# refused CPU TEXT - QEMU must not start, and must print TEXT
 refused()
 {
 	local out
@@ -14,7 +14,7 @@ refused()
 	esac
 }
 
-# paused CPU [QEMU args] - start a machine that does not run; what it says of its PMU
+# paused CPU [QEMU args] - start a stopped machine; print its messages and "info pmu"
 paused()
 {
 	local cpu=$1
@@ -23,7 +23,7 @@ paused()
 		-display none -nodefaults -cpu "$cpu" -S -monitor stdio "$@" 2>&1
 }
 
-# starts CPU TEXT [QEMU args] - QEMU must start, and say TEXT
+# starts CPU TEXT [QEMU args] - QEMU must start, and must print TEXT
 starts()
 {
 	local out rc=0 cpu=$1 text=$2
@@ -37,7 +37,7 @@ starts()
 	single $rc "props: $cpu: $text"
 }
 
-# pmu=on gives every model a PMU, or says why not
+# pmu=on gives every CPU model a PMU or prints the reason why not
 every_model()
 {
 	local cpu out nr=0 bad=''
