@@ -306,7 +306,28 @@ kpmu_ftrace_arg(struct ftrace_regs *fregs, int n)
 #endif
 }
 
-/* Raw record (tracepoint fields) of a sample; without one, the outputs are left alone */
+/**
+ * kpmu_regs_are_saved() - check whether registers were saved by an interrupt or exception
+ * @regs: the registers; others only hold the stack pointer to unwind from
+ *
+ * Saved flags have a bit that is always set (SDM vol. 1, "EFLAGS Register").
+ *
+ * Context: any.
+ * Return: true if they are a frame of their own.
+ */
+static inline bool kpmu_regs_are_saved(const struct pt_regs *regs)
+{
+	return regs->flags & X86_EFLAGS_FIXED;
+}
+
+/**
+ * kpmu_raw_of_sample() - raw record (tracepoint fields) of a sample of native perf
+ * @data: the sample
+ * @raw: set to the record; unchanged without one
+ * @size: set to its size in bytes; unchanged without one
+ *
+ * Context: overflow handler of a perf_event; any, including NMI.
+ */
 static inline void kpmu_raw_of_sample(const struct perf_sample_data *data,
 				      const void **raw, u32 *size)
 {

@@ -4,6 +4,7 @@
 #define KPMU_TSC_H
 
 #include <linux/types.h>
+#include <asm/tsc.h>
 
 /**
  * struct kpmu_tsc - conversion: local_clock() is (TSC * @mult >> @shift) + @zero
@@ -18,5 +19,16 @@ struct kpmu_tsc {
 };
 
 bool kpmu_tsc_get(struct kpmu_tsc *tsc);
+
+/**
+ * kpmu_cycles_khz() - rate of get_cycles()
+ *
+ * Context: any.
+ * Return: the rate in kHz, 0 if it is not known.
+ */
+static __always_inline u32 kpmu_cycles_khz(void)
+{
+	return tsc_khz;
+}
 
 #endif

@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 
 #include "../sched/sched.h"
+#include "../source/period.h"
 #include "sampling.h"
 
 int kpmu_sysctl_max_stack = 127;
@@ -44,6 +45,7 @@ static void set_aux(struct kpmu_sampling *s, const struct kpmu_attr *attr)
 int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 {
 	struct kpmu_sampling *s;
+	u64 period = 1;
 
 	if (!attr->sample_period && !(attr->flags & KPMU_ATTR_RECORDS) &&
 	    !e->se.hw.source->trace)
@@ -72,21 +74,20 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 	e->sampling = s;
 	if (e->se.hw.source->trace) {
 		/* A trace event has no samples: each hit goes to the AUX area */
-		e->se.hw.period = 1;
+		kpmu_period_change(&e->se.hw, 1);
 		return 0;
 	}
 	if (!attr->sample_period)
 		return 0;
 	if (!(attr->flags & KPMU_ATTR_FREQ)) {
-		e->se.hw.period = attr->sample_period;
+		period = attr->sample_period;
 	} else if (!e->se.hw.source->clock) {
 		s->freq = attr->sample_freq;
-		e->se.hw.period = 1;
 	} else {
 		/* Clock frequency implies a fixed period */
-		e->se.hw.period = max_t(u64, 1, NSEC_PER_SEC / attr->sample_freq);
+		period = max_t(u64, 1, NSEC_PER_SEC / attr->sample_freq);
 	}
-	e->se.hw.next = e->se.hw.period;
+	kpmu_period_start(&e->se.hw, period, 0);
 	return 0;
 }
 

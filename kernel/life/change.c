@@ -25,13 +25,13 @@ static void unlock_changes(struct kpmu_event *e)
 
 struct change {
 	struct kpmu_event *event;
-	const void *tap;
+	const struct kpmu_hit_key *key;
 	const struct kpmu_match *match;
 };
 
 /*
- * A hit may occur in between, in an NMI: the filter is set before its tap.  The new tap
- * delivers records, and all such taps are gated; kpmu_ctx_follow() must come after.
+ * A hit may occur in between, in an NMI: the filter is set before its key.  The new tap
+ * delivers records, and all such taps are gated.  Call kpmu_ctx_follow() afterwards.
  */
 static void change_event(struct kpmu_event *e, const struct change *c)
 {
@@ -39,7 +39,7 @@ static void change_event(struct kpmu_event *e, const struct change *c)
 		kpmu_hits_leave(&e->se.hw);
 	WRITE_ONCE(e->se.hw.match, c->match);
 	barrier();
-	WRITE_ONCE(e->se.hw.tap, c->tap);
+	WRITE_ONCE(e->se.hw.key, c->key);
 	if (!e->se.hw.gated && !hlist_unhashed(&e->hit_node)) {
 		e->se.ctx->nr_gated++;
 		e->se.ctx->follow = true;
@@ -68,11 +68,11 @@ static void change_root(struct kpmu_event *root, void *data)
 
 static int set_filter(struct kpmu_event *e, char *filter)
 {
-	const void *old = e->se.hw.tap;
-	struct change c = { .event = e, .tap = old };
+	const struct kpmu_hit_key *old = e->se.hw.key;
+	struct change c = { .event = e, .key = old };
 	int err;
 
-	err = e->se.hw.source->filter(&e->se.hw, filter, &c.tap, &c.match);
+	err = e->se.hw.source->filter(&e->se.hw, filter, &c.key, &c.match);
 	if (err || !c.match)
 		return err;
 	if (e->family)

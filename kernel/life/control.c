@@ -2,6 +2,7 @@
 /* Enable, disable and reset one event or its whole group. */
 #include "../event/family.h"
 #include "../sched/sched.h"
+#include "../source/period.h"
 #include "life.h"
 
 struct control {

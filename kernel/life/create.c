@@ -6,6 +6,7 @@
 
 #include "../compat/ksym.h"
 #include "../sched/sched.h"
+#include "../source/period.h"
 #include "../trace/stats.h"
 #include "life.h"
 
@@ -167,8 +168,7 @@ static void clone_hw(struct kpmu_hw *hw, const struct kpmu_hw *from)
 	hw->kernel = from->kernel;
 	hw->extra_reg = from->extra_reg;
 	hw->extra_alt = from->extra_alt;
-	hw->period = from->period;
-	hw->next = from->period;
+	kpmu_period_start(hw, from->period, 0);
 }
 
 /**

@@ -164,7 +164,7 @@ static void add_kernel(struct collector *c, struct pt_regs *regs)
 	struct unwind_state state;
 	unsigned long ip;
 
-	if (!(regs->flags & X86_EFLAGS_FIXED))
+	if (!kpmu_regs_are_saved(regs))
 		unwind_start(&state, current, NULL, (void *)regs->sp);
 	else if (add_ip(c, regs->ip))
 		unwind_start(&state, current, regs, NULL);

@@ -11,9 +11,10 @@
 #include <linux/math64.h>
 #include <linux/ptrace.h>
 #include <linux/string.h>
-#include <asm/tsc.h>
+#include <linux/timex.h>
 
 #include "../sched/sched.h"
+#include "../source/period.h"
 #include "fair.h"
 #include "rate.h"
 
@@ -89,7 +90,8 @@ static bool is_stuck(const struct budget *r, const struct kpmu_event *e,
 static noinline bool lengthen_period(struct kpmu_event *e)
 {
 	if (e->sampling->freq)
-		e->se.hw.period = min_t(u64, e->se.hw.period * 8, KPMU_LONGEST_PERIOD);
+		kpmu_period_change(&e->se.hw,
+				   min_t(u64, e->se.hw.period * 8, KPMU_LONGEST_PERIOD));
 	kpmu_rate_exceeded(e);
 	return true;
 }
@@ -101,7 +103,7 @@ NOKPROBE_SYMBOL(lengthen_period);
 /* Number of overflows in this tick that a timed one stands for */
 static u64 weigh_timed(struct budget *r, u64 began)
 {
-	u64 since = began - r->began, tick = tsc_khz * (MSEC_PER_SEC / HZ);
+	u64 since = began - r->began, tick = kpmu_cycles_khz() * (MSEC_PER_SEC / HZ);
 
 	r->began = began;
 	if (since <= tick)
@@ -142,7 +144,7 @@ bool kpmu_rate_took(struct kpmu_event *e, const struct kpmu_hit *hit)
 	}
 	r->regs = *hit->regs;
 	took = AROUND * kpmu_fair(r->took, get_cycles() - hit->began);
-	r->handler = div_u64(took * USEC_PER_SEC, max(tsc_khz, 1U));
+	r->handler = div_u64(took * USEC_PER_SEC, max(kpmu_cycles_khz(), 1U));
 	return spend_budget(r, e, weigh_timed(r, hit->began) * took);
 }
 NOKPROBE_SYMBOL(kpmu_rate_took);
@@ -199,7 +201,7 @@ bool kpmu_rate_took_timer(struct kpmu_event *e, u64 began)
 void kpmu_rate_limits(void)
 {
 	int percent = READ_ONCE(kpmu_sysctl_cpu_time);
-	u64 of_tick = div_u64((u64)tsc_khz * MSEC_PER_SEC, HZ) * percent;
+	u64 of_tick = div_u64((u64)kpmu_cycles_khz() * MSEC_PER_SEC, HZ) * percent;
 
 	WRITE_ONCE(kpmu_rate_per_tick,
 		   DIV_ROUND_UP((u32)READ_ONCE(kpmu_sysctl_max_rate), HZ));

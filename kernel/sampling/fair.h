@@ -5,7 +5,6 @@
 
 #include <linux/math64.h>
 #include <linux/minmax.h>
-#include <asm/tsc.h>
 
 #include "../compat/tsc.h"
 
@@ -56,7 +55,7 @@ static __always_inline u64 kpmu_charge(u64 before[3], u64 took, u64 limit)
  */
 static __always_inline u64 kpmu_tick_cycles(void)
 {
-	return max_t(u64, div_u64((u64)tsc_khz * MSEC_PER_SEC, HZ), 1);
+	return max_t(u64, div_u64((u64)kpmu_cycles_khz() * MSEC_PER_SEC, HZ), 1);
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include <linux/math64.h>
 
 #include "../sched/sched.h"
+#include "../source/period.h"
 #include "rate.h"
 
 /* The period that gives frequency @freq (Hz) if @events occur in @ns */
@@ -20,19 +21,20 @@ static u64 ideal_period(u32 freq, u64 events, u64 ns)
 }
 
 /*
- * Go half of the way to the ideal period, to limit the effect of a single odd interval.
+ * Change the period by half of the distance to the ideal, to limit the effect of a single odd
+ * interval.
  * The ideal is first clamped to between half and 8 times the old period.
  */
 static void adjust_period(struct kpmu_event *e, u64 events, u64 ns)
 {
-	u64 old = e->se.hw.period, new = ideal_period(e->sampling->freq, events, ns);
+	u64 old = e->se.hw.period, new = ideal_period(e->sampling->freq, events, ns), period;
 
 	new = clamp(new, old / 2, old * 8);
-	e->se.hw.period = clamp_t(u64, old + ((s64)(new - old) / 2), 1,
-			       KPMU_LONGEST_PERIOD);
+	period = clamp_t(u64, old + ((s64)(new - old) / 2), 1, KPMU_LONGEST_PERIOD);
 	/* Halving would stick at period 1 */
-	if (e->se.hw.period == old && new > old)
-		e->se.hw.period++;
+	if (period == old && new > old)
+		period++;
+	kpmu_period_change(&e->se.hw, period);
 }
 
 /* A period shorter than this may be over within one interrupt, in events */
@@ -67,7 +69,8 @@ void kpmu_rate_adjust(struct kpmu_event *e, u64 events)
 	if (ns && ns < 2 * TICK_NSEC)
 		adjust_period(e, events, ns);
 	if (unlikely(is_crowded(e, old, ns)))
-		e->se.hw.period = clamp_t(u64, 2 * old, e->se.hw.period, KPMU_LONGEST_PERIOD);
+		kpmu_period_change(&e->se.hw, clamp_t(u64, 2 * old, e->se.hw.period,
+						      KPMU_LONGEST_PERIOD));
 }
 NOKPROBE_SYMBOL(kpmu_rate_adjust);
 

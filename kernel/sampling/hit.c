@@ -9,11 +9,12 @@
 #include <linux/percpu.h>
 #include <linux/ptrace.h>
 #include <linux/rculist.h>
-#include <asm/tsc.h>
+#include <linux/timex.h>
 
 #include "../compat/compat.h"
 #include "../record/sample.h"
 #include "../sched/sched.h"
+#include "../source/period.h"
 #include "../trace/stats.h"
 #include "fair.h"
 #include "follow.h"
@@ -26,12 +27,12 @@
 static void shrink_period(struct kpmu_event *e, u64 count)
 {
 	u64 passed = kpmu_ctx_now(e->se.ctx) - e->sampling->seen;
-	s64 left = e->se.hw.next - count;
+	s64 left = kpmu_period_left(&e->se.hw, count);
 
 	if (left <= 0 || passed < 2 * NSEC_PER_SEC / e->sampling->freq)
 		return;
-	e->se.hw.period = max_t(s64, e->se.hw.period - left, 1);
-	e->se.hw.next = count;
+	kpmu_period_change(&e->se.hw, max_t(s64, e->se.hw.period - left, 1));
+	kpmu_period_due(&e->se.hw, count);
 }
 NOKPROBE_SYMBOL(shrink_period);
 
@@ -156,7 +157,7 @@ static noinline void sample_more(struct kpmu_event *e, u64 nr, u64 count, struct
 }
 NOKPROBE_SYMBOL(sample_more);
 
-static void hit_ctx(struct kpmu_ctx *ctx, const void *tap, u64 nr,
+static void hit_ctx(struct kpmu_ctx *ctx, const struct kpmu_hit_key *key, u64 nr,
 		    struct kpmu_hit *hit)
 {
 	struct kpmu_event *e;
@@ -164,7 +165,7 @@ static void hit_ctx(struct kpmu_ctx *ctx, const void *tap, u64 nr,
 
 	hlist_for_each_entry_rcu(e, &ctx->hits, hit_node,
 				 rcu_read_lock_sched_held()) {
-		if (READ_ONCE(e->se.hw.tap) != tap || !e->se.clock.is_running ||
+		if (READ_ONCE(e->se.hw.key) != key || !e->se.clock.is_running ||
 		    kpmu_hit_excluded(e, hit->regs) || filtered_out(e, hit))
 			continue;
 		if (unlikely(e->se.clock.is_still) && kpmu_rate_waits(e))
@@ -182,7 +183,7 @@ static void hit_ctx(struct kpmu_ctx *ctx, const void *tap, u64 nr,
 }
 NOKPROBE_SYMBOL(hit_ctx);
 
-static __always_inline void hit_all(struct kpmu_cpu *kc, const void *tap, u64 nr,
+static __always_inline void hit_all(struct kpmu_cpu *kc, const struct kpmu_hit_key *key, u64 nr,
 				    struct kpmu_hit *hit)
 {
 	struct kpmu_ctx *ctx;
@@ -191,14 +192,14 @@ static __always_inline void hit_all(struct kpmu_cpu *kc, const void *tap, u64 nr
 	if (unlikely(kc->offline))
 		return;
 	kpmu_for_each_cpu_ctx(ctx, kc)
-		hit_ctx(ctx, tap, nr, hit);
+		hit_ctx(ctx, key, nr, hit);
 	if (kc->task)
-		hit_ctx(kc->task, tap, nr, hit);
+		hit_ctx(kc->task, key, nr, hit);
 }
 
 /**
  * kpmu_hit() - report a hit on this CPU to the events that count it
- * @tap: where it comes from, see hw->tap
+ * @key: origin of the hit, see struct kpmu_hit_key
  * @nr: number of occurrences
  * @hit: details of the hit
  *
@@ -207,14 +208,14 @@ static __always_inline void hit_all(struct kpmu_cpu *kc, const void *tap, u64 nr
  *
  * Context: any, also NMI.
  */
-void kpmu_hit(const void *tap, u64 nr, struct kpmu_hit *hit)
+void kpmu_hit(const struct kpmu_hit_key *key, u64 nr, struct kpmu_hit *hit)
 {
 	unsigned long flags = kpmu_irq_save_notrace();
 	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
 	struct kpmu_ctx *task = READ_ONCE(kc->task);
 
 	if (unlikely((task && task->hits.first) || kc->ctx.hits.first || kc->ctx.up))
-		hit_all(kc, tap, nr, hit);
+		hit_all(kc, key, nr, hit);
 	kpmu_irq_restore_notrace(flags);
 }
 NOKPROBE_SYMBOL(kpmu_hit);

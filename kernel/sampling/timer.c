@@ -11,10 +11,11 @@
 #include <linux/jiffies.h>
 #include <linux/sched.h>
 #include <asm/irq_regs.h>
-#include <asm/tsc.h>
+#include <linux/timex.h>
 
 #include "../compat/compat.h"
 #include "../sched/sched.h"
+#include "../source/period.h"
 #include "follow.h"
 #include "rate.h"
 
@@ -44,16 +45,14 @@ static bool report_expiry(struct kpmu_event *e, struct kpmu_hit *hit)
 static noinline bool poll_event(struct kpmu_event *e, struct kpmu_hit *hit)
 {
 	struct kpmu_hw *hw = &e->se.hw;
-	s64 late = hw->source->read(hw) - hw->next;
+	u64 count = hw->source->read(hw);
 	bool halt;
 
-	if (late < 0)
+	if (kpmu_period_left(hw, count) > 0)
 		return false;
-	late -= late % hw->period;
-	hw->next += late;
-	hit->period = hw->period + late;
+	hit->period = hw->period + kpmu_period_skip(hw, count);
 	halt = report_expiry(e, hit);
-	hw->next += hw->period;
+	kpmu_period_due(hw, hw->next + hw->period);
 	return halt;
 }
 

@@ -239,7 +239,7 @@ static inline bool kpmu_has_counter(const struct kpmu_entity *e)
  */
 static inline bool kpmu_counts_hits(const struct kpmu_entity *e)
 {
-	return !kpmu_has_counter(e) && e->hw.tap;
+	return !kpmu_has_counter(e) && e->hw.key;
 }
 
 #endif

@@ -19,7 +19,7 @@ const char *const kpmu_place_elsewhere = "bound to another CPU";
  */
 static bool claim_extra(struct kpmu_build *b, const struct kpmu_hw *hw, bool *alt)
 {
-	int reg = hw->extra_reg, other = hw->extra_alt ? 3 - reg : reg;
+	int reg = hw->extra_reg, other = hw->extra_alt ?: reg;
 	u32 own_bit = 1u << reg, other_bit = 1u << other;
 
 	*alt = false;

@@ -4,6 +4,7 @@
 #include <linux/export.h>
 
 #include "../abi/attr.h"
+#include "period.h"
 #include "pmu.h"
 
 kpmu_hit_fn kpmu_source_hit;
@@ -46,7 +47,6 @@ int kpmu_source_refuse(const struct kpmu_attr *attr, const char **why)
  */
 void kpmu_pmu_set_period(struct kpmu_hw *hw, u64 period)
 {
-	hw->period = period;
-	hw->next = hw->source->read(hw) + period;
+	kpmu_period_start(hw, period, hw->source->read(hw));
 }
 EXPORT_SYMBOL_GPL(kpmu_pmu_set_period);

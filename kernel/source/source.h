@@ -61,6 +61,14 @@ struct kpmu_hit {
 };
 
 /**
+ * struct kpmu_hit_key - identifies an origin of hits; an event counts those with its key
+ * @name: for debugging only; keys are compared by their address
+ */
+struct kpmu_hit_key {
+	const char *name;
+};
+
+/**
  * struct kpmu_hw - the source's part of an event
  * @source: the event's source
  * @count: events counted up to @prev
@@ -69,7 +77,7 @@ struct kpmu_hit {
  * @next: value of @count at which the next overflow is due
  * @period: events from one overflow to the next; 0 if the event does not overflow
  * @sel: the selector, ready to be written
- * @tap: instead of @sel, for a source without counters: origin of the hits, NULL if none
+ * @key: instead of @sel, for a source without counters: origin of the hits, NULL if none
  * @extra: value for the extra register, if @extra_reg is not 0
  * @own: instead of @extra: the source's private data, used for root events only
  * @allowed: bit mask of usable counters; 0 for a source without counters
@@ -80,7 +88,7 @@ struct kpmu_hit {
  * @extra_reg: number of the extra register needed, from 1; 0 for none
  * @shown: the task reads the counter with RDPMC, so it must not hold other events' counts
  * @rare: @extra_reg and @shown in one test: 0 for most events
- * @extra_alt: extra registers 1 and 2 are equivalent; either will do
+ * @extra_alt: number of an extra register that is equivalent to @extra_reg; 0 for none
  * @rdpmc: user space may use RDPMC; the rdpmc file's setting when the event was opened
  * @switches: needs the task switch hook, even if the target is a CPU
  * @runs: between @start and @stop of its source; written by the owner of the context
@@ -100,7 +108,7 @@ struct kpmu_hw {
 	u64 period;
 	union {
 		u64 sel;
-		const void *tap;
+		const struct kpmu_hit_key *key;
 	};
 	union {
 		u64 extra;
@@ -118,7 +126,7 @@ struct kpmu_hw {
 		};
 		u16 rare;
 	};
-	bool extra_alt;
+	u8 extra_alt;
 	bool rdpmc;
 	bool switches;
 	bool runs;
@@ -166,16 +174,16 @@ struct kpmu_target {
  * @ahead: of a source with @start, whose overflows are found by polling: the least time
  *	in ns until hw->count may have reached hw->next; @read is called then.  IRQs off
  * @filter: SET_FILTER: count only the hits that an ftrace filter accepts.  Either the
- *	source applies it itself; or it sets *@match and *@tap, the caller stores them in
- *	hw->match and hw->tap and passes the former tap to @unfilter.  Task context,
+ *	source applies it itself; or it sets *@match and *@key, the caller stores them in
+ *	hw->match and hw->key and passes the former key to @unfilter.  Task context,
  *	may sleep.  -EINVAL for a bad filter, -EEXIST if there is one.
  *	NULL: filters are not supported
- * @unfilter: release a former tap that is no longer in use
+ * @unfilter: release the tap of a former key that is no longer in use
  * @modify: MODIFY_ATTRIBUTES: count something else.  Task context, may sleep.
  *	-EINVAL.  NULL: not supported
  * @set_period: change the period, counted from now.  IRQs off, on the CPU of hw->idx
- * @reset: set the count to 0; the distance to the next overflow stays.  IRQs off, on the CPU of
- *	hw->idx.  NULL: kpmu_source_reset() is enough
+ * @reset: set the count to 0; the distance to the next overflow stays.  IRQs off, on the
+ *	CPU of hw->idx.  NULL: kpmu_source_reset() is enough
  * @check_period: is this period possible with these attr flags?  Any context.
  *	NULL: every period is
  * @set_bpf: SET_BPF: run a BPF program at each hit.  Task context, may sleep.
@@ -209,9 +217,9 @@ struct kpmu_source {
 	void (*set_period)(struct kpmu_hw *hw, u64 period);
 	void (*reset)(struct kpmu_hw *hw);
 	bool (*check_period)(const struct kpmu_hw *hw, u64 flags, u64 period);
-	int (*filter)(struct kpmu_hw *hw, char *filter, const void **tap,
+	int (*filter)(struct kpmu_hw *hw, char *filter, const struct kpmu_hit_key **key,
 		      const struct kpmu_match **match);
-	void (*unfilter)(const void *tap);
+	void (*unfilter)(const struct kpmu_hit_key *key);
 	int (*modify)(struct kpmu_hw *hw, const struct kpmu_attr *attr);
 	int (*set_bpf)(struct kpmu_hw *hw, int fd);
 	int (*query_bpf)(struct kpmu_hw *hw, void __user *query);
@@ -284,21 +292,6 @@ int kpmu_source_refuse(const struct kpmu_attr *attr, const char **why);
 void kpmu_source_set_period(struct kpmu_hw *hw, u64 period);
 
 /**
- * kpmu_source_reset() - set the count of an event to 0
- * @hw: the event
- * @count: its count
- *
- * Context: IRQs off, the owner of the event's context.
- */
-static inline void kpmu_source_reset(struct kpmu_hw *hw, u64 count)
-{
-	/* In this order, so that an NMI hit in between finds no overflow due */
-	local64_sub(count, &hw->count);
-	barrier();
-	hw->next -= count;
-}
-
-/**
  * kpmu_sources_cpu_up() - extend the taps to a CPU that has come online
  * @cpu: the CPU
  *
@@ -313,13 +306,13 @@ bool kpmu_faults_seen(void);
 
 /**
  * typedef kpmu_hit_fn - callback that counts hits, for sources without counters
- * @tap: origin of the hits; counted by the active events with the same hw.tap
+ * @key: origin of the hits; counted by the active events with the same hw.key
  * @nr: number of hits reported at once
  * @hit: what is known about them
  *
  * Context: any, including NMI; on the CPU where they happened.
  */
-typedef void (*kpmu_hit_fn)(const void *tap, u64 nr, struct kpmu_hit *hit);
+typedef void (*kpmu_hit_fn)(const struct kpmu_hit_key *key, u64 nr, struct kpmu_hit *hit);
 
 /* Callback that counts hits; set at init */
 extern kpmu_hit_fn kpmu_source_hit;

@@ -49,7 +49,7 @@ static int breakpoint_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 		*why = "the kernel refuses such a breakpoint";
 		return PTR_ERR(tap);
 	}
-	hw->tap = tap;
+	hw->key = &tap->key;
 	return 0;
 }
 

@@ -24,7 +24,7 @@ static void report_hit(const struct kpmu_point *p, struct pt_regs *regs)
 	struct kpmu_hit hit = { .regs = regs };
 
 	if (likely(!READ_ONCE(p->muted)))
-		kpmu_source_hit(p->tap, 1, &hit);
+		kpmu_source_hit(p->key, 1, &hit);
 }
 NOKPROBE_SYMBOL(report_hit);
 
@@ -114,19 +114,19 @@ static void leave_syscall(struct kpmu_point *p)
  * @p: the point, zeroed; must exist until kpmu_point_free()
  * @event: an event of the kernel's perf for the tracepoint, which pins its module during
  *	this call; no other point in use may be for the same tracepoint
- * @tap: the tap to report the hits for
+ * @key: the tap to report the hits for
  *
  * Context: task, may sleep.
  * Return: 0, or an error if a kpmu probe cannot count the hits.
  */
 int kpmu_point_listen(struct kpmu_point *p, const struct perf_event *event,
-		      const void *tap)
+		      const struct kpmu_hit_key *key)
 {
 	int err;
 
 	if (!kpmu_tracepoint_find(event, &p->where))
 		return -EOPNOTSUPP;
-	p->tap = tap;
+	p->key = key;
 	if (!p->where.tp)
 		return listen_syscall(p);
 	err = tracepoint_probe_register(p->where.tp, on_point, p);

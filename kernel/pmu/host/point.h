@@ -10,17 +10,17 @@
 /**
  * struct kpmu_point - a probe that counts the hits of a tracepoint
  * @where: the tracepoint
- * @tap: the tap that the hits are reported for
+ * @key: the key of the tap that the hits are reported for
  * @muted: do not report; the hits are reported by another tap
  */
 struct kpmu_point {
 	struct kpmu_tracepoint where;
-	const void *tap;
+	const struct kpmu_hit_key *key;
 	bool muted;
 };
 
 int kpmu_point_listen(struct kpmu_point *p, const struct perf_event *event,
-		      const void *tap);
+		      const struct kpmu_hit_key *key);
 void kpmu_point_leave(struct kpmu_point *p);
 void kpmu_point_free(struct kpmu_point *p);
 void kpmu_points_init(void);

@@ -37,7 +37,7 @@ static int probe_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 		*why = "the kernel refuses such a probe";
 		return PTR_ERR(tap);
 	}
-	hw->tap = tap;
+	hw->key = &tap->key;
 	return 0;
 }
 
@@ -47,7 +47,7 @@ static void probe_put(struct kpmu_hw *hw)
 }
 
 /* The probe belongs to this event only, so the kernel's perf can filter for it */
-static int probe_filter(struct kpmu_hw *hw, char *filter, const void **tap,
+static int probe_filter(struct kpmu_hw *hw, char *filter, const struct kpmu_hit_key **key,
 			const struct kpmu_match **match)
 {
 	return kpmu_native_filter(kpmu_tap_event(kpmu_tap_of(hw)), 0, filter);

@@ -45,7 +45,7 @@ void kpmu_tap_hit(struct perf_event *event, struct perf_sample_data *data,
 	if (tap->gated)
 		kpmu_gate_hit(&tap->on[smp_processor_id()]);
 	kpmu_raw_of_sample(data, &hit.raw, &hit.raw_size);
-	kpmu_source_hit(tap->as ?: tap, data->period, &hit);
+	kpmu_source_hit(&(tap->as ?: tap)->key, data->period, &hit);
 }
 
 /**

@@ -20,6 +20,7 @@ struct pt_regs;
 
 /**
  * struct kpmu_tap - an origin of hits
+ * @key: identifies its hits
  * @node: entry in the list taps or points, if shared or a replacement
  * @users: number of kpmu events that use it
  * @shared: may be used by every kpmu event of its type and config
@@ -34,6 +35,7 @@ struct pt_regs;
  * @on: the kernel's events: one for each CPU, or a single one
  */
 struct kpmu_tap {
+	struct kpmu_hit_key key;
 	struct list_head node;
 	int users;
 	bool shared;
@@ -70,10 +72,16 @@ void kpmu_tap_put(struct kpmu_tap *tap);
 void kpmu_taps_cpu_up(int cpu);
 void kpmu_taps_exit(void);
 
-/* The tap whose hits an event counts */
+/**
+ * kpmu_tap_of() - the tap whose hits an event counts
+ * @hw: the event's hw part; hw->key must be the key of a tap, not a source's static key
+ *
+ * Context: any.
+ * Return: the tap; the event holds a reference.
+ */
 static inline struct kpmu_tap *kpmu_tap_of(const struct kpmu_hw *hw)
 {
-	return (struct kpmu_tap *)hw->tap;
+	return container_of(hw->key, struct kpmu_tap, key);
 }
 
 #endif

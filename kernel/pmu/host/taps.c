@@ -162,7 +162,7 @@ static struct kpmu_tap *make_point(u64 config)
 
 	if (IS_ERR(tap))
 		return NULL;
-	if (kpmu_point_listen(&tap->point, tap->on[0].event, tap)) {
+	if (kpmu_point_listen(&tap->point, tap->on[0].event, &tap->key)) {
 		kpmu_tap_free(tap);
 		return NULL;
 	}

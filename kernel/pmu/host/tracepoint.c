@@ -61,7 +61,7 @@ static int tracepoint_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 		*why = "no tracepoint of this id";
 		return PTR_ERR(tap);
 	}
-	hw->tap = tap;
+	hw->key = &tap->key;
 	hw->gated = kpmu_tap_is_gated(tap);
 	return 0;
 }
@@ -116,7 +116,8 @@ static u32 tracepoint_needs(const struct kpmu_hw *hw,
 }
 
 /* The filter needs the hits' records, so the event is moved to a tap that has them */
-static int tracepoint_filter(struct kpmu_hw *hw, char *filter, const void **tap,
+static int tracepoint_filter(struct kpmu_hw *hw, char *filter,
+			     const struct kpmu_hit_key **key,
 			     const struct kpmu_match **match)
 {
 	struct kpmu_match *m;
@@ -139,7 +140,7 @@ static int tracepoint_filter(struct kpmu_hw *hw, char *filter, const void **tap,
 		kpmu_tap_put(full);
 		goto free;
 	}
-	*tap = full;
+	*key = &full->key;
 	*match = m;
 	return 0;
 free:
@@ -147,9 +148,9 @@ free:
 	return err;
 }
 
-static void tracepoint_unfilter(const void *tap)
+static void tracepoint_unfilter(const struct kpmu_hit_key *key)
 {
-	kpmu_tap_put((struct kpmu_tap *)tap);
+	kpmu_tap_put(container_of(key, struct kpmu_tap, key));
 }
 
 /*

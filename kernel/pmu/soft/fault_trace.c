@@ -39,7 +39,7 @@ static int fault_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 
 static void fault_put(struct kpmu_hw *hw)
 {
-	if (hw->tap)
+	if (hw->key)
 		kpmu_faults_put(hw);
 }
 

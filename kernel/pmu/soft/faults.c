@@ -21,8 +21,7 @@
 #include "../host/tap.h"
 #include "soft.h"
 
-/* Its address identifies the hits (hw->tap) */
-static const char faults;
+static const struct kpmu_hit_key faults = { "page-faults" };
 
 static void report_fault(unsigned long address, struct pt_regs *regs)
 {
@@ -102,7 +101,7 @@ static int attach_probes(void)
 
 /**
  * kpmu_faults_get() - take a reference for an event that counts page faults
- * @hw: the event's hw part; .tap and .gated are set
+ * @hw: the event's hw part; .key and .gated are set
  * @why: set to a description of the error
  *
  * Context: task, may sleep.
@@ -120,7 +119,7 @@ int kpmu_faults_get(struct kpmu_hw *hw, const char **why)
 		users++;
 	mutex_unlock(&faults_lock);
 	if (!err) {
-		hw->tap = &faults;
+		hw->key = &faults;
 		return 0;
 	}
 	tap = kpmu_tap_share(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
@@ -128,14 +127,14 @@ int kpmu_faults_get(struct kpmu_hw *hw, const char **why)
 		*why = "the page-fault tracepoints are not available";
 		return PTR_ERR(tap);
 	}
-	hw->tap = tap;
+	hw->key = &tap->key;
 	hw->gated = kpmu_tap_is_gated(tap);
 	return 0;
 }
 
 /**
  * kpmu_faults_put() - drop a page-fault event's reference
- * @hw: the event's hw part; .tap is from kpmu_faults_get(), or a struct kpmu_tap
+ * @hw: the event's hw part; .key is from kpmu_faults_get()
  *
  * Context: task, may sleep.
  */
@@ -143,7 +142,7 @@ void kpmu_faults_put(struct kpmu_hw *hw)
 {
 	int i;
 
-	if (hw->tap != &faults) {
+	if (hw->key != &faults) {
 		kpmu_tap_put(kpmu_tap_of(hw));
 		return;
 	}

@@ -33,8 +33,8 @@ static const u8 told_by[] = {
 	[PERF_COUNT_SW_CGROUP_SWITCHES] = SWITCH,
 };
 
-/* Their addresses identify the hits (hw->tap) */
-static const char switches, cgroup_switches;
+static const struct kpmu_hit_key switches = { "context-switches" };
+static const struct kpmu_hit_key cgroup_switches = { "cgroup-switches" };
 
 /* Number of events that count switches; if 0, kpmu_software_switch() is not called */
 atomic_t kpmu_software_switches;
@@ -52,7 +52,7 @@ static int software_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 	}
 	hw->switches = told_by[attr->config] == SWITCH;
 	if (hw->switches)
-		hw->tap = attr->config == PERF_COUNT_SW_CONTEXT_SWITCHES ?
+		hw->key = attr->config == PERF_COUNT_SW_CONTEXT_SWITCHES ?
 			&switches : &cgroup_switches;
 	return 0;
 }
@@ -73,7 +73,7 @@ static int software_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 		*why = "the kernel's own perf does not report it";
 		return PTR_ERR(tap);
 	}
-	hw->tap = tap;
+	hw->key = &tap->key;
 	hw->gated = kpmu_tap_is_gated(tap);
 	return 0;
 }
@@ -82,7 +82,7 @@ static void software_put(struct kpmu_hw *hw)
 {
 	if (hw->switches)
 		atomic_dec(&kpmu_software_switches);
-	else if (hw->tap)
+	else if (hw->key)
 		kpmu_faults_put(hw);
 }
 

@@ -148,15 +148,13 @@ void x86_set_period(struct kpmu_hw *hw, u64 period)
 	int idx = hw->idx;
 
 	if (idx < 0) {
-		hw->period = period;
-		hw->next = local64_read(&hw->count) + period;
+		kpmu_period_start(hw, period, local64_read(&hw->count));
 		return;
 	}
 	enable_counters(c, c->on & ~(1u << idx));
 	fold_counter(hw, idx);
 	hide_counter(c, hw);
-	hw->period = period;
-	hw->next = local64_read(&hw->count) + period;
+	kpmu_period_start(hw, period, local64_read(&hw->count));
 	x86_aim(hw, idx);
 	show_counter(c, hw, idx);
 	enable_counters(c, c->slots.mask);
@@ -184,8 +182,8 @@ void x86_reset(struct kpmu_hw *hw)
 	fold_counter(hw, idx);
 	hide_counter(c, hw);
 	/* An overflow that is due is not lost: its PMI finds nothing, so there is another one */
-	if ((s64)(local64_read(&hw->count) - hw->next) >= 0)
-		hw->next = local64_read(&hw->count) + 1;
+	if (kpmu_period_left(hw, local64_read(&hw->count)) <= 0)
+		kpmu_period_due(hw, local64_read(&hw->count) + 1);
 	kpmu_source_reset(hw, local64_read(&hw->count));
 	x86_aim(hw, idx);
 	show_counter(c, hw, idx);

@@ -133,7 +133,9 @@ static int extra_reg(struct kpmu_hw *hw, u64 extra, const char **why)
 			return -ENXIO;
 		}
 		hw->extra_reg = e->reg;
-		hw->extra_alt = e->reg <= 2 && (x86_pmu.extra_ok & 6) == 6;
+		/* The two off-core response registers are equivalent */
+		if (e->reg <= 2 && (x86_pmu.extra_ok & 6) == 6)
+			hw->extra_alt = 3 - e->reg;
 		hw->extra = extra;
 		return 0;
 	}

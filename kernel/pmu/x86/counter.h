@@ -3,6 +3,7 @@
 #ifndef KPMU_X86_COUNTER_H
 #define KPMU_X86_COUNTER_H
 
+#include "../../source/period.h"
 #include "../../trace/stats.h"
 #include "msr.h"
 
@@ -76,11 +77,11 @@ static __always_inline u64 x86_far(const struct kpmu_hw *hw)
 static __always_inline u64 x86_aim(struct kpmu_hw *hw, int idx)
 {
 	u64 count = local64_read(&hw->count), gen, val;
-	s64 left = hw->next - count;
+	s64 left = kpmu_period_left(hw, count);
 
 	if (left <= 0) {
 		left = left > -(s64)hw->period ? left + hw->period : hw->period;
-		hw->next = count + left;
+		kpmu_period_due(hw, count + left);
 	}
 	left = clamp_t(s64, left, 2, x86_pmu.farthest);
 	val = -left & x86_pmu.value;
