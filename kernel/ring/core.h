@@ -61,12 +61,14 @@ struct kpmu_ring_core {
  * @left: bytes still to be put
  * @lost: number of records lost before this one.  If it is not 0, the caller must first
  *	put a PERF_RECORD_LOST of the size that it gave to kpmu_ring_begin()
+ * @wake: after a failed kpmu_core_begin(): the readers are to be woken
  */
 struct kpmu_ring_handle {
 	struct kpmu_ring_core *core;
 	u64 pos;
 	u64 left;
 	u64 lost;
+	bool wake;
 };
 
 void kpmu_core_init(struct kpmu_ring_core *c, void *data, u64 size,

@@ -128,7 +128,11 @@ static __always_inline bool
 kpmu_ring_begin(struct kpmu_ring *ring, struct kpmu_ring_handle *h, u64 size,
 		u64 lost_size)
 {
-	return kpmu_core_begin(&ring->core, h, size, lost_size);
+	if (likely(kpmu_core_begin(&ring->core, h, size, lost_size)))
+		return true;
+	if (unlikely(h->wake))
+		kpmu_ring_wake(ring);
+	return false;
 }
 
 /**

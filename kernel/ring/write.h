@@ -137,7 +137,8 @@ static __always_inline bool kpmu_core_commit(struct kpmu_ring_handle *h)
  *
  * Context: as kpmu_ring_begin().
  * Return: false if there is no room or the ring is paused.  The record is then counted
- * as lost, and kpmu_core_commit() must not be called.
+ * as lost, and kpmu_core_commit() must not be called.  h->wake is set if the readers are
+ * to be woken: a writer that interrupted this one may have deferred its wakeup to it.
  */
 static __always_inline bool
 kpmu_core_begin(struct kpmu_ring_core *c, struct kpmu_ring_handle *h, u64 size,
@@ -145,8 +146,10 @@ kpmu_core_begin(struct kpmu_ring_core *c, struct kpmu_ring_handle *h, u64 size,
 {
 	u64 written, lost = 0;
 
-	if (unlikely(READ_ONCE(c->paused)) || !c->size)
+	if (unlikely(READ_ONCE(c->paused)) || !c->size) {
+		h->wake = false;
 		return kpmu_core_drop(c, 0);
+	}
 	WRITE_ONCE(c->nest, c->nest + 1);
 	RING_POINT();
 	/* The writer that takes the number reports it */
@@ -161,7 +164,7 @@ kpmu_core_begin(struct kpmu_ring_core *c, struct kpmu_ring_handle *h, u64 size,
 		if (unlikely(!kpmu_core_has_room(c, written, size))) {
 			h->core = c;
 			kpmu_core_drop(c, lost);
-			kpmu_core_commit(h);
+			h->wake = kpmu_core_commit(h);
 			return false;
 		}
 		RING_POINT();

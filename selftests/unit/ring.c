@@ -57,8 +57,10 @@ static bool write_record(u64 size, u64 piece, u32 wakeup_events)
 	u8 fill[65536];
 	u64 i, n;
 
-	if (!kpmu_core_begin(&r.core, &handle, size, LOST_SIZE))
+	if (!kpmu_core_begin(&r.core, &handle, size, LOST_SIZE)) {
+		r.wakes += handle.wake;
 		return false;
+	}
 	if (handle.lost) {
 		struct head lost = { LOST, 0, LOST_SIZE, handle.lost };
 		u64 id = 0;
@@ -431,7 +433,25 @@ TEST(nested_marks)
 		}
 }
 
-/* Writers at random, interrupted at random; a reader that lies about the tail */
+/* A writer that finds no room wakes for the writer that interrupted it and took the room */
+TEST(nested_marks_and_full)
+{
+	int a;
+
+	ROWS("R-14 R-25 R-06");
+	for (a = 0; a < POINTS; a++) {
+		setup(256);
+		r.core.watermark = 100;
+		write_record(80, 80, 0);
+		ASSERT_EQ(r.wakes, 0);
+		/* 152 bytes fit, but not after the 56 of the interrupting writer */
+		outer(a, -1, -1, 152);
+		ASSERT_FALSE(r.core.wake_due);
+		ASSERT_GE(r.wakes, 1);
+	}
+}
+
+/* Random records and interrupts, with a correct reader and with one that corrupts the tail */
 static u64 seed;
 static int depth;
 
