@@ -281,7 +281,8 @@ int kpmu_output_pause(struct kpmu_event *e, bool pause)
  *
  * Context: task, may sleep.
  * Return: EPOLLHUP without a ring, or if the task is gone and no inherited events are left;
- * EPOLLERR for a pinned event in error state; EPOLLIN if there are new records; else 0.
+ * EPOLLERR for a pinned event in error state; EPOLLIN | EPOLLRDNORM if there are new records;
+ * else 0.
  */
 __poll_t kpmu_output_poll(struct kpmu_event *e, struct file *file,
 			  struct poll_table_struct *wait)

@@ -117,7 +117,7 @@ void kpmu_ring_notify(struct kpmu_ring *ring)
 /* See ring.h */
 void kpmu_ring_wake(struct kpmu_ring *ring)
 {
-	atomic_set(&ring->polled, (__force int)EPOLLIN);
+	atomic_set(&ring->polled, (__force int)(EPOLLIN | EPOLLRDNORM));
 	kpmu_ring_notify(ring);
 }
 

@@ -46,7 +46,8 @@ struct kpmu_ring_charged {
  * @nr_pages: pages of records, a power of two or 0
  * @ref: references
  * @rcu: for freeing: a writer may still use the ring after the last reference
- * @polled: EPOLLIN if there was a wakeup for data since the last kpmu_ring_poll()
+ * @polled: EPOLLIN | EPOLLRDNORM if there was a wakeup for data since the last
+ *	kpmu_ring_poll()
  * @waking: @wake is queued and has not begun
  * @wake: wakes the readers outside of NMIs; holds a reference while queued
  * @readers_lock: guards @readers and @closed
@@ -177,7 +178,7 @@ void kpmu_ring_pause(struct kpmu_ring *ring, bool pause);
  * @ring: the ring
  *
  * Context: any.
- * Return: EPOLLIN or 0.
+ * Return: EPOLLIN | EPOLLRDNORM, or 0.
  */
 __poll_t kpmu_ring_poll(struct kpmu_ring *ring);
 

@@ -198,7 +198,23 @@ TEST(wakeup_conditions)
 	}
 }
 
-/* A pinned event that has no counter */
+/* New records are normal data, too (POLLRDNORM), as upstream reports from 6.14 on */
+TEST(poll_normal_data)
+{
+	ROWS("V-01");
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_IP);
+	struct pollfd p = { .events = POLLIN | POLLRDNORM };
+	struct ring r;
+
+	a.wakeup_events = 1;
+	p.fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, p.fd, &a, 1);
+	work_counted(p.fd, PERIOD / 4, 0);
+	EXPECT_EQ(poll(&p, 1, 0), 1);
+	EXPECT_EQ(p.revents, POLLIN | POLLRDNORM);
+}
+
+/* A pinned event that finds no counter is in error state */
 TEST(in_error)
 {
 	ROWS("U-31");
