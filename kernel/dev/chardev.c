@@ -38,6 +38,7 @@ static long open_self(struct file *file, void __user *arg)
 	const char *why = "";
 	long ret;
 
+	WRITE_ONCE(file->private_data, NULL);
 	if (copy_from_user(&args, arg, sizeof(args)))
 		return -EFAULT;
 	if (args.reserved)
@@ -54,6 +55,7 @@ static long open_for(struct file *file, void __user *arg)
 	const char *why = "";
 	long ret;
 
+	WRITE_ONCE(file->private_data, NULL);
 	if (copy_from_user(&args, arg, sizeof(args)))
 		return -EFAULT;
 	if (args.reserved || args.open.reserved)

@@ -148,6 +148,8 @@ int kpmu_event_take(struct kpmu_event *e, const struct kpmu_target *target,
 	const struct kpmu_source *source = e->se.hw.source;
 	int err = source->get ? source->get(&e->se.hw, target, why) : 0;
 
+	if (err)
+		*why = kpmu_source_why(source, *why);
 	e->taken = !err;
 	return err;
 }

@@ -2,6 +2,8 @@
 /* What sources without counters have in common. */
 #include <linux/errno.h>
 #include <linux/export.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
 
 #include "../abi/attr.h"
 #include "period.h"
@@ -18,8 +20,43 @@ u64 kpmu_source_read(struct kpmu_hw *hw)
 /* See source.h */
 void kpmu_source_set_period(struct kpmu_hw *hw, u64 period)
 {
-	hw->period = period;
-	hw->next = local64_read(&hw->count) + period;
+	kpmu_period_start(hw, period, local64_read(&hw->count));
+}
+
+/* Reasons given by drivers */
+#define DRIVER_REASONS	32
+
+static char reasons[DRIVER_REASONS][96];
+static DEFINE_SPINLOCK(reasons_lock);
+
+/**
+ * kpmu_source_why() - make a source's description of an error outlive its driver
+ * @source: the source
+ * @why: its description
+ *
+ * KPMU_IOC_WHY and a trace may show it after the driver was unloaded.
+ *
+ * Context: task.
+ * Return: the description, valid as long as kpmu.
+ */
+const char *kpmu_source_why(const struct kpmu_source *source, const char *why)
+{
+	const char *kept = "refused by the PMU's driver";
+	int i;
+
+	if (!source->owner)
+		return why;
+	spin_lock(&reasons_lock);
+	for (i = 0; i < DRIVER_REASONS; i++) {
+		if (!*reasons[i])
+			strscpy(reasons[i], why, sizeof(reasons[i]));
+		if (!strncmp(reasons[i], why, sizeof(reasons[i]) - 1)) {
+			kept = reasons[i];
+			break;
+		}
+	}
+	spin_unlock(&reasons_lock);
+	return kept;
 }
 
 /**

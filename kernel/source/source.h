@@ -281,6 +281,7 @@ void kpmu_software_told_by(const void *iterator);
 u64 kpmu_source_read(struct kpmu_hw *hw);
 
 int kpmu_source_refuse(const struct kpmu_attr *attr, const char **why);
+const char *kpmu_source_why(const struct kpmu_source *source, const char *why);
 
 /**
  * kpmu_source_set_period() - .set_period of sources without counters

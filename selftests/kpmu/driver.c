@@ -348,4 +348,28 @@ TEST(unloads_under_load)
 	EXPECT_EQ(unload_at_last(), 0);
 }
 
+/* The reason for a failed open is a string of the driver, but outlives it */
+TEST(reason_outlives_driver)
+{
+	struct perf_event_attr a = toy(CYCLES | SHIFT(32));
+	struct kpmu_open args = { .attr = (uintptr_t)&a, .cpu = -1, .group_fd = -1 };
+	int fd = open("/dev/kpmu", O_RDWR), i;
+	struct kpmu_why why;
+
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(ioctl(fd, KPMU_IOC_OPEN, &args), -1);
+	EXPECT_EQ(errno, EINVAL);
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(ioctl(fd, KPMU_IOC_WHY, &why), 0);
+		EXPECT_EQ(strcmp(why.text, "the shift exceeds 31"), 0);
+		ASSERT_EQ(i ? 0 : unload_at_last(), 0);
+	}
+	/* An open that fails early has no reason of an earlier one */
+	EXPECT_EQ(ioctl(fd, KPMU_IOC_OPEN, 8), -1);
+	EXPECT_EQ(errno, EFAULT);
+	EXPECT_EQ(ioctl(fd, KPMU_IOC_WHY, &why), 0);
+	EXPECT_EQ(why.text[0], 0);
+	close(fd);
+}
+
 TEST_HARNESS_MAIN
