@@ -39,14 +39,22 @@ static int set_clock(struct kpmu_event *e, const struct kpmu_attr *attr,
 	return 0;
 }
 
-/* What no driver has to check: it records no branches, and may count for some CPUs only */
-static int check_driver(const struct kpmu_source *source, const struct kpmu_target *target,
+/* Checks that drivers need not make: unsupported features, and the CPUs of the PMU */
+static int check_driver(const struct kpmu_event *e, const struct kpmu_target *target,
 			const char **why)
 {
+	const struct kpmu_source *source = e->se.hw.source;
 	int err = source->owner ? kpmu_source_refuse(target->attr, why) : 0;
 
 	if (err)
 		return err;
+	/* hw.sel and hw.key are the same word: the event would count hits */
+	if (source->owner && e->se.hw.key) {
+		*why = "the PMU's driver has set hw.sel";
+		return -EINVAL;
+	}
+	if (!source->cpus)
+		return 0;
 	if (!target->task && cpumask_test_cpu(target->cpu, source->cpus))
 		return 0;
 	*why = "this PMU only has CPU events, on the CPUs of its cpumask";
@@ -109,8 +117,11 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 	e->config = attr->config;
 	kpmu_entity_init(&e->se, kpmu_read_max(e));
 
-	err = source->init(&e->se.hw, attr, why) ?: check_driver(source, target, why) ?:
-	      kpmu_sampling_init(e, attr);
+	err = source->init(&e->se.hw, attr, why);
+	if (err)
+		*why = kpmu_source_why(source, *why);
+	else
+		err = check_driver(e, target, why) ?: kpmu_sampling_init(e, attr);
 	if (!err)
 		err = permit_target(e, target, why);
 	if (!err)
