@@ -50,14 +50,15 @@ struct task_struct;
  * @mapped_node: entry in ctx->mapped
  * @hit_node: entry in ctx->hits; or in ctx->timed, see kpmu_is_followed()
  * @owner: key of the task that opened the event, see life/owner.c
+ * @owner_led: its key once it has become the leader of its process
  * @owned: entry in a list of events by owner, see life/owner.c
+ * @rcu: instead of @owned, once the event is closed: delays the free until RCU readers are done
  * @label: perf_event with the label of security modules; usually NULL
  * @family: the root's family, if child tasks inherit the event; else NULL
  * @root: root of a child (inherited) event, valid while attached; NULL for a root
  * @sibling: entry of a child in family->children
  * @epoch: of a child: the last family walk that visited it
  * @changing: bit 0: lock bit of life/change.c
- * @rcu: delays the free until RCU readers are done
  * @ref: of a root: the fd; of a child: its context and family; and temporary users
  * @se: what is scheduled; its id is unique, never reused; a child has its root's
  */
@@ -83,14 +84,17 @@ struct kpmu_event {
 	struct hlist_node mapped_node;
 	struct hlist_node hit_node;
 	u64 owner;
-	struct list_head owned;
+	u64 owner_led;
+	union {
+		struct list_head owned;
+		struct rcu_head rcu;
+	};
 	struct perf_event *label;
 	struct kpmu_family *family;
 	struct kpmu_event *root;
 	struct list_head sibling;
 	u64 epoch;
 	unsigned long changing;
-	struct rcu_head rcu;
 	struct kpmu_entity se;	/* last: se.group.class is not zeroed */
 };
 

@@ -6,6 +6,9 @@
  * Events that count their owner are found through its context.  The others are kept in
  * a few lists, hashed by owner.  No reference to the owner is held: the key made from a
  * task's address and start time distinguishes it from later tasks at the same address.
+ *
+ * A thread that executes a program becomes the leader of its process and gets the old leader's
+ * start time.  So an event also has the key that its owner has after that.
  */
 #include <linux/hash.h>
 #include <linux/sched.h>
@@ -22,14 +25,19 @@ static struct bucket {
 	struct list_head searches;
 } buckets[1 << BUCKET_BITS];
 
-static u64 key_of(const struct task_struct *task)
+#define KEY_BITS	(64 - BUCKET_BITS)
+
+/* Key of a task that has the start time of @like.  The bucket, in the upper bits, is the task's */
+static u64 key_of(const struct task_struct *task, const struct task_struct *like)
 {
-	return (u64)task * GOLDEN_RATIO_64 + task->start_boottime;
+	u64 key = hash_64((u64)task + like->start_boottime, KEY_BITS);
+
+	return (u64)hash_ptr(task, BUCKET_BITS) << KEY_BITS | key;
 }
 
 static struct bucket *bucket_of(u64 key)
 {
-	return &buckets[key >> (64 - BUCKET_BITS)];
+	return &buckets[key >> KEY_BITS];
 }
 
 /**
@@ -43,7 +51,10 @@ void kpmu_owner_set(struct kpmu_event *e, const struct task_struct *who)
 {
 	struct bucket *b;
 
-	e->owner = key_of(who);
+	e->owner = key_of(who, who);
+	rcu_read_lock();
+	e->owner_led = key_of(who, who->group_leader);
+	rcu_read_unlock();
 	if (e->se.ctx->task == who)
 		return;			/* found through its context */
 	b = bucket_of(e->owner);
@@ -108,7 +119,7 @@ void kpmu_owner_clear(struct kpmu_event *e)
 
 static void search_group(struct search *s, struct kpmu_event *e)
 {
-	if (e->owner != s->owner || e->root)
+	if ((e->owner != s->owner && e->owner_led != s->owner) || e->root)
 		return;
 	kpmu_event_get(e);
 	s->event[s->n++] = e;
@@ -186,7 +197,7 @@ static void control_found(struct search *s, enum kpmu_op op)
 void kpmu_owner_control(enum kpmu_op op)
 {
 	struct kpmu_ctx *ctx = kpmu_ctx_find_get(current);
-	struct search s = { .owner = key_of(current) };
+	struct search s = { .owner = key_of(current, current) };
 	struct bucket *b = bucket_of(s.owner);
 	bool more;
 

@@ -201,7 +201,61 @@ TEST(opened_by_other_task)
 	worker_stop(&w);
 }
 
-TEST(ours_on_another)
+/*
+ * Executed by a thread that has become its process's leader: KPMU_TEST_FD is an event that it has
+ * opened before, on a task that never sleeps.
+ */
+static void __attribute__((constructor)) after_exec(void)
+{
+	const char *fd = getenv("KPMU_TEST_FD");
+	uint64_t enabled;
+
+	if (!fd)
+		return;
+	enabled = ev_times(atoi(fd)).enabled;
+	usleep(50000);
+	if (ev_times(atoi(fd)).enabled == enabled)
+		_exit(1);
+	prctl(OFF);
+	enabled = ev_times(atoi(fd)).enabled;
+	usleep(50000);
+	_exit(ev_times(atoi(fd)).enabled == enabled ? 0 : 2);
+}
+
+static void *open_and_exec(void *pid)
+{
+	struct perf_event_attr a = insns();
+	char *args[] = { "self", NULL }, own[32], *env[] = { own, NULL };
+	int fd;
+
+	a.disabled = 0;
+	fd = ev_must(&a, *(pid_t *)pid, -1, -1, 0);
+	fcntl(fd, F_SETFD, 0);
+	snprintf(own, sizeof(own), "KPMU_TEST_FD=%d", fd);
+	execve("/proc/self/exe", args, env);
+	return NULL;
+}
+
+TEST(exec_by_a_thread)
+{
+	ROWS("K-05");
+	pid_t pid = fork(), busy;
+	pthread_t thread;
+	int status;
+
+	if (!pid) {
+		busy = fork();
+		while (!busy)
+			;
+		pthread_create(&thread, NULL, open_and_exec, &busy);
+		pthread_join(thread, NULL);
+		_exit(99);
+	}
+	waitpid(pid, &status, 0);
+	EXPECT_EQ(status, 0);
+}
+
+TEST(on_other_task)
 {
 	ROWS("K-05");
 	struct worker one, two;
