@@ -331,16 +331,11 @@ static inline bool kpmu_regs_are_saved(const struct pt_regs *regs)
 static inline void kpmu_raw_of_sample(const struct perf_sample_data *data,
 				      const void **raw, u32 *size)
 {
-	const struct perf_raw_record *r = data->raw;
-
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
-	if (!(data->sample_flags & PERF_SAMPLE_RAW))
+	/* Without the flag data->raw is not initialized */
+	if (!(data->sample_flags & PERF_SAMPLE_RAW) || !data->raw)
 		return;
-#endif
-	if (!r)
-		return;
-	*raw = r->frag.data;
-	*size = r->frag.size;
+	*raw = data->raw->frag.data;
+	*size = data->raw->frag.size;
 }
 
 /**
