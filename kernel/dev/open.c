@@ -55,9 +55,12 @@ static int check_attr(struct kpmu_request *r)
 	if (err)
 		return err;
 	r->plain = kpmu_attr_is_plain(&r->attr);
-	return check_rules(r, KPMU_ATTR_SHAPE) ?:
-	       kpmu_permit(KPMU_PERMIT_OPEN, &r->attr, NULL, &r->why) ?:
-	       check_rules(r, KPMU_ATTR_LIMITS);
+	err = check_rules(r, KPMU_ATTR_SHAPE) ?:
+	      kpmu_permit(KPMU_PERMIT_OPEN, &r->attr, NULL, &r->why);
+	if (err || r->plain)
+		return err;
+	return check_rules(r, KPMU_ATTR_LIMITS) ?:
+	       kpmu_permit(KPMU_PERMIT_DATA, &r->attr, NULL, &r->why);
 }
 
 static int find_leader(struct kpmu_request *r)

@@ -196,6 +196,7 @@ void kpmu_outputs_init(void);
 /* perm.c */
 enum kpmu_permit {
 	KPMU_PERMIT_OPEN,	/* open an event with this attr at all */
+	KPMU_PERMIT_DATA,	/* physical addresses and registers in samples; after _OPEN */
 	KPMU_PERMIT_CPU,	/* observe all tasks of a CPU */
 	KPMU_PERMIT_TASK,	/* observe this task */
 	KPMU_PERMIT_RAW,	/* get records of kernel activity */

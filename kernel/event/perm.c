@@ -74,10 +74,7 @@ static bool sees_kernel(const struct kpmu_attr *attr)
 	if (attr->sample_type & KPMU_SAMPLE_CALLCHAIN &&
 	    !(attr->flags & KPMU_ATTR_EXCLUDE_CALLCHAIN_KERNEL))
 		return true;
-	if (attr->sample_type & KPMU_SAMPLE_BRANCH_STACK &&
-	    branches_of_kernel(attr))
-		return true;
-	return attr->sample_type & KPMU_SAMPLE_PHYS_ADDR;
+	return attr->sample_type & KPMU_SAMPLE_BRANCH_STACK && branches_of_kernel(attr);
 }
 
 static int permit_open(const struct kpmu_attr *attr, const char **why)
@@ -105,9 +102,18 @@ static int permit_open(const struct kpmu_attr *attr, const char **why)
 		*why = "namespaces needs CAP_PERFMON";
 		return -EACCES;
 	}
-	if (attr->sample_type & KPMU_SAMPLE_REGS_INTR)
-		return security_locked_down(LOCKDOWN_PERF);
 	return 0;
+}
+
+static int permit_data(const struct kpmu_attr *attr, const char **why)
+{
+	int err = 0;
+
+	if (attr->sample_type & KPMU_SAMPLE_PHYS_ADDR)
+		err = permit_kernel(attr, false, why);
+	if (!err && attr->sample_type & KPMU_SAMPLE_REGS_INTR)
+		err = security_locked_down(LOCKDOWN_PERF);
+	return err;
 }
 
 static bool may_kill(struct task_struct *task)
@@ -157,6 +163,8 @@ int kpmu_permit(enum kpmu_permit what, const struct kpmu_attr *attr,
 	switch (what) {
 	case KPMU_PERMIT_OPEN:
 		return permit_open(attr, why);
+	case KPMU_PERMIT_DATA:
+		return permit_data(attr, why);
 	case KPMU_PERMIT_CPU:
 		return permit_cpu(attr, why);
 	case KPMU_PERMIT_RAW:

@@ -454,7 +454,25 @@ TEST(event_init_before_capabilities)
 	EXPECT_EQ(any_errno(&x), EOPNOTSUPP);
 }
 
-/* A record of each branch is what a branch trace store makes, and there is none */
+/* Limits are checked before the permission for physical addresses, after that for the kernel */
+TEST(limits_before_data_permission)
+{
+	ROWS("U-36");
+	struct perf_event_attr a = insns();
+
+	set_paranoid(2);
+	drop_privilege();
+	a.sample_type = PERF_SAMPLE_PHYS_ADDR;
+	a.sample_period = 1ULL << 63;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
+	a.exclude_kernel = 0;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EACCES);
+	a.exclude_kernel = 1;
+	a.sample_period = 100;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EACCES);
+}
+
+/* A sample of every branch requires a branch trace store (BTS), which is not supported */
 TEST(branch_trace)
 {
 	ROWS("E-34");
