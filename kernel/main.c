@@ -51,14 +51,11 @@ static int __init kpmu_init(void)
 	err = kpmu_chardev_init();
 	if (err)
 		goto err_debugfs;
-	err = kpmu_redirect_init();
-	if (err)
-		goto err_chardev;
+	/* Nothing may fail from here on: the device may be open */
+	kpmu_redirect_init();
 	kpmu_hooks_on_busy(kpmu_busy);
 	return 0;
 
-err_chardev:
-	kpmu_chardev_exit();
 err_debugfs:
 	kpmu_debugfs_exit();
 	kpmu_sysfs_exit();

@@ -46,7 +46,7 @@ void kpmu_chardev_exit(void);
 void kpmu_busy(void);
 void kpmu_busy_exit(void);
 bool kpmu_redirects(void);
-int kpmu_redirect_init(void);
+void kpmu_redirect_init(void);
 void kpmu_redirect_exit(void);
 int kpmu_sysctl_init(void);
 void kpmu_sysctl_exit(void);

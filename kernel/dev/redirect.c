@@ -274,19 +274,20 @@ static struct ctl_table_header *header;
 /**
  * kpmu_redirect_init() - register the sysctls; switch on if the module parameter is set
  *
+ * Cannot fail: /dev/kpmu may be open already.
+ *
  * Context: module init, after everything that an open needs.
- * Return: 0 or -ENOMEM; it is not an error if the redirect cannot be switched on.
  */
-int __init kpmu_redirect_init(void)
+void __init kpmu_redirect_init(void)
 {
 	bool want = redirect;
 
 	redirect = false;
 	header = register_sysctl("kernel/kpmu", table);
-	if (!header)
-		return -ENOMEM;
-	switch_redirect(want);
-	return 0;
+	if (header)
+		switch_redirect(want);
+	else
+		pr_err("no memory for the sysctls of the redirect\n");
 }
 
 /**
