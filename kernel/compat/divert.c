@@ -79,8 +79,7 @@ unsigned long kpmu_divert_call(const struct kpmu_divert *d, unsigned long arg)
  * @set: the functions, must stay valid; .ok is set for those that are diverted
  *
  * Context: may sleep.
- * Return: 0 if all functions that this kernel has are diverted; else an error,
- * and none is.
+ * Return: 0 if at least one is diverted; else an error.
  */
 int kpmu_diverts_register(struct kpmu_diverts *set)
 {

@@ -80,9 +80,11 @@ int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 
 	if (atomic_inc_unless_negative(&users))
 		return 0;
-	*why = "the counters are taken; see the kernel log";
-	if (!guarded)
+	if (!guarded) {
+		*why = "other users of the counters cannot be kept from them; see the kernel log";
 		return -EOPNOTSUPP;
+	}
+	*why = "the counters are taken; see the kernel log";
 	spin_lock(&reserve_lock);
 	if (!atomic_inc_unless_negative(&users)) {
 		holder = x86_rival();

@@ -81,8 +81,8 @@ void __init x86_rivals_init(void)
 	rival_set.n = kpmu_ksym_has(KSYM_perf_create_mediated_pmu) ? 2 : 1;
 	if (kpmu_ksym_has(KSYM_x86_reserve_hardware))
 		err = kpmu_diverts_register(&rival_set);
-	if (err)
-		pr_notice("the kernel's perf cannot be made to ask (%d)%s\n", err,
+	if (err || !is_guarded())
+		pr_notice("the kernel's perf cannot be made to request the counters from kpmu (%d)%s\n", err,
 			  is_guarded() ? "" : ": no hardware events");
 	x86_retain(rivals[0].ok, is_guarded());
 }
