@@ -256,8 +256,8 @@ static const struct rule family_rules[] = {
 static const struct rule support_rules[] = {
 	{ has_extended_regs, -EOPNOTSUPP, "no extended registers on this PMU" },
 	{ bad_aux_output, -EOPNOTSUPP, "this PMU writes no AUX data" },
-	{ bad_aux_start_paused, -EOPNOTSUPP, "this PMU cannot start paused" },
 	{ bad_aux_pause_resume, -EINVAL, "aux_pause and aux_resume together" },
+	{ bad_aux_start_paused, -EOPNOTSUPP, "this PMU cannot start paused" },
 	{ bad_branch_stack, -EOPNOTSUPP, "this PMU records no branches" },
 	{ bad_max_stack, -EOVERFLOW, "sample_max_stack above perf_event_max_stack" },
 	{ bad_aux_group, -EINVAL, "needs an AUX event as group leader" },

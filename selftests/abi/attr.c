@@ -571,6 +571,7 @@ TEST(aux_action)
 	EXPECT_EQ(place(AT_AUX_ACTION, 4, 2, 0), EINVAL);	/* pause */
 	EXPECT_EQ(place(AT_AUX_ACTION, 4, 4, 0), EINVAL);	/* resume */
 	EXPECT_EQ(place(AT_AUX_ACTION, 4, 6, 0), EINVAL);
+	EXPECT_EQ(place(AT_AUX_ACTION, 4, 7, 0), EINVAL);	/* checked before start_paused */
 	any_init(&x);
 	any_flag(&x, F_AUX_OUTPUT);
 	any_put(&x, AT_AUX_ACTION, 4, 2);
