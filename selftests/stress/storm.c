@@ -185,7 +185,7 @@ static void do_map(void)
 		return;
 	h->page = p;
 	h->mapped = len;
-	h->readable = write;
+	h->readable &= write;	/* for good: another mapping may keep the ring */
 	did(A_mapped);
 }
 

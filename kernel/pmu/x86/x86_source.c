@@ -13,7 +13,7 @@ void kpmu_counters_show(struct seq_file *m, int cpu)
 	struct x86_cpu *c = per_cpu_ptr(&x86_cpu, cpu);
 	int i;
 
-	seq_printf(m, "registers in use by kpmu: %s, counting %#x, fixed_ctrl %#llx\n",
+	seq_printf(m, "registers held by kpmu: %s, counting %#x, fixed_ctrl %#llx\n",
 		   c->ready ? "yes" : "no", c->on, c->fixed_ctrl);
 	for (i = 0; i < KPMU_NR_SLOTS; i++) {
 		if (!(x86_pmu.counters & 1u << i))
