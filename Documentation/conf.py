@@ -9,7 +9,7 @@ primary_domain = "c"
 highlight_language = "none"
 html_theme = "alabaster"
 html_theme_options = {
-    "page_width": "1200px",
+    "page_width": "1320px",
     "sidebar_width": "260px",
     "description": "a performance-monitoring core as a module",
     "fixed_sidebar": True,
