@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # all.sh [-g|-q] KERNEL... - run all tests, stage by stage, with guests of the given kernels;
-# make test calls it.  The last line is "N passed, N failed".
+# make test calls it.  It ends with a list of all failures, if there are any (failures.sh), and
+# the line "N passed, N failed".
 #  -g   only the guests and the conformance rows that they prove (make test-debug)
 #  -q   quick (make test-quick): sparse only for the given kernels, only the boot "quick", no
 #       clients, no conformance rows
@@ -17,7 +18,7 @@ case ${1:-} in
 esac
 [ $# -gt 0 ] || die "all.sh: which kernels?"
 
-passed=0 failed=0 skipped=0 flaky=0
+passed=0 failed=0 skipped=0 flaky=0 wrong=()
 
 # stage NAME COMMAND... - run the command and add its results to the totals.  They are taken
 # from its last line with "N passed, N failed[, N skipped]".  If there is none, the command
@@ -40,6 +41,7 @@ stage()
 		p=$((rc == 0)) f=$((rc != 0)) s=0
 	fi
 	flaky=$((flaky + $(grep -ac '^flaky on ' "$out" || true)))
+	[ "$f" = 0 ] || wrong+=("$name")
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + ${s:-0}))
 	echo "== $name: $p passed, $f failed, ${s:-0} skipped, $((SECONDS - start)) s"
 }
@@ -71,6 +73,9 @@ else
 	stage driver selftests/clients/run.sh -g driver.sh 7.2
 fi
 [ $quick = 1 ] || stage conformance selftests/conformance.sh
+# Once more what failed and what was flaky, for those who see only the end
+list=$(selftests/failures.sh "${wrong[@]}" 2>&1) || list+=" (failures.sh failed)"
+[ -z "$list" ] || printf '== failures and flaky programs\n%s\n' "$list"
 [ -z "${RETRY:-}" ] || echo "$flaky programs flaky: they failed, and passed when run again"
 echo "$skipped skipped"
 echo "$passed passed, $failed failed"

@@ -3,7 +3,8 @@
 #
 # harness.sh - on the host, test how the selftests evaluate results.  guest.sh runs programs
 # that are killed, stop early or print contradictory results, and must not count them as
-# passed.  conformance.sh evaluates made-up logs.  The entries of native-differs are checked.
+# passed.  conformance.sh and failures.sh evaluate made-up logs.  The entries of
+# native-differs are checked.
 
 
 # Variables in single quotes are expanded by the fake programs
@@ -254,6 +255,88 @@ log main1-7.2 '@@@ p 1 s' '@@ p.a FAIL -' '@@sum 0 1 0'
 row F-05 ' FAILED by p.a'
 log main1-7.2 '@@@ p 1 s'
 row main1-7.2.tap ': the guest did not come to its end'
+
+# The list of failures at the end of all.sh, from made-up logs.  listed STAGES LINE... - the list
+# for these failed stages must be exactly these lines.
+rm -rf "$work/log"
+listed()
+{
+	local stages=$1
+	shift
+	# shellcheck disable=SC2086
+	LOGS=$work/log "$here/failures.sh" $stages 2>&1 | sed "s|$work/log/||" >"$work/out" || true
+	printf '%s\n' "$@" | sed '/^$/d' >"$work/want"
+	if diff "$work/want" "$work/out" >"$work/diff"; then
+		verdict 1 "list of failures ${stages:-of none}"
+	else
+		sed 's/^/# /' "$work/diff"
+		verdict 0 "list of failures ${stages:-of none}"
+	fi
+}
+# A log with one program p, and tests that passed, failed on kpmu, failed natively, passed though
+# they are in native-differs
+log main1-6.12 '@@@ p 1 s' 'ok 1 a' '# /x/p.c:3: expected x == 1, got 2' 'not ok 2 b' 'ok 3 c' \
+	'@@ p.a pass pass' '@@ p.b FAIL pass' '@@ p.c pass STALE' '@@ p.d pass FAIL' '@@sum 3 3 0'
+log main2-6.12 '@@@ q 1 s' 'ok 1 a' '@@@flaky q: b c ' '@@ q.a pass pass' '@@sum 3 0 0'
+echo 'qemu: noise' | tee "$work/log/main1-6.12.tap.err" >"$work/log/main2-6.12.tap.err"
+listed '' '  FAILED  p.b: /x/p.c:3: expected x == 1, got 2  [main1-6.12.tap]' \
+	'  FAILED  p.c: native-differs lists it, but it passes natively  [main1-6.12.tap]' \
+	'  FAILED  p.d, natively  [main1-6.12.tap]' '  flaky   q: b c  [main2-6.12.tap]'
+rm "$work/log/main1-6.12.tap"*
+# The tests passed, but the kernel has reported something; one guest did not end; rmmod failed
+printf '%s\n' 'qemu: noise' 'kpmu: the kernel log is not clean:' 'BUG: KASAN: x' 1 2 3 4 5 \
+	>"$work/log/main2-6.12.tap.err"
+log sleep-7.2 '@@@ p 1 s' 'ok 1 a'
+echo 'kpmu: no end within 1800 s' >"$work/log/sleep-7.2.tap.err"
+log spr-6.1 '@@@ p 1 s' 'ok 1 a' '@@ p.a pass -' '@@sum 1 0 0'
+echo 'kpmu: guest command failed with status 99; end of the kernel log:' \
+	>"$work/log/spr-6.1.tap.err"
+echo 'no such kernel' >"$work/log/stage-guests"
+listed guests '  flaky   q: b c  [main2-6.12.tap]' \
+	'  FAILED  kpmu: the kernel log is not clean:  [main2-6.12.tap.err]' \
+	"$(printf '          %s  [main2-6.12.tap.err]\n' 'BUG: KASAN: x' 1 2 3 4)" \
+	'  FAILED  the guest did not come to its end  [sleep-7.2.tap]' \
+	'  FAILED  kpmu: no end within 1800 s  [sleep-7.2.tap.err]' \
+	'  FAILED  kpmu: guest command failed with status 99; end of the kernel log:  [spr-6.1.tap.err]' \
+	'  FAILED  guests: no such kernel  [stage-guests]'
+rm "$work/log"/*.tap*
+# A failure of unknown kind, many failures, stages that ran no guests or printed nothing known
+log main-7.2 '@@@ p 1 s' 'ok 1 a' '@@ p.a pass -' '@@sum 1 0 0'
+printf '%-10s %-6s %4d passed %3d failed %3d skipped  %4d s\n' main 7.2 1 1 0 3 spr 6.1 1 0 0 3 \
+	>"$work/log/stage-guests"
+log spr-6.1 '@@@ p 1 s' "$(seq -f '@@ p.t%g FAIL -' 42)" '@@sum 0 42 0'
+printf '%s\n' 'sparse: clean' 'names: NOT clean' >"$work/log/stage-check"
+printf '%s\n' 1 2 3 4 5 6 >"$work/log/stage-layers"
+printf '%s\n' 'ok 1 a' 'not ok 2 b' '1..2' >"$work/log/stage-unit"
+listed 'check layers unit qemu' '  FAILED  the guest  [main-7.2.tap]' \
+	"$(seq -f '  FAILED  p.t%g  [spr-6.1.tap]' 40)" '  and 2 more  [spr-6.1.tap]' \
+	'  FAILED  check: names: NOT clean  [stage-check]' \
+	"$(seq -f '  FAILED  layers: %g  [stage-layers]' 2 6)" \
+	'  FAILED  unit: not ok 2 b  [stage-unit]' '  FAILED  stage qemu'
+rm -rf "$work/log"
+log main-7.2 '@@@ p 1 s' 'ok 1 a' '@@ p.a pass -' '@@sum 1 0 0'
+listed '' ''
+
+# all.sh -g with fake stages, one of which fails: its last lines must say what failed
+mkdir -p "$work/top/selftests" "$work/top/qemu"
+cp "$here"/{all,failures}.sh "$work/top/selftests/"
+cp "$KPMU_TOP/qemu/lib.sh" "$work/top/qemu/"
+printf '%s\n' '#!/bin/sh' 'echo "@@ p.a FAIL pass" >build/log/main-6.12.tap' \
+	'echo "@@sum 0 1 0" >>build/log/main-6.12.tap' \
+	'seq 100; echo "0 passed, 1 failed, 0 skipped"; exit 1' >"$work/top/selftests/run.sh"
+printf '%s\n' '#!/bin/sh' 'echo "F-05 FAILED by p.a"; exit 1' >"$work/top/selftests/conformance.sh"
+chmod +x "$work"/top/selftests/*.sh
+rc=0
+"$work/top/selftests/all.sh" -g 6.12 >"$work/out" 2>&1 || rc=$?
+printf '%s\n' '== failures and flaky programs' '  FAILED  p.a  [build/log/main-6.12.tap]' \
+	'  FAILED  conformance: F-05 FAILED by p.a  [build/log/stage-conformance]' '0 skipped' \
+	'0 passed, 2 failed' >"$work/want"
+if tail -n 5 "$work/out" | diff "$work/want" - >"$work/diff" && [ $rc = 1 ]; then
+	verdict 1 "last lines of all.sh"
+else
+	sed 's/^/# /' "$work/diff"
+	verdict 0 "last lines of all.sh (status $rc, expected 1)"
+fi
 
 entries "$here/native-differs" >"$work/out"
 sed 's/^/# /' "$work/out"
