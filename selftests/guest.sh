@@ -121,7 +121,7 @@ for prog; do
 	column "$prog" kpmu
 	[ -z "${KPMU_RETRY:-}" ] || again "$prog"
 	case $slow${KPMU_FIRST:-}$prog in
-	1*|fuzz_*|kpmu_*|security_*|stress_*) compare "$prog" ;;	# no native column
+	1*|fuzz_*|module_*|security_*|stress_*) compare "$prog" ;;	# no native column
 	*) native "$prog" ;;
 	esac
 	echo "@@@ $prog $(($(cut -d. -f1 /proc/uptime) - began)) s"

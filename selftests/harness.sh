@@ -79,32 +79,32 @@ judged complete 'a pass pass' 'b skip skip' 'c pass pass'
 program all_skipped 'for t in a b c; do ok $t " # SKIP"; done; exit 4'
 judged all_skipped 'a skip skip' 'b skip skip' 'c skip skip'
 
-program kpmu_killed 'ok a; kill -9 $$'
-judged kpmu_killed 'a pass -' 'b FAIL -' 'c FAIL -' 'all FAIL -'
+program module_killed 'ok a; kill -9 $$'
+judged module_killed 'a pass -' 'b FAIL -' 'c FAIL -' 'all FAIL -'
 
-program kpmu_killed_at_the_end 'ok a; ok b; ok c; kill -11 $$'
-judged kpmu_killed_at_the_end 'a pass -' 'b pass -' 'c pass -' 'all FAIL -'
+program module_killed_at_the_end 'ok a; ok b; ok c; kill -11 $$'
+judged module_killed_at_the_end 'a pass -' 'b pass -' 'c pass -' 'all FAIL -'
 
-program kpmu_short 'ok a; ok b'
-judged kpmu_short 'a pass -' 'b pass -' 'c FAIL -' 'all FAIL -'
+program module_short 'ok a; ok b'
+judged module_short 'a pass -' 'b pass -' 'c FAIL -' 'all FAIL -'
 
-program kpmu_twice 'ok a; ok b; ok c; ok c'
-judged kpmu_twice 'a pass -' 'b pass -' 'c pass -' 'all FAIL -'
+program module_twice 'ok a; ok b; ok c; ok c'
+judged module_twice 'a pass -' 'b pass -' 'c pass -' 'all FAIL -'
 
-program kpmu_status 'ok a; ok b; ok c; exit 1'
-judged kpmu_status 'a pass -' 'b pass -' 'c pass -' 'all FAIL -'
+program module_status 'ok a; ok b; ok c; exit 1'
+judged module_status 'a pass -' 'b pass -' 'c pass -' 'all FAIL -'
 
-program kpmu_no_status 'ok a; bad b; ok c; exit 0'
-judged kpmu_no_status 'a pass -' 'b FAIL -' 'c pass -' 'all FAIL -'
+program module_no_status 'ok a; bad b; ok c; exit 0'
+judged module_no_status 'a pass -' 'b FAIL -' 'c pass -' 'all FAIL -'
 
-program kpmu_skip_status 'ok a; ok b; ok c; exit 4'
-judged kpmu_skip_status 'a pass -' 'b pass -' 'c pass -' 'all FAIL -'
+program module_skip_status 'ok a; ok b; ok c; exit 4'
+judged module_skip_status 'a pass -' 'b pass -' 'c pass -' 'all FAIL -'
 
 # A program that prints nothing, and one that does not exist
-printf '#!/bin/sh\nexit 0\n' >"$work/tests/kpmu_silent"
-chmod +x "$work/tests/kpmu_silent"
-judged kpmu_silent 'all FAIL -'
-judged kpmu_missing 'all FAIL -'
+printf '#!/bin/sh\nexit 0\n' >"$work/tests/module_silent"
+chmod +x "$work/tests/module_silent"
+judged module_silent 'all FAIL -'
+judged module_missing 'all FAIL -'
 
 program native_killed 'ok a; native && kill -9 $$; ok b; ok c'
 judged native_killed 'a pass pass' 'b pass FAIL' 'c pass FAIL' 'all pass FAIL'
@@ -115,15 +115,15 @@ judged native_fails 'a pass pass' 'b pass FAIL' 'c pass pass'
 # The kpmu column has a second try only with KPMU_RETRY=1
 rm -f "$work/second"
 upset="ok a; [ ! -e $work/second ] && touch $work/second && { bad b; ok c; exit 1; }; ok b; ok c"
-program kpmu_upset "$upset"
-judged kpmu_upset 'a pass -' 'b FAIL -' 'c pass -'
+program module_upset "$upset"
+judged module_upset 'a pass -' 'b FAIL -' 'c pass -'
 rm -f "$work/second"
 export KPMU_RETRY=1
-judged kpmu_upset 'a pass -' 'b pass -' 'c pass -'
-flaky=$(grep -c '^@@@flaky kpmu_upset: b $' "$work/out" || true)
-verdict "$flaky" "kpmu_upset is flaky"
-program kpmu_twice_upset 'ok a; bad b; ok c; exit 1'
-judged kpmu_twice_upset 'a pass -' 'b FAIL -' 'c pass -'
+judged module_upset 'a pass -' 'b pass -' 'c pass -'
+flaky=$(grep -c '^@@@flaky module_upset: b $' "$work/out" || true)
+verdict "$flaky" "module_upset is flaky"
+program module_twice_upset 'ok a; bad b; ok c; exit 1'
+judged module_twice_upset 'a pass -' 'b FAIL -' 'c pass -'
 unset KPMU_RETRY
 
 # The second native try passes
@@ -213,13 +213,13 @@ entries()
 }
 
 kernel='(6\.1|6\.12|7\.2)'
-printf '%s\n' $'abi_fd.none_of_this_name\t*\texpected\tr' $'abi_nothing.x\t*\texpected\tr' \
-	$'abi_attr.config3\t6.3\texpected\tr' $'abi_attr.config3\t6.1\t.\tr' \
-	$'abi_attr.config3\t6.1\texpected' $'abi_attr.config3\t6.1,7.2/skylake?\texpected\tr' \
+printf '%s\n' $'api_fd.none_of_this_name\t*\texpected\tr' $'api_nothing.x\t*\texpected\tr' \
+	$'api_attr.config3\t6.3\texpected\tr' $'api_attr.config3\t6.1\t.\tr' \
+	$'api_attr.config3\t6.1\texpected' $'api_attr.config3\t6.1,7.2/skylake?\texpected\tr' \
 	>"$work/bad"
 entries "$work/bad" >"$work/out"
-if [ "$(cut -d: -f1 "$work/out" | tr '\n' ' ')" = "abi_fd.none_of_this_name abi_nothing.x \
-abi_attr.config3 abi_attr.config3 abi_attr.config3 " ]; then
+if [ "$(cut -d: -f1 "$work/out" | tr '\n' ' ')" = "api_fd.none_of_this_name api_nothing.x \
+api_attr.config3 api_attr.config3 api_attr.config3 " ]; then
 	verdict 1 entries_that_are_wrong
 else
 	sed 's/^/# /' "$work/out"

@@ -61,8 +61,8 @@ tests()
 	(cd "$coverage/reached" && grep -lx "$1:$(counted "$1" "$2")" -- *) |
 	while read -r p; do
 		case $p in
-		load|unload) p=kpmu_device ;;	# the program does not matter
-		multiplex_fairness|life_suspend) continue ;;	# need boots of their own
+		load|unload) p=module_device ;;	# the program does not matter
+		sched_multiplex_fairness|count_suspend) continue ;;	# need boots of their own
 		esac
 		grep -qx "$p" "$out/upset" ||
 			echo "$(cat "$KPMU_CACHE/seconds/$kernel-$p" 2>/dev/null || echo 3) $p"

@@ -53,7 +53,7 @@ static void do_cgroup(void)
 
 	cgroup_v2();
 	cgroup_root(&root);
-	cgroup_make(&c, &root, "kpmu_hooks");
+	cgroup_make(&c, &root, "module_hooks");
 	cgroup_remove(&c);
 }
 
