@@ -32,7 +32,7 @@ static int __init kpmu_init(void)
 	err = kpmu_ctxs_init(&kpmu_event_ops);
 	if (err)
 		goto err_events;
-	err = kpmu_sources_init(kpmu_hit, kpmu_entity_time);
+	err = kpmu_sources_init(kpmu_hit_report, kpmu_entity_time);
 	if (err)
 		goto err_ctxs;
 	err = kpmu_hooks_init();

@@ -175,7 +175,7 @@ struct kpmu_trap *kpmu_trap_clone(struct kpmu_trap *t,
 				  const struct kpmu_trap *from);
 void kpmu_trap_end(struct kpmu_trap *t);
 void kpmu_trap_put(struct kpmu_trap *t);
-void kpmu_trap(struct kpmu_event *e, const struct kpmu_hit *hit);
+void kpmu_trap_raise(struct kpmu_event *e, const struct kpmu_hit *hit);
 void kpmu_traps_exit(void);
 
 /**

@@ -202,7 +202,7 @@ void kpmu_trap_put(struct kpmu_trap *t)
 }
 
 /**
- * kpmu_trap() - send a SIGTRAP for an overflow
+ * kpmu_trap_raise() - send a SIGTRAP for an overflow
  * @e: the event, with sigtrap
  * @hit: details from the source
  *
@@ -211,7 +211,7 @@ void kpmu_trap_put(struct kpmu_trap *t)
  *
  * Context: NMI or IRQs off, on the CPU where the event counts.
  */
-void kpmu_trap(struct kpmu_event *e, const struct kpmu_hit *hit)
+void kpmu_trap_raise(struct kpmu_event *e, const struct kpmu_hit *hit)
 {
 	struct kpmu_trap *t = e->sampling->trap;
 	bool right = !(e->se.flags & KPMU_ATTR_EXCLUDE_KERNEL) ||
@@ -226,7 +226,7 @@ void kpmu_trap(struct kpmu_event *e, const struct kpmu_hit *hit)
 	atomic_inc(&under_way);
 	irq_work_queue(&t->irq);
 }
-NOKPROBE_SYMBOL(kpmu_trap);
+NOKPROBE_SYMBOL(kpmu_trap_raise);
 
 /**
  * kpmu_traps_exit() - wait until no signal is pending

@@ -15,12 +15,12 @@
 #define KPMU_VALUE_WORDS	5
 
 /**
- * struct kpmu_value - what is read of one event
+ * struct kpmu_reading - what is read of one event
  * @count: its count
  * @id: its id
  * @lost: number of records that found no room in the ring
  */
-struct kpmu_value {
+struct kpmu_reading {
 	u64 count;
 	u64 id;
 	u64 lost;
@@ -35,10 +35,10 @@ struct kpmu_value {
  * Context: any.
  * Return: the values; @lost is 0 if it is not requested.
  */
-static __always_inline struct kpmu_value
+static __always_inline struct kpmu_reading
 kpmu_value_of(const struct kpmu_event *e, u64 format, u64 count)
 {
-	return (struct kpmu_value){
+	return (struct kpmu_reading){
 		.count = count,
 		.id = e->se.id,
 		.lost = format & KPMU_FORMAT_LOST ? kpmu_event_lost(e) : 0,
@@ -72,7 +72,7 @@ static __always_inline u64 *kpmu_put_times(u64 *p, u64 format, struct kpmu_times
  * Context: any.
  * Return: the place after the last word written.
  */
-static __always_inline u64 *kpmu_put_ids(u64 *p, u64 format, struct kpmu_value v)
+static __always_inline u64 *kpmu_put_ids(u64 *p, u64 format, struct kpmu_reading v)
 {
 	if (format & KPMU_FORMAT_ID)
 		*p++ = v.id;
@@ -91,7 +91,7 @@ static __always_inline u64 *kpmu_put_ids(u64 *p, u64 format, struct kpmu_value v
  * Context: any.
  * Return: the place after the last word written.
  */
-static __always_inline u64 *kpmu_put_single(u64 *p, u64 format, struct kpmu_value v,
+static __always_inline u64 *kpmu_put_single(u64 *p, u64 format, struct kpmu_reading v,
 					    struct kpmu_times t)
 {
 	*p++ = v.count;
@@ -124,7 +124,7 @@ static __always_inline u64 *kpmu_put_head(u64 *p, u64 format, u64 nr, struct kpm
  * Context: any.
  * Return: the place after the last word written.
  */
-static __always_inline u64 *kpmu_put_value(u64 *p, u64 format, struct kpmu_value v)
+static __always_inline u64 *kpmu_put_value(u64 *p, u64 format, struct kpmu_reading v)
 {
 	*p++ = v.count;
 	return kpmu_put_ids(p, format, v);

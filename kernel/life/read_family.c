@@ -35,7 +35,7 @@ struct family_read {
 	u32 n;
 	u32 gen;
 	struct kpmu_times times;
-	struct kpmu_value *entry;
+	struct kpmu_reading *entry;
 };
 
 static struct kpmu_total own_total(struct kpmu_event *e)

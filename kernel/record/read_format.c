@@ -57,7 +57,7 @@ static void put_entry(struct kpmu_record *r, struct kpmu_event *e,
 		      const struct kpmu_event *of)
 {
 	u64 words[KPMU_VALUE_WORDS];
-	struct kpmu_value v = kpmu_value_of(e, of->read_format, count_of(e, of));
+	struct kpmu_reading v = kpmu_value_of(e, of->read_format, count_of(e, of));
 
 	put_entry_words(r, words, kpmu_put_value(words, of->read_format, v));
 }

@@ -58,7 +58,7 @@ static __always_inline bool kpmu_hit_excluded(const struct kpmu_event *e, struct
 bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit);
 
 /* hit.c */
-void kpmu_hit(const struct kpmu_hit_key *key, u64 nr, struct kpmu_hit *hit);
+void kpmu_hit_report(const struct kpmu_hit_key *key, u64 nr, struct kpmu_hit *hit);
 
 /* timer.c */
 void kpmu_timer_init(struct kpmu_event *e);

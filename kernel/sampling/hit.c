@@ -198,7 +198,7 @@ static __always_inline void hit_all(struct kpmu_cpu *kc, const struct kpmu_hit_k
 }
 
 /**
- * kpmu_hit() - report a hit on this CPU to the events that count it
+ * kpmu_hit_report() - report a hit on this CPU to the events that count it
  * @key: origin of the hit, see struct kpmu_hit_key
  * @nr: number of occurrences
  * @hit: details of the hit
@@ -208,7 +208,7 @@ static __always_inline void hit_all(struct kpmu_cpu *kc, const struct kpmu_hit_k
  *
  * Context: any, also NMI.
  */
-void kpmu_hit(const struct kpmu_hit_key *key, u64 nr, struct kpmu_hit *hit)
+void kpmu_hit_report(const struct kpmu_hit_key *key, u64 nr, struct kpmu_hit *hit)
 {
 	unsigned long flags = kpmu_irq_save_notrace();
 	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
@@ -218,4 +218,4 @@ void kpmu_hit(const struct kpmu_hit_key *key, u64 nr, struct kpmu_hit *hit)
 		hit_all(kc, key, nr, hit);
 	kpmu_irq_restore_notrace(flags);
 }
-NOKPROBE_SYMBOL(kpmu_hit);
+NOKPROBE_SYMBOL(kpmu_hit_report);

@@ -60,13 +60,13 @@ bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 		s->stopped = true;
 		atomic_or(KPMU_TELL_STOP | KPMU_TELL_WAKE | KPMU_TELL_HUP, &s->what);
 		if (s->trap)
-			kpmu_trap(e, hit);
+			kpmu_trap_raise(e, hit);
 		kpmu_sample_write(e, hit);
 		irq_work_queue(&s->notify);
 		return true;
 	}
 	if (unlikely(s->trap))
-		kpmu_trap(e, hit);
+		kpmu_trap_raise(e, hit);
 	kpmu_sample_write(e, hit);
 	if (root->fasync)
 		kpmu_notify(root);

@@ -231,7 +231,7 @@ static inline bool kpmu_has_counter(const struct kpmu_entity *e)
 }
 
 /**
- * kpmu_counts_hits() - does an event count hits reported by kpmu_hit()?
+ * kpmu_counts_hits() - does an event count hits reported by kpmu_hit_report()?
  * @e: the event
  *
  * Context: any, including NMI.

@@ -272,7 +272,7 @@ extern atomic_t kpmu_software_switches;
 void kpmu_software_told_by(const void *iterator);
 
 /**
- * kpmu_source_read() - .read of sources without counters, kpmu_hit() does the counting
+ * kpmu_source_read() - .read of sources without counters, kpmu_hit_report() does the counting
  * @hw: the event
  *
  * Context: any.
