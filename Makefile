@@ -5,6 +5,7 @@
 ## make kinds        count and sample every kind of event, natively and on kpmu: a table
 ## make test         all tests, on all kernels (FRESH=1: use no cached results)
 ## make test-quick   for each commit, some minutes: checks, unit tests, guests of one kernel (K)
+## make test-repeat  make test IDLE times (5), then BUSY times (3) beside busy loops
 ## make test-debug   the tests in guests, on a kernel with KASAN, lockdep and other checks
 ## make clients      Debian's perf and other programs, natively and on kpmu (K=6.1: only there)
 ## make perf-test    perf's own tests, natively and on kpmu (K=6.12)
@@ -72,6 +73,8 @@ test: deps modules selftests
 	@selftests/all.sh $(KERNELS)
 test-quick: module selftests
 	@selftests/all.sh -q $(K)
+test-repeat: deps
+	@selftests/repeat.sh $(or $(IDLE),5) $(or $(BUSY),3)
 test-debug: deps selftests
 	@qemu/module.sh debug
 	@selftests/all.sh -g debug
@@ -100,4 +103,4 @@ clean:
 
 .PHONY: help module modules selftests demo kinds bench check layers conformance deps
 .PHONY: tools install clients perf-test perf-busy perf-switching shell test test-debug test-quick stress fuzz clean
-.PHONY: coverage mutants htmldocs
+.PHONY: coverage mutants htmldocs test-repeat

@@ -334,7 +334,8 @@ TEST(unloads_under_load)
 			/* Leave a moment without events, so that some unloads succeed */
 			usleep(1000);
 		}
-		_exit(opened < 200 ? 2 : 0);
+		/* A busy host may take its time; 20 are enough to meet an unload */
+		_exit(opened < 20 ? 2 : 0);
 	}
 	for (i = 0; !waitpid(pid, &status, WNOHANG); i++) {
 		if (!unload())
