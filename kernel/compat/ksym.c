@@ -247,6 +247,22 @@ void kpmu_native_forget(void)
 }
 
 /**
+ * kpmu_uaccess_okay() - may user memory of current be accessed now?
+ * @known: set to false if the kernel's check was not found
+ *
+ * It must not while the page tables of another mm are loaded: an NMI may interrupt a switch of
+ * them.  The result is valid until the caller's context ends.
+ *
+ * Context: any, including NMI; preemption off.
+ * Return: false also if unknown.
+ */
+bool kpmu_uaccess_okay(bool *known)
+{
+	*known = addr[KSYM_nmi_uaccess_okay];
+	return *known && (kpmu_ksym_call(KSYM_nmi_uaccess_okay, 0, 0, 0, 0) & 0xff);
+}
+
+/**
  * kpmu_build_id() - read the build ID of a mapped file
  * @vma: the mapping
  * @id: buffer of 20 bytes, filled in if there is a build ID

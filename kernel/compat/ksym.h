@@ -53,6 +53,7 @@ struct vm_area_struct;
 	X(perf_event_query_prog_array)		\
 	X(build_id_parse)			\
 	X(build_id_parse_nofault)		\
+	X(nmi_uaccess_okay)			\
 	X(__x64_sys_perf_event_open)		\
 	X(__ia32_sys_perf_event_open)
 
@@ -82,6 +83,7 @@ int kpmu_native_paranoid(void);
 bool kpmu_cr4_update_pce(void);
 void kpmu_native_forget(void);
 struct cgroup_subsys_state *kpmu_css_of_fd(int fd);
+bool kpmu_uaccess_okay(bool *known);
 u32 kpmu_build_id(struct vm_area_struct *vma, u8 *id);
 
 /**

@@ -16,6 +16,7 @@
 #include <asm/unwind.h>
 
 #include "../compat/compat.h"
+#include "../compat/ksym.h"
 #include "sample.h"
 
 /* Context levels: task, softirq, IRQ and NMI */
@@ -188,35 +189,69 @@ struct frame32 {
 	u32 ip;
 };
 
+/*
+ * Follow frame pointers, with page faults disabled.  The words of a frame are read one by one:
+ * a block copy from an address that is not mapped faults twice, as it tries the rest again.
+ */
 static void add_user64(struct collector *c, u64 at)
 {
-	struct frame64 frame;
+	const struct frame64 __user *frame;
+	u64 next, ip;
 
-	while (c->left && !copy_from_user_nmi(&frame, (void __user *)at,
-					      sizeof(frame))) {
-		add_ip(c, frame.ip);
-		at = frame.next;
+	while (c->left) {
+		frame = (const void __user *)at;
+		if (!__access_ok(frame, sizeof(*frame)) ||
+		    __get_user(next, &frame->next) || __get_user(ip, &frame->ip))
+			return;
+		add_ip(c, ip);
+		at = next;
 	}
 }
 
 static void add_user32(struct collector *c, u32 at)
 {
-	struct frame32 frame;
+	const struct frame32 __user *frame;
+	u32 next, ip;
 
-	while (c->left && !copy_from_user_nmi(&frame, (void __user *)(u64)at,
-					      sizeof(frame))) {
-		add_ip(c, frame.ip);
-		at = frame.next;
+	while (c->left) {
+		frame = (const void __user *)(u64)at;
+		if (!__access_ok(frame, sizeof(*frame)) ||
+		    __get_user(next, &frame->next) || __get_user(ip, &frame->ip))
+			return;
+		add_ip(c, ip);
+		at = next;
 	}
+}
+
+/*
+ * An NMI may interrupt a switch of page tables; then user memory must not be accessed.  If the
+ * kernel's check was not found, read the first byte by a function that checks, too: if it
+ * cannot be read, the chain ends there in any case.
+ */
+static bool may_read(u64 bp)
+{
+	bool known, okay = kpmu_uaccess_okay(&known);
+	u8 byte;
+
+	if (known)
+		return okay;
+	return !copy_from_user_nmi(&byte, (void __user *)bp, sizeof(byte));
 }
 
 static void add_user(struct collector *c, const struct pt_regs *regs)
 {
+	bool is_64bit = user_64bit_mode((struct pt_regs *)regs);
+	u64 bp = is_64bit ? regs->bp : (u32)regs->bp;
+
 	add_ip(c, regs->ip);
-	if (user_64bit_mode((struct pt_regs *)regs))
-		add_user64(c, regs->bp);
+	if (!may_read(bp))
+		return;
+	pagefault_disable();
+	if (is_64bit)
+		add_user64(c, bp);
 	else
-		add_user32(c, regs->bp);
+		add_user32(c, bp);
+	pagefault_enable();
 }
 
 /**
