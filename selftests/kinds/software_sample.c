@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Sampling software events: which occurrences are sampled, and the contents of the samples. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "event.h"
 #include "harness.h"
 #include "ring.h"
+#include "switches.h"
 
 #define PAGES	200
 #define MS	1000000ULL
@@ -189,6 +193,179 @@ TEST(switches)
 	}
 	EXPECT_GT(n, 5);
 	EXPECT_EQ(n, ev_count(fd));
+}
+
+/*
+ * The ways in which callers_of_the_scheduler leaves the CPU, each several times.  The partner is a
+ * process on the same CPU.
+ */
+#define TIMES	6
+
+static int pipes[2][2];
+
+static void yields(void)
+{
+	int i;
+
+	for (i = 0; i < TIMES; i++)
+		sched_yield();
+}
+
+static void naps(void)
+{
+	int i;
+
+	for (i = 0; i < TIMES; i++)
+		sleep_switched(MS);
+}
+
+static void reads_pipe(void)
+{
+	char c = 0;
+	int i;
+
+	for (i = 0; i < TIMES; i++)
+		if (write(pipes[0][1], &c, 1) != 1 || read(pipes[1][0], &c, 1) != 1)
+			exit(1);
+}
+
+static void waits_for_child(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		usleep(1000);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+static void is_preempted(void)
+{
+	long before = switches() - voluntary_switches();
+	uint64_t end = patience();
+
+	while (switches() - voluntary_switches() < before + 2 && now_ns() < end)
+		work(1000);
+}
+
+static void (*const leave[])(void) = {
+	yields, naps, reads_pipe, waits_for_child, is_preempted,
+};
+
+/* Answers through the pipes, and uses the CPU in between */
+static pid_t start_partner(void)
+{
+	pid_t pid;
+
+	if (pipe(pipes[0]) || pipe(pipes[1]))
+		exit(1);
+	fcntl(pipes[0][0], F_SETFL, O_NONBLOCK);
+	fflush(NULL);
+	pid = fork();
+	while (!pid) {
+		char c;
+
+		if (read(pipes[0][0], &c, 1) == 1 && write(pipes[1][1], &c, 1) != 1)
+			_exit(1);
+		work(2000);
+		sched_yield();
+	}
+	return pid;
+}
+
+static void priority(int policy, int level)
+{
+	const struct sched_param param = { .sched_priority = level };
+
+	sched_setscheduler(0, policy, &param);
+}
+
+/* Both events see the same switches: none happens between the two ioctls */
+static void leave_the_cpu(int ours, int native)
+{
+	int i;
+
+	priority(SCHED_FIFO, 1);
+	ev_enable(ours);
+	ioctl(native, PERF_EVENT_IOC_ENABLE, 0);
+	priority(SCHED_OTHER, 0);
+	for (i = 0; i < ARRAY_SIZE(leave); i++)
+		leave[i]();
+	priority(SCHED_FIFO, 1);
+	ioctl(native, PERF_EVENT_IOC_DISABLE, 0);
+	ev_disable(ours);
+	priority(SCHED_OTHER, 0);
+}
+
+/* Number of samples in both rings that have the same address and call chain; -1 if any differ */
+static int same_callers(struct ring *a, struct ring *b, int *callers)
+{
+	static struct record theirs;
+	uint64_t seen[16];
+	int n = 0, i;
+
+	*callers = 0;
+	while (ring_find(a, &record, PERF_RECORD_SAMPLE)) {
+		struct parts s = record_sample(a, &record), t;
+
+		if (!ring_find(b, &theirs, PERF_RECORD_SAMPLE))
+			return -1;
+		t = record_sample(b, &theirs);
+		if (s.ip != t.ip || s.nr != t.nr || memcmp(s.chain, t.chain, s.nr * 8)) {
+			printf("# sample %d: ip %lx, native %lx; %lu frames, native %lu\n", n,
+			       (long)s.ip, (long)t.ip, (long)s.nr, (long)t.nr);
+			return -1;
+		}
+		for (i = 0; i < *callers && seen[i] != s.ip; i++)
+			;
+		if (i == *callers && i < ARRAY_SIZE(seen))
+			seen[(*callers)++] = s.ip;
+		n++;
+	}
+	return ring_find(b, &theirs, PERF_RECORD_SAMPLE) ? -1 : n;
+}
+
+/*
+ * A switch is located in the caller of the scheduler, with the same call chain as natively, from
+ * wherever the scheduler is called; also while other probes are attached to the tracepoint of
+ * switches, so that kpmu's probe is called in another way.
+ */
+TEST(callers_of_the_scheduler)
+{
+	ROWS("S-06 S-12 T-94");
+	struct perf_event_attr a = soft(PERF_COUNT_SW_CONTEXT_SWITCHES, 1);
+	struct perf_event_attr probe = ev_attr(PERF_TYPE_TRACEPOINT, 0);
+	int ours, native, turn, other, n, callers;
+	struct ring *ra, *rb;
+	pid_t partner;
+
+	ASSERT_EQ(pin_to(0), 0);
+	probe.config = read_long("/sys/kernel/tracing/events/sched/sched_switch/id");
+	probe.disabled = 0;
+	probe.exclude_kernel = 0;
+	partner = start_partner();
+	a.sample_type |= PERF_SAMPLE_CALLCHAIN;
+	ours = ev_must(&a, 0, -1, -1, 0);
+	native = syscall(SYS_perf_event_open, &a, 0, -1, -1, 0);
+	ASSERT_GE(native, 0);
+	ra = map(ours, &a, 64);
+	rb = map(native, &a, 64);
+	for (turn = 0; turn < 5; turn++) {
+		other = turn & 1 ? syscall(SYS_perf_event_open, &probe, 0, -1, -1, 0) : -1;
+		EXPECT_EQ(other >= 0, turn & 1);
+		leave_the_cpu(ours, native);
+		n = same_callers(ra, rb, &callers);
+		printf("# %d switches, %d addresses\n", n, callers);
+		EXPECT_GE(n, 2 * TIMES);
+		EXPECT_GE(callers, 1);
+		ring_consume(ra);
+		ring_consume(rb);
+		if (other >= 0)
+			close(other);
+	}
+	kill(partner, SIGKILL);
+	waitpid(partner, NULL, 0);
 }
 
 /* The period of a clock event is in ns of its running time */

@@ -10,6 +10,9 @@ extern struct kpmu_source kpmu_task_clock;
 extern const struct kpmu_source kpmu_software;
 extern const struct kpmu_source kpmu_fault_trace;
 
+/* caller.c */
+void soft_find_caller(struct pt_regs *regs);
+
 /* faults.c */
 void kpmu_faults_init(void);
 int kpmu_faults_get(struct kpmu_hw *hw, const char **why);

@@ -86,44 +86,6 @@ static void software_put(struct kpmu_hw *hw)
 		kpmu_faults_put(hw);
 }
 
-static unsigned long iterator;
-
-/* See source.h */
-void kpmu_software_told_by(const void *fn)
-{
-	iterator = (unsigned long)fn;
-}
-
-#define ITERATOR_SIZE	256	/* upper bound: the function is a loop around a call */
-
-/*
- * Unwind to the caller of the scheduler, where the kernel's own perf locates a switch.
- * The frames in between are kpmu's, the tracepoint iterator's if it is used, and that of
- * the function with the tracepoint.
- */
-static void unwind_to_caller(struct pt_regs *regs)
-{
-	struct unwind_state state;
-	bool next = false;
-	unsigned long ip;
-
-	for (unwind_start(&state, current, NULL, NULL); !unwind_done(&state);
-	     unwind_next_frame(&state)) {
-		ip = unwind_get_return_address(&state);
-		if (!ip)
-			return;
-		if (within_module_core(ip, THIS_MODULE) ||
-		    ip - iterator < ITERATOR_SIZE)
-			continue;
-		if (next) {
-			regs->ip = ip;
-			regs->sp = kpmu_unwind_below(&state);
-			return;
-		}
-		next = true;
-	}
-}
-
 /* Registers that perf_fetch_caller_regs() does not set are 0 in samples, as upstream */
 static DEFINE_PER_CPU(struct pt_regs, switch_regs);
 
@@ -131,7 +93,7 @@ static DEFINE_PER_CPU(struct pt_regs, switch_regs);
 void kpmu_software_switch(struct task_struct *prev, struct task_struct *next)
 {
 	struct kpmu_hit hit = {
-		.regs = this_cpu_ptr(&switch_regs), .fix_regs = unwind_to_caller,
+		.regs = this_cpu_ptr(&switch_regs), .fix_regs = soft_find_caller,
 	};
 
 	perf_fetch_caller_regs(hit.regs);
