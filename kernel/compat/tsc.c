@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/cpumask.h>
+#include <linux/jiffies.h>
+#include <linux/percpu.h>
 #include <asm/timer.h>
 
 #include "ksym.h"
@@ -9,15 +12,7 @@ static bool returns_true(enum kpmu_ksym sym)
 	return kpmu_ksym_has(sym) && (kpmu_ksym_call(sym, 0, 0, 0, 0) & 0xff);
 }
 
-/**
- * kpmu_tsc_get() - get the conversion from TSC to local_clock() on this CPU
- * @tsc: filled in
- *
- * Context: preemption off.
- * Return: false if local_clock() is not derived from the TSC alone, or if that
- * is unknown.
- */
-bool kpmu_tsc_get(struct kpmu_tsc *tsc)
+static bool read_conversion(struct kpmu_tsc *tsc)
 {
 	const u64 *offset = kpmu_ksym_data(KSYM___sched_clock_offset);
 	struct cyc2ns_data data;
@@ -33,4 +28,58 @@ bool kpmu_tsc_get(struct kpmu_tsc *tsc)
 	tsc->zero = data.cyc2ns_offset + *offset;
 	kpmu_ksym_call(KSYM_cyc2ns_read_end, 0, 0, 0, 0);
 	return true;
+}
+
+/**
+ * struct reading - the conversion as it was read in a tick
+ * @tick: the tick, in jiffies
+ * @valid: @tick and the rest are set
+ * @known: @tsc is known
+ * @tsc: the conversion
+ */
+struct reading {
+	unsigned long tick;
+	bool valid;
+	bool known;
+	struct kpmu_tsc tsc;
+};
+
+static DEFINE_PER_CPU(struct reading, reading);
+
+/**
+ * kpmu_tsc_get() - get the conversion from TSC to local_clock() on this CPU
+ *
+ * Reading it takes five calls, so it is read once per tick.  It seldom changes: when the clock is
+ * found to be unstable, when the frequency of a TSC that is not constant changes, and while
+ * the system sleeps (kpmu_tsc_forget()).  A user page that was written before such a change
+ * is not written again until its event changes, either.
+ *
+ * Context: IRQs off, not NMI.
+ * Return: the conversion, valid until IRQs are on; NULL if local_clock() is not derived from the TSC
+ * alone, or if that is unknown.
+ */
+const struct kpmu_tsc *kpmu_tsc_get(void)
+{
+	struct reading *r = this_cpu_ptr(&reading);
+	unsigned long now = READ_ONCE(jiffies);
+
+	if (unlikely(r->tick != now || !r->valid)) {
+		r->known = read_conversion(&r->tsc);
+		r->tick = now;
+		r->valid = true;
+	}
+	return r->known ? &r->tsc : NULL;
+}
+
+/**
+ * kpmu_tsc_forget() - read the conversion again at the next use, on every CPU
+ *
+ * Context: after system sleep, IRQs off, on the only CPU that is online.
+ */
+void kpmu_tsc_forget(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		per_cpu(reading, cpu).valid = false;
 }

@@ -18,7 +18,8 @@ struct kpmu_tsc {
 	u64 zero;
 };
 
-bool kpmu_tsc_get(struct kpmu_tsc *tsc);
+const struct kpmu_tsc *kpmu_tsc_get(void);
+void kpmu_tsc_forget(void);
 
 /**
  * kpmu_cycles_khz() - rate of get_cycles()

@@ -24,6 +24,7 @@
 #include "../compat/compat.h"
 #include "../compat/hook.h"
 #include "../compat/ksym.h"
+#include "../compat/tsc.h"
 #include "../life/life.h"
 #include "../record/side_band.h"
 #include "../sched/sched.h"
@@ -380,6 +381,7 @@ static int system_sleeps(KPMU_SYSCORE_ARG)
 
 static void system_wakes(KPMU_SYSCORE_ARG)
 {
+	kpmu_tsc_forget();
 	kpmu_cpu_online();
 	/* The task that suspended the system continues without a task switch */
 	kpmu_switch(current);

@@ -93,16 +93,15 @@ static u32 write_count(struct kpmu_event *e)
  */
 void kpmu_pages_update(struct kpmu_ctx *ctx, bool active)
 {
+	const struct kpmu_tsc *tsc = kpmu_tsc_get();
 	struct kpmu_event *e;
-	struct kpmu_tsc tsc;
-	bool known = kpmu_tsc_get(&tsc);
 
 	hlist_for_each_entry(e, &ctx->mapped, mapped_node) {
 		struct perf_event_mmap_page *p = e->se.hw.page;
 
 		WRITE_ONCE(p->lock, p->lock + 1);
 		smp_wmb();	/* readers must see the odd number before the changes */
-		write_times(e, active, write_count(e), known ? &tsc : NULL);
+		write_times(e, active, write_count(e), tsc);
 		smp_wmb();	/* and the even number after them */
 		WRITE_ONCE(p->lock, p->lock + 1);
 		if (unlikely(e->se.hw.source->trace))
