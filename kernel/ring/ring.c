@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Allocation, references, readers and wakeups of rings. */
+#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/poll.h>
 #include <linux/preempt.h>
@@ -32,9 +33,34 @@ static void fill_page(struct kpmu_ring *ring)
 	p->data_size = ring->core.size;
 }
 
+/*
+ * Pages that are contiguous cost least, but are not worth any effort to make room for them.  Above
+ * the largest order the allocator fails.
+ */
+static void *alloc_data(unsigned long nr_pages, int node)
+{
+	gfp_t gfp = GFP_KERNEL | __GFP_ZERO;
+	struct page *page;
+
+	if (nr_pages > 1)
+		gfp = (gfp & ~__GFP_RECLAIM) | __GFP_NORETRY | __GFP_NOWARN;
+	page = alloc_pages_node(node, gfp, ilog2(nr_pages));
+	if (page)
+		return page_address(page);
+	return nr_pages > 1 ? vzalloc_node(nr_pages << PAGE_SHIFT, node) : NULL;
+}
+
+static void free_data(void *data, unsigned long nr_pages)
+{
+	if (is_vmalloc_addr(data))
+		vfree(data);
+	else if (data)
+		free_pages((unsigned long)data, ilog2(nr_pages));
+}
+
 static void ring_free(struct kpmu_ring *ring)
 {
-	vfree(ring->core.data);
+	free_data(ring->core.data, ring->nr_pages);
 	free_page((unsigned long)ring->page);
 	kfree(ring);
 }
@@ -51,11 +77,11 @@ struct kpmu_ring *kpmu_ring_alloc(unsigned long nr_pages, int node,
 		return NULL;
 	page = alloc_pages_node(node, GFP_KERNEL | __GFP_ZERO, 0);
 	if (nr_pages)
-		data = vzalloc_node(nr_pages << PAGE_SHIFT, node);
+		data = alloc_data(nr_pages, node);
 	if (!page || (nr_pages && !data)) {
 		if (page)
 			__free_page(page);
-		vfree(data);
+		free_data(data, nr_pages);
 		kfree(ring);
 		return NULL;
 	}

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 
 #include "event.h"
 #include "harness.h"
@@ -137,6 +138,32 @@ static int read_it(int fd)
 	return read(fd, v, sizeof(v)) < 0 ? -1 : 0;
 }
 
+static int map_pages(int fd, int pages)
+{
+	size_t len = (1 + pages) * 4096;
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	volatile char *c = p;
+	int i;
+
+	if (p == MAP_FAILED)
+		return -1;
+	for (i = 0; i <= pages; i++)
+		(void)c[i * 4096];
+	munmap(p, len);
+	return 0;
+}
+
+/* One page; pages that may be contiguous */
+static int map_one(int fd)
+{
+	return map_pages(fd, 1);
+}
+
+static int map_many(int fd)
+{
+	return map_pages(fd, 16);
+}
+
 /* In a child process.  Exit status: 0 if the fault did not hit, 2 if it did, 1 on an error */
 static void one(const struct op *op, int n)
 {
@@ -217,5 +244,7 @@ FAULT_TEST(open_on_another, nothing, open_parent, 0)
 FAULT_TEST(enable, event, switch_on, 0)
 FAULT_TEST(id, event, ask_id, 0)
 FAULT_TEST(read, event, read_it, 0)
+FAULT_TEST(map_one_page, event, map_one, 0)
+FAULT_TEST(map_16_pages, event, map_many, 0)
 
 TEST_HARNESS_MAIN

@@ -12,6 +12,7 @@
 
 #include "harness.h"
 #include "sampled.h"
+#include "task.h"
 
 #define PAGE	4096
 
@@ -244,6 +245,173 @@ TEST(refresh_zero)
 	work(ROUNDS);
 	ev_disable(fd);
 	work_counted(fd, ROUNDS, 0);
+}
+
+/*
+ * Samples that contain a copy of the user stack: with few of them every page of a large ring is
+ * written.  The stack has a pattern, which differs from sample to sample.
+ */
+#define MARKS	1200			/* words, a little more than a dump */
+#define MOST_STACK	8192
+
+static uint32_t round_nr;
+
+static __attribute__((noinline)) void sample_marks(int fd)
+{
+	volatile uint64_t marks[MARKS];
+	uint64_t i, period = PERIOD;
+
+	/* Counted from now: one sample a call, as a call is a little longer than a period */
+	ioctl(fd, PERF_EVENT_IOC_PERIOD, &period);
+	round_nr++;
+	for (i = 0; i < MARKS; i++)
+		marks[i] = (uint64_t)round_nr << 32 | (i + 1);
+	work_counted(fd, PERIOD / 4, 0);
+	/* So that the array is on the stack until here */
+	asm volatile("" : : "r" (marks) : "memory");
+}
+
+/* Is the dump from a certain word on the pattern of sample @nr, and does it hold most of it? */
+static bool holds_marks(const uint8_t *stack, uint64_t bytes, uint32_t nr)
+{
+	uint64_t word, want = (uint64_t)nr << 32 | 1;
+	int at, n = bytes / 8, found = 0;
+
+	for (at = 0; at < n && found < MARKS; at++) {
+		memcpy(&word, stack + at * 8, 8);
+		if (word == want + found)
+			found++;
+		else if (found)
+			return false;
+	}
+	return found >= n / 2;
+}
+
+static struct perf_event_attr marks_attr(int pages, bool backward)
+{
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_PERIOD |
+						PERF_SAMPLE_STACK_USER);
+
+	a.sample_stack_user = pages < 8 ? pages * PAGE / 4 : MOST_STACK;
+	a.write_backward = backward;
+	return a;
+}
+
+/* Bytes of each of these samples */
+static uint64_t marks_size(const struct perf_event_attr *a)
+{
+	return 8 + 8 + 8 + a->sample_stack_user + 8;
+}
+
+static bool is_marks(const struct ring *r, uint32_t nr)
+{
+	struct parts p = record_sample(r, &rec);
+
+	return p.stack_dyn == p.stack_size && holds_marks(p.stack, p.stack_size, nr);
+}
+
+/* Number of records from the reader's position on, if they are samples @from and following */
+static int read_marks(struct ring *r, uint32_t from)
+{
+	int n = 0;
+
+	while (ring_next(r, &rec))
+		if (!is_marks(r, from + n++))
+			return -1;
+	return n;
+}
+
+/* Copy the record at a position, of a ring that is not read from its start to its head */
+static void copy_record(const struct ring *r, uint64_t pos, uint64_t size)
+{
+	uint64_t i;
+
+	for (i = 0; i < size; i += 8)
+		memcpy((uint8_t *)&rec + i, r->data + (pos + i) % r->size, 8);
+}
+
+/* A ring that its reader empties: half of it is written and read, three times */
+static void read_along(struct __test *_metadata, int pages)
+{
+	struct perf_event_attr a = marks_attr(pages, false);
+	int fd = ev_must(&a, 0, -1, -1, 0), turn, i, n;
+	struct ring r;
+
+	ring_map(&r, fd, &a, pages);
+	n = pages * PAGE / 2 / marks_size(&a) + 1;
+	for (turn = 0; turn < 3; turn++) {
+		uint32_t first = round_nr + 1;
+
+		for (i = 0; i < n; i++)
+			sample_marks(fd);
+		EXPECT_EQ(read_marks(&r, first), n);
+		ring_consume(&r);
+	}
+	ring_unmap(&r);
+	close(fd);
+}
+
+/* A ring that is overwritten, and full when it is read: the latest records are in it */
+static void read_late(struct __test *_metadata, int pages, bool backward)
+{
+	struct perf_event_attr a = marks_attr(pages, backward);
+	int fd = ev_must(&a, 0, -1, -1, 0), i, fit, n;
+	const uint64_t size = marks_size(&a);
+	struct ring r;
+
+	ring_map_read_only(&r, fd, &a, pages);
+	fit = pages * PAGE / size;
+	n = fit + fit / 2 + 1;
+	for (i = 0; i < n; i++)
+		sample_marks(fd);
+	EXPECT_EQ(r.page->data_head, backward ? -(n * size) : n * size);
+	for (i = 0; i < fit; i++) {
+		/* The newest record is the first of a ring that is filled from its end down */
+		copy_record(&r, r.page->data_head + (backward ? i : -i - 1) * size, size);
+		EXPECT_EQ(rec.head.size, size);
+		EXPECT_TRUE(is_marks(&r, round_nr - i));
+	}
+	ring_unmap(&r);
+	close(fd);
+}
+
+/* Every page of a ring is where the writer writes, whatever the number of pages */
+TEST_TIMEOUT(of_any_size, 120)
+{
+	ROWS("M-01 R-09 A-53");
+	int pages;
+
+	for (pages = 1; pages <= 512; pages *= 2) {
+		read_along(_metadata, pages);
+		read_late(_metadata, pages, false);
+		read_late(_metadata, pages, true);
+	}
+}
+
+/* A ring is unmapped, and mapped with another size, while its event writes on another CPU */
+TEST(unmapped_while_written)
+{
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_IP | PERF_SAMPLE_TIME);
+	int n, fd, seen = 0;
+	struct worker w;
+	struct ring r;
+
+	ASSERT_EQ(pin_to(0), 0);
+	worker_start(&w);
+	pin_task(w.pid, nr_cpus() > 1);
+	a.disabled = 0;
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	for (n = 0; n < often(200); n++) {
+		worker_go(&w, 20000);
+		ring_map(&r, fd, &a, 1 << n % 8);
+		while (!ring_next(&r, &rec) && !worker_done(&w))
+			;
+		seen += rec.head.type == PERF_RECORD_SAMPLE;
+		ring_unmap(&r);
+		worker_wait(&w);
+	}
+	EXPECT_GT(seen, n / 2);
+	worker_stop(&w);
 }
 
 /*
