@@ -13,6 +13,7 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/sched.h>
+#include <linux/sched/task_stack.h>
 
 #include "../../compat/compat.h"
 #include "../../source/source.h"
@@ -55,9 +56,11 @@ void kpmu_software_told_by(const void *fn)
 
 #define ITERATOR_SIZE	256	/* upper bound: the function is a loop around a call */
 
-/* An aligned word of this stack, which may belong to any frame */
+/* An aligned word of this task's stack, which may belong to any frame; 0 beyond its end */
 static unsigned long word_at(unsigned long at)
 {
+	if (unlikely(at - (unsigned long)task_stack_page(current) > THREAD_SIZE - sizeof(at)))
+		return 0;
 	return READ_ONCE_NOCHECK(*(unsigned long *)at);
 }
 
