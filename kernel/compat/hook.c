@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Hooks by name.  The function hooks that are always attached share one
- * ftrace_ops: attaching patches kernel text, which takes as long for one function
- * as for ten.
+ * Hooks by name.  All function hooks share one ftrace_ops, which is attached while the module
+ * is loaded: to attach or detach one, ftrace walks the records of all functions of the kernel,
+ * which takes as long for one function as for ten, some million instructions.  A hook that is
+ * not needed returns at once.
  *
  * Permission checks rely on these hooks, so their ops is permanent: while it is
  * registered, sysctl kernel.ftrace_enabled cannot be set to 0 (EBUSY).
@@ -74,7 +75,10 @@ void kpmu_ftrace_leave(struct ftrace_ops *ops)
 		schedule_timeout_idle(MAX_SCHEDULE_TIMEOUT);
 }
 
-static struct kpmu_fhook *fhooks;
+#define MAX_FHOOKS	16
+
+/* In the order of kpmu_fhooks_add(): frequently called ones first */
+static struct kpmu_fhook *fhooks[MAX_FHOOKS];
 static int nr_fhooks;
 
 /*
@@ -89,9 +93,9 @@ static struct kpmu_fhook *fhook_learn(unsigned long ip)
 
 	sprint_symbol_no_offset(name, ip);
 	for (i = 0; i < nr_fhooks; i++) {
-		if (fhooks[i].ok && !strcmp(fhooks[i].func, name)) {
-			WRITE_ONCE(fhooks[i].ip, ip);
-			return &fhooks[i];
+		if (fhooks[i]->ok && !strcmp(fhooks[i]->func, name)) {
+			WRITE_ONCE(fhooks[i]->ip, ip);
+			return fhooks[i];
 		}
 	}
 	return NULL;
@@ -104,14 +108,17 @@ static void notrace fhook_entry(unsigned long ip, unsigned long parent_ip,
 	int i;
 
 	for (i = 0; i < nr_fhooks; i++) {
-		if (READ_ONCE(fhooks[i].ip) == ip) {
-			h = &fhooks[i];
+		if (READ_ONCE(fhooks[i]->ip) == ip) {
+			h = fhooks[i];
 			break;
 		}
 	}
-	if (!h)
+	if (unlikely(!h)) {
 		h = fhook_learn(ip);
-	if (!h)
+		if (!h)
+			return;
+	}
+	if (h->users && likely(!atomic_read(h->users)))
 		return;
 	atomic_long_inc(&h->hits);
 	h->fn(fregs);
@@ -123,23 +130,37 @@ static struct ftrace_ops fhook_ops = {
 };
 
 /**
- * kpmu_fhooks_register() - attach a table of hooks
- * @hooks: the table, must stay valid; .ok is set for those that are attached
+ * kpmu_fhooks_add() - add hooks to those that kpmu_fhooks_attach() attaches
+ * @hooks: the hooks, must stay valid
  * @n: number of hooks
+ *
+ * Hooks that are added first cost least.
+ *
+ * Context: task; before kpmu_fhooks_attach().
+ */
+void kpmu_fhooks_add(struct kpmu_fhook *hooks, int n)
+{
+	int i;
+
+	for (i = 0; i < n && !WARN_ON_ONCE(nr_fhooks == MAX_FHOOKS); i++)
+		fhooks[nr_fhooks++] = &hooks[i];
+}
+
+/**
+ * kpmu_fhooks_attach() - attach the hooks that were added
+ *
+ * Sets .ok of those that are attached.
  *
  * Context: may sleep.
  * Return: 0 if any hook is attached, else an error.
  */
-int kpmu_fhooks_register(struct kpmu_fhook *hooks, int n)
+int kpmu_fhooks_attach(void)
 {
-	int i, err = 0, any = 0;
+	int i, e, err = 0, any = 0;
 
-	fhooks = hooks;
-	nr_fhooks = n;
-	for (i = 0; i < n; i++) {
-		int e = kpmu_ftrace_filter(&fhook_ops, hooks[i].func);
-
-		hooks[i].ok = !e;
+	for (i = 0; i < nr_fhooks; i++) {
+		e = kpmu_ftrace_filter(&fhook_ops, fhooks[i]->func);
+		fhooks[i]->ok = !e;
 		if (e)
 			err = e;
 		else
@@ -147,104 +168,27 @@ int kpmu_fhooks_register(struct kpmu_fhook *hooks, int n)
 	}
 	if (any)
 		err = register_ftrace_function(&fhook_ops);
-	if (err && !any)
-		return err;
 	if (err)
-		for (i = 0; i < n; i++)
-			hooks[i].ok = false;
+		for (i = 0; i < nr_fhooks; i++)
+			fhooks[i]->ok = false;
 	return err;
 }
 
 /**
- * kpmu_fhooks_unregister() - detach all hooks of the table
+ * kpmu_fhooks_detach() - detach and forget all hooks
  *
  * Context: may sleep; waits for callbacks in progress.
  */
-void kpmu_fhooks_unregister(void)
+void kpmu_fhooks_detach(void)
 {
 	int i, any = 0;
 
 	for (i = 0; i < nr_fhooks; i++)
-		any |= fhooks[i].ok;
+		any |= fhooks[i]->ok;
 	if (any)
 		kpmu_ftrace_leave(&fhook_ops);
 	ftrace_free_filter(&fhook_ops);
 	nr_fhooks = 0;
-}
-
-static void notrace lhook_entry(unsigned long ip, unsigned long parent_ip,
-				struct ftrace_ops *ops, struct ftrace_regs *fregs)
-{
-	struct kpmu_lhook *h = container_of(ops, struct kpmu_lhook, ops);
-
-	atomic_long_inc(&h->hits);
-	h->fn(fregs);
-}
-
-/**
- * kpmu_lhooks_find() - prepare a table of on-demand hooks
- * @hooks: the table, must stay valid; .ok is set for functions that can be traced
- * @n: number of hooks
- *
- * Context: may sleep.
- */
-void kpmu_lhooks_find(struct kpmu_lhook *hooks, int n)
-{
-	int i;
-
-	for (i = 0; i < n; i++) {
-		hooks[i].ops.func = lhook_entry;
-		hooks[i].ok = !kpmu_ftrace_filter(&hooks[i].ops, hooks[i].func);
-	}
-}
-
-/**
- * kpmu_lhooks_forget() - undo kpmu_lhooks_find()
- * @hooks: the table, no hook of it attached
- * @n: number of hooks
- *
- * Context: task.
- */
-void kpmu_lhooks_forget(struct kpmu_lhook *hooks, int n)
-{
-	int i;
-
-	for (i = 0; i < n; i++)
-		ftrace_free_filter(&hooks[i].ops);
-}
-
-/**
- * kpmu_lhook_arm() - attach an on-demand hook
- * @hook: prepared by kpmu_lhooks_find()
- *
- * Context: may sleep.  The caller serialises arming and disarming.
- * Return: 0; -EOPNOTSUPP if the function cannot be traced; an error of ftrace.
- */
-int kpmu_lhook_arm(struct kpmu_lhook *hook)
-{
-	int err;
-
-	if (hook->armed)
-		return 0;
-	if (!hook->ok)
-		return -EOPNOTSUPP;
-	err = register_ftrace_function(&hook->ops);
-	hook->armed = !err;
-	return err;
-}
-
-/**
- * kpmu_lhook_disarm() - detach an on-demand hook
- * @hook: attached or not
- *
- * Context: may sleep; waits for callbacks in progress.
- */
-void kpmu_lhook_disarm(struct kpmu_lhook *hook)
-{
-	if (!hook->armed)
-		return;
-	kpmu_ftrace_leave(&hook->ops);
-	hook->armed = false;
 }
 
 struct thook_search {

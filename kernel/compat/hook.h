@@ -12,12 +12,14 @@ struct seq_file;
 struct tracepoint;
 
 /**
- * struct kpmu_fhook - a hook at the entry of a kernel function, always attached
+ * struct kpmu_fhook - a hook at the entry of a kernel function, attached while the module is
+ *	loaded
  * @func: name of the function
  * @fn: called at its entry, with the arguments in @fregs; must not sleep,
  *	even if the function may
  * @feature: what does not work without the hook, for the caps file
- * @hits: number of calls
+ * @users: @fn is called only while this is not 0; NULL: always
+ * @hits: number of calls of @fn
  * @ok: the hook is attached
  * @ip: address of the function, learnt at its first call
  */
@@ -25,41 +27,18 @@ struct kpmu_fhook {
 	const char *func;
 	void (*fn)(struct ftrace_regs *fregs);
 	const char *feature;
+	const atomic_t *users;
 	atomic_long_t hits;
 	bool ok;
 	unsigned long ip;
 };
 
-/**
- * struct kpmu_lhook - a hook at the entry of a kernel function, attached on demand
- * @func: name of the function
- * @fn: as in struct kpmu_fhook
- * @feature: what does not work without the hook
- * @hits: number of calls
- * @ok: the function can be traced
- * @armed: the hook is attached
- * @ops: for ftrace; private to hook.c
- */
-struct kpmu_lhook {
-	const char *func;
-	void (*fn)(struct ftrace_regs *fregs);
-	const char *feature;
-	atomic_long_t hits;
-	bool ok;
-	bool armed;
-	struct ftrace_ops ops;
-};
-
-void kpmu_lhooks_find(struct kpmu_lhook *hooks, int n);
-void kpmu_lhooks_forget(struct kpmu_lhook *hooks, int n);
-int kpmu_lhook_arm(struct kpmu_lhook *hook);
-void kpmu_lhook_disarm(struct kpmu_lhook *hook);
-
 bool kpmu_ftrace_on(void);
 int kpmu_ftrace_filter(struct ftrace_ops *ops, const char *func);
 void kpmu_ftrace_leave(struct ftrace_ops *ops);
-int kpmu_fhooks_register(struct kpmu_fhook *hooks, int n);
-void kpmu_fhooks_unregister(void);
+void kpmu_fhooks_add(struct kpmu_fhook *hooks, int n);
+int kpmu_fhooks_attach(void);
+void kpmu_fhooks_detach(void);
 
 /**
  * struct kpmu_divert - a kernel function that is diverted to a replacement

@@ -1,29 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Hooks into the kernel: task switch, fork, exec, exit, prctl(2), CPU hotplug, system
- * suspend and others.
+ * Hooks into the kernel: task switch, fork, CPU hotplug, system suspend.  Those of functions
+ * are in functions.c.
  *
- * The task switch and other frequent points are hooked only while an event needs it,
- * so without events kpmu costs nothing there.  Attaching patches kernel text, which is
- * slow, so hooks stay attached for a while after the last event.  Contexts are retired with
- * the same delay.
+ * The task switch and fork are hooked by tracepoints, only while an event needs it and until
+ * the hook was called often enough without need (compat/linger.h).  So without events kpmu
+ * costs nothing there, and programs that open events again and again do not pay for attaching
+ * hooks each time.  Contexts are retired UNUSED_DELAY after their last event.
  */
-#define pr_fmt(fmt) "kpmu: " fmt
-
-#include <linux/capability.h>
 #include <linux/cpuhotplug.h>
-#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
-#include <linux/string.h>
 #include <linux/tracepoint.h>
-#include <linux/uaccess.h>
 #include <linux/workqueue.h>
 
 #include "../compat/compat.h"
 #include "../compat/hook.h"
 #include "../compat/ksym.h"
+#include "../compat/linger.h"
 #include "../compat/tsc.h"
 #include "../life/life.h"
 #include "../record/side_band.h"
@@ -32,11 +27,19 @@
 
 #define UNUSED_DELAY	HZ
 
+static bool sweep_hooks(void);
+static DEFINE_KPMU_LINGER(unused, sweep_hooks);
+static struct kpmu_use uses[KPMU_NR_LAZY_POINTS] = {
+	[0 ... KPMU_NR_LAZY_POINTS - 1] = { .by = &unused },
+};
+
+/* Without users there may still be empty contexts, which leave their CPUs here */
 static void on_switch(void *data, bool preempt, struct task_struct *prev,
 		      struct task_struct *next, unsigned int prev_state)
 {
 	bool tell = kpmu_side_any(KPMU_SIDE_OF_SWITCH);
 
+	kpmu_use_none(&uses[KPMU_LAZY_SWITCH]);
 	if (unlikely(atomic_read(&kpmu_software_switches)))
 		kpmu_software_switch(prev, next);
 	if (unlikely(tell))
@@ -49,67 +52,13 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev,
 static void on_fork(void *data, struct task_struct *task,
 		    unsigned long clone_flags)
 {
+	if (kpmu_use_none(&uses[KPMU_LAZY_FORK]))
+		return;
 	kpmu_inherit(task, clone_flags);
 	if (kpmu_side_any(KPMU_SIDE_OF_TASK))
 		kpmu_side_fork(task);
 	if (kpmu_side_any(KPMU_SIDE_OF_NAMESPACES))
 		kpmu_side_namespaces(task);
-}
-
-static void on_exit(struct ftrace_regs *fregs)
-{
-	struct task_struct *task = (void *)kpmu_ftrace_arg(fregs, 0);
-
-	kpmu_ctx_exit(task, kpmu_side_exit_ctx);
-	if (kpmu_side_any(KPMU_SIDE_OF_TASK))
-		kpmu_side_exit_cpu(task);
-}
-
-static void on_exec(struct ftrace_regs *fregs)
-{
-	kpmu_events_exec();
-}
-
-static void on_cgroup_attach(struct ftrace_regs *fregs)
-{
-	kpmu_cgroup_moved();
-}
-
-static void on_prctl_enable(struct ftrace_regs *fregs)
-{
-	kpmu_prctl(KPMU_OP_ENABLE);
-}
-
-static void on_prctl_disable(struct ftrace_regs *fregs)
-{
-	kpmu_prctl(KPMU_OP_DISABLE);
-}
-
-static void (*tell_busy)(void);
-
-/**
- * kpmu_hooks_on_busy() - set the callback for attempts to unload a module in use
- * @fn: the callback, called in atomic context
- *
- * Context: module init.
- */
-void __init kpmu_hooks_on_busy(void (*fn)(void))
-{
-	WRITE_ONCE(tell_busy, fn);
-}
-
-/* delete_module(2); its argument is the struct pt_regs of the system call */
-static void on_unload(struct ftrace_regs *fregs)
-{
-	const struct pt_regs *regs = (void *)kpmu_ftrace_arg(fregs, 0);
-	char name[sizeof("kpmu")];
-
-	if (!READ_ONCE(tell_busy) || module_refcount(THIS_MODULE) < 1 ||
-	    !ns_capable_noaudit(&init_user_ns, CAP_SYS_MODULE))
-		return;
-	if (!copy_from_user_nofault(name, (void __user *)regs->di, sizeof(name)) &&
-	    !memcmp(name, "kpmu", sizeof(name)))
-		tell_busy();
 }
 
 /* Tracepoints, hooked only while an event needs them */
@@ -118,45 +67,6 @@ static struct kpmu_thook thooks[KPMU_NR_LAZY_POINTS] = {
 			       "events on tasks, SWITCH records" },
 	[KPMU_LAZY_FORK] = { "task_newtask", on_fork, "inherit, FORK records" },
 };
-
-static void on_rdpmc_mm(struct ftrace_regs *fregs)
-{
-	kpmu_counters_hide();
-}
-
-enum {
-	HOOK_EXIT, HOOK_EXEC, HOOK_CGROUP, HOOK_ENABLE, HOOK_DISABLE, HOOK_RDPMC,
-	HOOK_UNLOAD,
-};
-
-static struct kpmu_fhook fhooks[] = {
-	[HOOK_EXIT] = { "perf_event_exit_task", on_exit,
-			"values kept at a task's exit" },
-	[HOOK_EXEC] = { "perf_event_exec", on_exec,
-			"enable_on_exec, remove_on_exec" },
-	[HOOK_CGROUP] = { "perf_cgroup_attach", on_cgroup_attach,
-			  "cgroup events follow a running task at once" },
-	[HOOK_ENABLE] = { "perf_event_task_enable", on_prctl_enable, "prctl" },
-	[HOOK_DISABLE] = { "perf_event_task_disable", on_prctl_disable, "prctl" },
-	[HOOK_RDPMC] = { "perf_clear_dirty_counters", on_rdpmc_mm,
-			 "counters read by user space" },
-	[HOOK_UNLOAD] = { "__x64_sys_delete_module", on_unload,
-			  "the log names processes that keep the module" },
-};
-
-/**
- * kpmu_hooks_see_tasks() - check whether exec and exit of tasks are seen at present
- *
- * Events on tasks need both: by exec a task may become more privileged than its
- * observer.
- *
- * Context: any.
- * Return: whether they are.
- */
-bool kpmu_hooks_see_tasks(void)
-{
-	return fhooks[HOOK_EXIT].ok && fhooks[HOOK_EXEC].ok && kpmu_ftrace_on();
-}
 
 /*
  * Ftrace may shut down (ftrace_kill()) while events on tasks exist.  Tracepoints still
@@ -188,7 +98,6 @@ static struct kpmu_thook guards[] = {
 };
 
 static DEFINE_MUTEX(hooks_lock);
-static atomic_t users[KPMU_NR_LAZY];
 
 static unsigned long last_put;
 
@@ -230,76 +139,106 @@ static int arm_hook(enum kpmu_lazy which)
 {
 	if (which == KPMU_LAZY_SWITCH)
 		return arm_switch();
-	if (which < KPMU_NR_LAZY_POINTS)
-		return kpmu_thook_arm(&thooks[which]);
-	return kpmu_lhook_arm(&kpmu_side_hooks[which - KPMU_NR_LAZY_POINTS]);
+	return kpmu_thook_arm(&thooks[which]);
 }
 
 static void disarm_hook(enum kpmu_lazy which)
 {
 	if (which == KPMU_LAZY_SWITCH)
 		disarm_guards();
-	if (which < KPMU_NR_LAZY_POINTS)
-		kpmu_thook_disarm(&thooks[which]);
-	else
-		kpmu_lhook_disarm(&kpmu_side_hooks[which - KPMU_NR_LAZY_POINTS]);
-}
-
-static bool is_armed(enum kpmu_lazy which)
-{
-	if (which < KPMU_NR_LAZY_POINTS)
-		return thooks[which].armed;
-	return kpmu_side_hooks[which - KPMU_NR_LAZY_POINTS].armed;
+	kpmu_thook_disarm(&thooks[which]);
 }
 
 /*
- * Retire empty contexts.  Once no event has been closed for a while, also release the counters and
- * detach unused hooks.
+ * Detach a hook that has been unused for long enough.  Return: false if it must stay.
  *
  * An active context needs the switch hook, or it would stay on its CPU and count other tasks there.
  * A hook without users gets none while hooks_lock is held, and only a user of the hook creates a
  * context.  So the contexts are checked after the users.
  */
+static bool drop_hook(enum kpmu_lazy which)
+{
+	if (!kpmu_use_over(&uses[which]))
+		return false;
+	smp_mb();	/* read the users before the contexts */
+	if (which == KPMU_LAZY_SWITCH && kpmu_ctxs_left())
+		return false;
+	disarm_hook(which);
+	return true;
+}
+
+/* Detach hooks.  Return: whether unused ones are left. */
+static bool drop_hooks_locked(void)
+{
+	bool left = false;
+	int i;
+
+	lockdep_assert_held(&hooks_lock);
+	for (i = 0; i < KPMU_NR_LAZY_POINTS; i++)
+		if (thooks[i].armed && !atomic_read(&uses[i].users))
+			left |= !drop_hook(i);
+	return left;
+}
+
+static bool sweep_hooks(void)
+{
+	bool left;
+
+	mutex_lock(&hooks_lock);
+	left = drop_hooks_locked();
+	mutex_unlock(&hooks_lock);
+	return left;
+}
+
+/*
+ * Retire empty contexts.  Once no event has been closed for a while, also release the counters.
+ * The switch hook may have been waiting for the contexts.
+ */
 static void drop_unused(struct work_struct *work)
 {
 	bool idle, left;
-	int i;
 
 	mutex_lock(&hooks_lock);
 	left = kpmu_ctxs_reap(UNUSED_DELAY);
 	idle = time_after_eq(jiffies, READ_ONCE(last_put) + UNUSED_DELAY);
 	if (idle)
 		kpmu_counters_yield();
-	for (i = 0; i < KPMU_NR_LAZY; i++) {
-		if (!is_armed(i) || atomic_read(&users[i]))
-			continue;
-		smp_mb();	/* read the users before the contexts */
-		if (!left && idle && (i != KPMU_LAZY_SWITCH || !kpmu_ctxs_left()))
-			disarm_hook(i);
-		else
-			left = true;
-	}
 	if (left || !idle)
 		queue_delayed_work(KPMU_SYSTEM_WQ, &unused_work, UNUSED_DELAY);
+	else
+		drop_hooks_locked();
 	mutex_unlock(&hooks_lock);
+}
+
+/* Number of events that need each hook of a function */
+static atomic_t function_users[KPMU_NR_LAZY_FUNCS];
+
+static int get_function(int which)
+{
+	if (!kpmu_side_hooks[which].ok)
+		return -EOPNOTSUPP;
+	atomic_inc(&function_users[which]);
+	return 0;
 }
 
 static int get_hook(enum kpmu_lazy which)
 {
-	int err = 0;
+	int err;
 
-	if (atomic_inc_not_zero(&users[which]))
+	if (which >= KPMU_NR_LAZY_POINTS)
+		return get_function(which - KPMU_NR_LAZY_POINTS);
+	if (atomic_inc_not_zero(&uses[which].users))
 		return 0;
 	mutex_lock(&hooks_lock);
 	err = arm_hook(which);
 	if (!err)
-		atomic_inc(&users[which]);
+		atomic_inc(&uses[which].users);
 	mutex_unlock(&hooks_lock);
 	return err;
 }
 
 /**
- * kpmu_hooks_get() - attach the hooks that an event needs
+ * kpmu_hooks_get() - start the hooks that an event needs
  * @which: the hooks, a bit for each of enum kpmu_lazy
  *
  * Context: task, may sleep.
@@ -330,12 +269,19 @@ int kpmu_hooks_get(u32 which)
  */
 void kpmu_hooks_put(u32 which)
 {
-	for (; which; which &= which - 1)
-		atomic_dec(&users[__ffs(which)]);
+	int i;
+
+	for (; which; which &= which - 1) {
+		i = __ffs(which);
+		if (i < KPMU_NR_LAZY_POINTS)
+			kpmu_use_end(&uses[i]);
+		else
+			atomic_dec(&function_users[i - KPMU_NR_LAZY_POINTS]);
+	}
 }
 
 /**
- * kpmu_hooks_put_later() - schedule the detaching of unused hooks, after an event ended
+ * kpmu_hooks_put_later() - schedule the end of unused contexts, after an event ended
  *
  * Context: task.
  */
@@ -392,18 +338,8 @@ KPMU_SYSCORE(sleeper, system_sleeps, system_wakes);
 static void show_point(struct seq_file *m, const struct kpmu_thook *t)
 {
 	seq_printf(m, "%-26s %-8s %s%s\n", t->name, t->tp ? "ok" : "missing",
-		   t->feature, t->tp ? "" : ": no such tracepoint here");
-}
-
-static void show_function(struct seq_file *m, const char *name, bool ok,
-			  const char *feature, atomic_long_t *hits)
-{
-	if (ok)
-		seq_printf(m, "%-26s %-8s %s (%ld calls)\n", name, "ok", feature,
-			   atomic_long_read(hits));
-	else
-		seq_printf(m, "%-26s %-8s %s: no such function here, or none to trace\n",
-			   name, "missing", feature);
+		   t->feature, !t->tp ? ": no such tracepoint here" :
+		   READ_ONCE(t->armed) ? " (attached)" : "");
 }
 
 /**
@@ -422,12 +358,7 @@ void kpmu_hooks_show(struct seq_file *m)
 		show_point(m, &guards[i]);
 	seq_printf(m, "%-26s %-8s %s\n", "ftrace", kpmu_ftrace_on() ? "ok" : "off",
 		   "events on tasks");
-	for (i = 0; i < KPMU_NR_LAZY_FUNCS; i++)
-		show_function(m, kpmu_side_hooks[i].func, kpmu_side_hooks[i].ok,
-			      kpmu_side_hooks[i].feature, &kpmu_side_hooks[i].hits);
-	for (i = 0; i < ARRAY_SIZE(fhooks); i++)
-		show_function(m, fhooks[i].func, fhooks[i].ok, fhooks[i].feature,
-			      &fhooks[i].hits);
+	kpmu_functions_show(m);
 	kpmu_diverts_show(m);
 	for (i = 0; i < KSYM_NR; i++)
 		seq_printf(m, "%-26s %s\n", kpmu_ksym_name(i),
@@ -437,32 +368,29 @@ void kpmu_hooks_show(struct seq_file *m)
 }
 
 /**
- * kpmu_hooks_init() - attach the permanent hooks, and look up the others
+ * kpmu_hooks_init() - attach the hooks of functions, and look up the others
  *
  * Context: module init, may sleep.
  * Return: 0, or an error of CPU hotplug; missing hooks are no error.
  */
 int __init kpmu_hooks_init(void)
 {
-	int err;
+	int i;
 
 	kpmu_thooks_find(thooks, KPMU_NR_LAZY_POINTS);
 	kpmu_thooks_find(guards, ARRAY_SIZE(guards));
 	if (thooks[KPMU_LAZY_SWITCH].tp)
 		kpmu_software_told_by(thooks[KPMU_LAZY_SWITCH].tp->iterator);
-	kpmu_lhooks_find(kpmu_side_hooks, KPMU_NR_LAZY_FUNCS);
-	err = kpmu_fhooks_register(fhooks, ARRAY_SIZE(fhooks));
-	if (err)
-		pr_notice("some hooks are missing (%d): see kpmu/caps in debugfs\n", err);
-	kpmu_rdpmc_guarded(fhooks[HOOK_RDPMC].ok);
+	for (i = 0; i < KPMU_NR_LAZY_FUNCS; i++)
+		kpmu_side_hooks[i].users = &function_users[i];
+	kpmu_functions_init();
 	hp_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "kpmu:online",
 				     start_cpu, stop_cpu);
 	if (hp_state >= 0) {
 		kpmu_syscore_register(&sleeper);
 		return 0;
 	}
-	kpmu_fhooks_unregister();
-	kpmu_lhooks_forget(kpmu_side_hooks, KPMU_NR_LAZY_FUNCS);
+	kpmu_functions_exit();
 	return hp_state;
 }
 
@@ -477,13 +405,15 @@ void kpmu_hooks_exit(void)
 
 	kpmu_syscore_unregister(&sleeper);
 	cancel_delayed_work_sync(&unused_work);
-	for (i = 0; i < KPMU_NR_LAZY; i++)
+	mutex_lock(&hooks_lock);
+	for (i = 0; i < KPMU_NR_LAZY_POINTS; i++)
 		disarm_hook(i);
-	kpmu_fhooks_unregister();
-	kpmu_lhooks_forget(kpmu_side_hooks, KPMU_NR_LAZY_FUNCS);
+	mutex_unlock(&hooks_lock);
+	kpmu_functions_exit();
 	kpmu_prctl_drain();
 	/* A probe that still runs may create a context; reap after the last one */
 	tracepoint_synchronize_unregister();
+	kpmu_linger_exit(&unused);
 	kpmu_ctxs_reap(0);
 	cpuhp_remove_state(hp_state);
 }

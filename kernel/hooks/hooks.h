@@ -10,11 +10,11 @@
 
 struct seq_file;
 
-/* Hooks that are attached only while events need them */
+/* Hooks that do something only while events need them */
 enum kpmu_lazy {
 	KPMU_LAZY_SWITCH,	/* task switch: task and cgroup events; counts, records */
 	KPMU_LAZY_FORK,		/* fork: inherit; FORK and NAMESPACES records */
-	KPMU_NR_LAZY_POINTS,	/* tracepoints above, functions below */
+	KPMU_NR_LAZY_POINTS,	/* above: tracepoints, attached on demand; below: functions */
 	KPMU_LAZY_MMAP = KPMU_NR_LAZY_POINTS,
 	KPMU_LAZY_COMM,
 	KPMU_LAZY_NAMESPACES,
@@ -32,9 +32,14 @@ void kpmu_hooks_exit(void);
 int kpmu_hooks_get(u32 which);
 void kpmu_hooks_put(u32 which);
 void kpmu_hooks_put_later(void);
+void kpmu_hooks_show(struct seq_file *m);
+
+/* functions.c */
+void kpmu_functions_init(void);
+void kpmu_functions_exit(void);
+void kpmu_functions_show(struct seq_file *m);
 bool kpmu_hooks_see_tasks(void);
 void kpmu_hooks_on_busy(void (*fn)(void));
-void kpmu_hooks_show(struct seq_file *m);
 
 /* Kinds of side-band records, by the attr flags that request them */
 enum kpmu_side_of {
@@ -53,7 +58,7 @@ enum kpmu_side_of {
 /* side.c */
 extern atomic_t kpmu_sides[];
 void kpmu_side_count_each(u64 flags, int by);
-extern struct kpmu_lhook kpmu_side_hooks[];
+extern struct kpmu_fhook kpmu_side_hooks[];
 u32 kpmu_side_needs_of(u64 flags);
 
 /**

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Functions by which the kernel reports changes to native perf, which writes side-band
- * records.  Their entries are hooked while kpmu events request such records.
+ * records.  The hooks at their entries return at once unless kpmu events request such records.
  */
 #include <linux/bpf.h>
 #include <linux/kernel.h>
@@ -14,15 +14,11 @@
 
 static void on_mmap(struct ftrace_regs *fregs)
 {
-	if (!kpmu_side_any(KPMU_SIDE_OF_MMAP))
-		return;
 	kpmu_side_mmap((struct vm_area_struct *)kpmu_ftrace_arg(fregs, 0));
 }
 
 static void on_comm(struct ftrace_regs *fregs)
 {
-	if (!kpmu_side_any(KPMU_SIDE_OF_COMM))
-		return;
 	kpmu_side_comm((struct task_struct *)kpmu_ftrace_arg(fregs, 0),
 		       kpmu_ftrace_arg(fregs, 1) & 0xff);
 }
@@ -59,8 +55,6 @@ static void on_bpf(struct ftrace_regs *fregs)
 
 static void on_text_poke(struct ftrace_regs *fregs)
 {
-	if (!kpmu_side_any(KPMU_SIDE_OF_TEXT_POKE))
-		return;
 	kpmu_side_text_poke((const void *)kpmu_ftrace_arg(fregs, 0),
 			    (const void *)kpmu_ftrace_arg(fregs, 1),
 			    kpmu_ftrace_arg(fregs, 2),
@@ -70,13 +64,14 @@ static void on_text_poke(struct ftrace_regs *fregs)
 
 static void on_cgroup_online(struct ftrace_regs *fregs)
 {
-	if (!kpmu_side_any(KPMU_SIDE_OF_CGROUP))
-		return;
 	kpmu_side_cgroup((void *)kpmu_ftrace_arg(fregs, 0));
 }
 
-/* In the order of enum kpmu_lazy, from KPMU_NR_LAZY_POINTS on */
-struct kpmu_lhook kpmu_side_hooks[KPMU_NR_LAZY_FUNCS] = {
+/*
+ * In the order of enum kpmu_lazy, from KPMU_NR_LAZY_POINTS on.  Their users are those of
+ * kpmu_hooks_get().
+ */
+struct kpmu_fhook kpmu_side_hooks[KPMU_NR_LAZY_FUNCS] = {
 	{ "perf_event_mmap", on_mmap, "MMAP and MMAP2 records" },
 	{ "perf_event_comm", on_comm, "COMM records" },
 	{ "perf_event_namespaces", on_namespaces,
@@ -113,7 +108,7 @@ static const struct {
 	[KPMU_SIDE_OF_CGROUP] = { KPMU_ATTR_CGROUP, BIT(KPMU_LAZY_CGROUP) },
 };
 
-/* Number of events that request each kind; a hook may stay attached for longer */
+/* Number of events that request each kind; hooks of tracepoints stay attached for longer */
 atomic_t kpmu_sides[KPMU_NR_SIDES];
 
 /**

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Probes that stay attached for a while after their last user; see linger.h. */
+#include <linux/compiler.h>
+#include <linux/kprobes.h>
+
+#include "compat.h"
+#include "linger.h"
+
+/**
+ * kpmu_linger_kick() - private to DEFINE_KPMU_LINGER()
+ * @work: .kick
+ *
+ * Context: interrupt.
+ */
+void kpmu_linger_kick(struct irq_work *work)
+{
+	struct kpmu_linger *l = container_of(work, struct kpmu_linger, kick);
+
+	mod_delayed_work(KPMU_SYSTEM_WQ, &l->work, 0);
+}
+
+/**
+ * kpmu_linger_work() - private to DEFINE_KPMU_LINGER()
+ * @work: .work
+ *
+ * Context: work item, may sleep.
+ */
+void kpmu_linger_work(struct work_struct *work)
+{
+	struct kpmu_linger *l = container_of(to_delayed_work(work), struct kpmu_linger,
+					     work);
+
+	if (l->sweep())
+		queue_delayed_work(KPMU_SYSTEM_WQ, &l->work, KPMU_LINGER_TIME);
+}
+
+/**
+ * kpmu_use_end() - a user of a probe leaves
+ * @use: the use of the probe; .users counts the leaving user
+ *
+ * Context: task.
+ */
+void kpmu_use_end(struct kpmu_use *use)
+{
+	struct kpmu_linger *l = use->by;
+
+	/* Before the probe can be unused, or an old count could detach it at once */
+	if (atomic_read(&use->users) == 1) {
+		WRITE_ONCE(use->calls, 0);
+		WRITE_ONCE(use->since, jiffies);
+	}
+	if (atomic_dec_and_test(&use->users) && !delayed_work_pending(&l->work))
+		queue_delayed_work(KPMU_SYSTEM_WQ, &l->work, KPMU_LINGER_TIME);
+}
+
+/**
+ * kpmu_use_over() - is it time to detach a probe?
+ * @use: the use of the probe
+ *
+ * Context: any; new users are locked out if the probe is going to be detached.
+ * Return: true if it has been unused for long enough.
+ */
+bool kpmu_use_over(const struct kpmu_use *use)
+{
+	if (atomic_read(&use->users))
+		return false;
+	return READ_ONCE(use->calls) >= KPMU_LINGER_CALLS ||
+	       time_after_eq(jiffies, READ_ONCE(use->since) + KPMU_LINGER_TIME);
+}
+
+/**
+ * kpmu_use_called() - count a call of an unused probe
+ * @use: the use of the probe
+ *
+ * CPUs may overwrite each other's count.  It still passes through every value, so one of them
+ * sees the last.
+ *
+ * Context: any, including NMI and under the run-queue lock.
+ */
+void kpmu_use_called(struct kpmu_use *use)
+{
+	int calls = READ_ONCE(use->calls);
+
+	if (calls >= KPMU_LINGER_CALLS)
+		return;
+	WRITE_ONCE(use->calls, calls + 1);
+	if (calls + 1 == KPMU_LINGER_CALLS)
+		irq_work_queue(&use->by->kick);
+}
+NOKPROBE_SYMBOL(kpmu_use_called);
+
+/**
+ * kpmu_linger_exit() - wait for work in progress
+ * @linger: whose probes are all detached, and not called any more
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_linger_exit(struct kpmu_linger *linger)
+{
+	irq_work_sync(&linger->kick);
+	cancel_delayed_work_sync(&linger->work);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Probes that stay attached for a while after their last user.
+ *
+ * Attaching a probe patches kernel text, which costs as much as thousands of calls of a probe
+ * that returns at once.  So a probe without users is detached only after it has been called
+ * KPMU_LINGER_CALLS times, or after KPMU_LINGER_TIME, whichever is first.  The calls of an unused
+ * probe then cost about as much as attaching it once more would have, and never more.
+ */
+#ifndef KPMU_LINGER_H
+#define KPMU_LINGER_H
+
+#include <linux/atomic.h>
+#include <linux/irq_work.h>
+#include <linux/jiffies.h>
+#include <linux/workqueue.h>
+
+#define KPMU_LINGER_CALLS	1000
+#define KPMU_LINGER_TIME	(60 * HZ)
+
+/**
+ * struct kpmu_linger - what detaches the unused probes of one owner
+ * @sweep: detach the probes of which kpmu_use_over() is true, and return whether others are
+ *	unused; called in task context, may sleep
+ * @kick: private to linger.c
+ * @work: private to linger.c
+ */
+struct kpmu_linger {
+	bool (*sweep)(void);
+	struct irq_work kick;
+	struct delayed_work work;
+};
+
+/**
+ * struct kpmu_use - the use of one probe
+ * @users: number of users
+ * @calls: calls of the probe since its last user; approximate
+ * @since: jiffies at which the last user left
+ * @by: detaches the probe
+ */
+struct kpmu_use {
+	atomic_t users;
+	int calls;
+	unsigned long since;
+	struct kpmu_linger *by;
+};
+
+void kpmu_linger_kick(struct irq_work *work);
+void kpmu_linger_work(struct work_struct *work);
+
+/* Define a struct kpmu_linger whose unused probes are detached by @fn */
+#define DEFINE_KPMU_LINGER(name, fn)						\
+	struct kpmu_linger name = {						\
+		.sweep = fn,							\
+		.kick = IRQ_WORK_INIT(kpmu_linger_kick),			\
+		.work = __DELAYED_WORK_INITIALIZER((name).work, kpmu_linger_work, 0), \
+	}
+
+void kpmu_use_end(struct kpmu_use *use);
+bool kpmu_use_over(const struct kpmu_use *use);
+void kpmu_use_called(struct kpmu_use *use);
+void kpmu_linger_exit(struct kpmu_linger *linger);
+
+/**
+ * kpmu_use_none() - in a probe: is it unused?
+ * @use: the use of the probe
+ *
+ * Context: any, including NMI.
+ * Return: true if the probe has no users and should return; the call is then counted.
+ */
+static __always_inline bool kpmu_use_none(struct kpmu_use *use)
+{
+	if (likely(atomic_read(&use->users)))
+		return false;
+	kpmu_use_called(use);
+	return true;
+}
+
+#endif
