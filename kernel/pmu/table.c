@@ -256,6 +256,7 @@ void kpmu_sources_show(struct seq_file *m)
 		seq_printf(m, "%-26s %-8s events of type %d, by %s\n", driver->name,
 			   "ok", driver->type, module_name(driver->source->owner));
 	mutex_unlock(&drivers_lock);
+	kpmu_faults_show(m);
 }
 
 /* See source.h */
@@ -289,6 +290,7 @@ int __init kpmu_sources_init(kpmu_hit_fn hit, kpmu_time_fn time)
  */
 void kpmu_sources_exit(void)
 {
+	kpmu_faults_exit();
 	kpmu_taps_exit();
 	x86_end();
 }

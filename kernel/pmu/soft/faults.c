@@ -5,7 +5,8 @@
  *
  * Two tracepoints report all faults that the CPU raises; those that do not count are
  * filtered out here.  Where the tracepoints cannot be used, an event of the kernel's own
- * perf reports the faults, at a higher cost for each.
+ * perf reports the faults, at a higher cost for each.  The probes stay attached for a while
+ * after the last event (compat/linger.h).
  */
 #include <linux/err.h>
 #include <linux/kprobes.h>
@@ -13,15 +14,23 @@
 #include <linux/perf_event.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/tracepoint.h>
 #include <linux/uaccess.h>
 #include <asm/trap_pf.h>
 #include <asm/vsyscall.h>
 
 #include "../../compat/hook.h"
+#include "../../compat/linger.h"
 #include "../host/tap.h"
 #include "soft.h"
 
 static const struct kpmu_hit_key faults = { "page-faults" };
+
+static bool sweep_faults(void);
+static DEFINE_KPMU_LINGER(unused, sweep_faults);
+/* Of both probes */
+static struct kpmu_use use = { .by = &unused };
 
 static void report_fault(unsigned long address, struct pt_regs *regs)
 {
@@ -41,6 +50,8 @@ static bool is_of_kernel(unsigned long address)
 static void on_user(void *data, unsigned long address, struct pt_regs *regs,
 		    unsigned long error)
 {
+	if (kpmu_use_none(&use))
+		return;
 	if (likely(!(error & X86_PF_RSVD) && !is_of_kernel(address)))
 		report_fault(address, regs);
 }
@@ -50,6 +61,8 @@ NOKPROBE_SYMBOL(on_user);
 static void on_kernel(void *data, unsigned long address, struct pt_regs *regs,
 		      unsigned long error)
 {
+	if (kpmu_use_none(&use))
+		return;
 	if (error & (X86_PF_RSVD | X86_PF_INSTR) || is_of_kernel(address))
 		return;
 	if (!pagefault_disabled() && !irq_count() && current->mm)
@@ -62,8 +75,8 @@ static struct kpmu_thook points[] = {
 	{ "page_fault_kernel", on_kernel },
 };
 
+/* Held to attach and detach the probes */
 static DEFINE_MUTEX(faults_lock);
-static int users;
 
 /**
  * kpmu_faults_seen() - does this kernel have the tracepoints of page faults?
@@ -99,6 +112,41 @@ static int attach_probes(void)
 	return err;
 }
 
+static void detach_probes(void)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(points); i++)
+		kpmu_thook_disarm(&points[i]);
+}
+
+static bool sweep_faults(void)
+{
+	bool left = false;
+
+	mutex_lock(&faults_lock);
+	if (kpmu_use_over(&use))
+		detach_probes();
+	else
+		left = !atomic_read(&use.users);
+	mutex_unlock(&faults_lock);
+	return left;
+}
+
+static int use_probes(void)
+{
+	int err;
+
+	if (atomic_inc_not_zero(&use.users))
+		return 0;
+	mutex_lock(&faults_lock);
+	err = attach_probes();
+	if (!err)
+		atomic_inc(&use.users);
+	mutex_unlock(&faults_lock);
+	return err;
+}
+
 /**
  * kpmu_faults_get() - take a reference for an event that counts page faults
  * @hw: the event's hw part; .key and .gated are set
@@ -110,15 +158,8 @@ static int attach_probes(void)
 int kpmu_faults_get(struct kpmu_hw *hw, const char **why)
 {
 	struct kpmu_tap *tap;
-	int err = 0;
 
-	mutex_lock(&faults_lock);
-	if (!users)
-		err = attach_probes();
-	if (!err)
-		users++;
-	mutex_unlock(&faults_lock);
-	if (!err) {
+	if (!use_probes()) {
 		hw->key = &faults;
 		return 0;
 	}
@@ -140,15 +181,35 @@ int kpmu_faults_get(struct kpmu_hw *hw, const char **why)
  */
 void kpmu_faults_put(struct kpmu_hw *hw)
 {
-	int i;
-
-	if (hw->key != &faults) {
+	if (hw->key == &faults)
+		kpmu_use_end(&use);
+	else
 		kpmu_tap_put(kpmu_tap_of(hw));
-		return;
-	}
+}
+
+/**
+ * kpmu_faults_show() - print the state of the probes to the caps file
+ * @m: output
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_faults_show(struct seq_file *m)
+{
+	seq_printf(m, "%-26s %-8s %s\n", "page fault probes",
+		   kpmu_faults_seen() ? "ok" : "off",
+		   READ_ONCE(points[0].armed) ? "attached" : "detached");
+}
+
+/**
+ * kpmu_faults_exit() - detach the probes
+ *
+ * Context: module exit, no event is left; may sleep.
+ */
+void kpmu_faults_exit(void)
+{
 	mutex_lock(&faults_lock);
-	if (!--users)
-		for (i = 0; i < ARRAY_SIZE(points); i++)
-			kpmu_thook_disarm(&points[i]);
+	detach_probes();
 	mutex_unlock(&faults_lock);
+	tracepoint_synchronize_unregister();
+	kpmu_linger_exit(&unused);
 }

@@ -5,6 +5,8 @@
 
 #include "../../source/source.h"
 
+struct seq_file;
+
 extern struct kpmu_source kpmu_cpu_clock;
 extern struct kpmu_source kpmu_task_clock;
 extern const struct kpmu_source kpmu_software;
@@ -15,6 +17,8 @@ void soft_find_caller(struct pt_regs *regs);
 
 /* faults.c */
 void kpmu_faults_init(void);
+void kpmu_faults_exit(void);
+void kpmu_faults_show(struct seq_file *m);
 int kpmu_faults_get(struct kpmu_hw *hw, const char **why);
 void kpmu_faults_put(struct kpmu_hw *hw);
 
