@@ -257,6 +257,7 @@ void kpmu_sources_show(struct seq_file *m)
 			   "ok", driver->type, module_name(driver->source->owner));
 	mutex_unlock(&drivers_lock);
 	kpmu_faults_show(m);
+	kpmu_taps_show(m);
 }
 
 /* See source.h */

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Hooks for side-band records: attached while an event requests such records, and called. */
+/*
+ * Hooks for side-band records are called while an event requests such records.  Probes of
+ * tracepoints are attached by the first event that needs them, and detached some time after the
+ * last.
+ */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "cgroup.h"
 #include "event.h"
@@ -97,24 +103,252 @@ TEST(fire)
 	}
 }
 
-/* The hook is detached, with a delay, after the last event that requests its records is closed */
-TEST(detached_when_unused)
+/* The hook does nothing after the last event that requests its records is closed */
+TEST(idle_when_unused)
 {
 	struct perf_event_attr a = attr_for("perf_event_comm");
-	int fd = ev_must(&a, 0, -1, -1, 0), i;
-	long n, m = 0;
+	int fd = ev_must(&a, 0, -1, -1, 0);
+	long n;
 
+	do_comm();
 	close(fd);
-	for (i = 0; i < 100; i++) {
+	n = calls("perf_event_comm");
+	do_comm();
+	EXPECT_GT(n, 0);
+	EXPECT_EQ(calls("perf_event_comm"), n);
+}
+
+/* The rest of the line of the caps file that begins with @name, after the state */
+static const char *caps_line(const char *name)
+{
+	FILE *f = fopen("/sys/kernel/debug/kpmu/caps", "r");
+	static char line[256];
+	const char *found = "";
+
+	while (f && !*found && fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ' ' &&
+		    strlen(line) > 36)
+			found = line + 36;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static bool switch_attached(void)
+{
+	return strstr(caps_line("sched_switch"), "(attached)");
+}
+
+static bool fork_attached(void)
+{
+	return strstr(caps_line("task_newtask"), "(attached)");
+}
+
+static bool faults_attached(void)
+{
+	return !strncmp(caps_line("page fault probes"), "attached", 8);
+}
+
+/* Numbers of attached and of unused probes of tracepoints */
+static int points(int *unused)
+{
+	int all = -1;
+
+	*unused = -1;
+	sscanf(caps_line("tracepoint probes"), "%d attached, %d of", &all, unused);
+	return all;
+}
+
+static bool point_attached(void)
+{
+	int unused;
+
+	return points(&unused) > 0;
+}
+
+static void do_switch(void)
+{
+	usleep(1);
+}
+
+static void do_fork(void)
+{
+	fflush(NULL);
+	if (!fork())
+		_exit(0);
+	wait(NULL);
+}
+
+static void do_fault(void)
+{
+	volatile char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	*p = 1;
+	munmap((void *)p, 4096);
+}
+
+static void do_call(void)
+{
+	syscall(SYS_getppid);
+}
+
+static struct perf_event_attr attr_of_point(const char *name)
+{
+	char path[128];
+	struct perf_event_attr a;
+
+	snprintf(path, sizeof(path), "/sys/kernel/tracing/events/%s/id", name);
+	a = ev_attr(PERF_TYPE_TRACEPOINT, read_long(path));
+	a.disabled = 0;
+	return a;
+}
+
+/* More than the calls after which an unused probe is detached (kernel/compat/linger.h) */
+#define MANY	1200
+
+/*
+ * The probe stays attached after the event is closed, and costs nothing any more once it was
+ * called often enough.
+ */
+static void must_linger(struct __test *_metadata, struct perf_event_attr *a,
+			bool (*attached)(void), void (*trigger)(void))
+{
+	uint64_t until;
+	int i;
+
+	a->disabled = 0;
+	close(ev_must(a, 0, -1, -1, 0));
+	EXPECT_TRUE(attached());
+	until = patience();
+	do {
+		for (i = 0; i < MANY; i++)
+			trigger();
 		usleep(100000);
-		n = calls("perf_event_comm");
-		do_comm();
-		m = calls("perf_event_comm");
-		if (n == m)
-			break;
+	} while (attached() && now_ns() < until);
+	EXPECT_FALSE(attached());
+	/* It is attached again */
+	close(ev_must(a, 0, -1, -1, 0));
+	EXPECT_TRUE(attached());
+}
+
+TEST_TIMEOUT(the_switch_lingers, 150)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+
+	must_linger(_metadata, &a, switch_attached, do_switch);
+}
+
+TEST_TIMEOUT(fork_lingers, 150)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+
+	a.inherit = 1;
+	must_linger(_metadata, &a, fork_attached, do_fork);
+}
+
+TEST_TIMEOUT(page_faults_linger, 150)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
+
+	must_linger(_metadata, &a, faults_attached, do_fault);
+}
+
+/* Let the probes of earlier tests be detached */
+static void no_points(void)
+{
+	uint64_t until = patience();
+	int i;
+
+	while (point_attached() && now_ns() < until) {
+		for (i = 0; i < MANY; i++) {
+			do_call();
+			do_fork();
+		}
+		usleep(100000);
 	}
-	EXPECT_GE(n, 0);
-	EXPECT_EQ(n, m);
+}
+
+TEST_TIMEOUT(a_tracepoint_lingers, 150)
+{
+	struct perf_event_attr a = attr_of_point("sched/sched_process_fork");
+
+	no_points();
+	must_linger(_metadata, &a, point_attached, do_fork);
+}
+
+TEST_TIMEOUT(a_system_call_lingers, 150)
+{
+	struct perf_event_attr a = attr_of_point("syscalls/sys_enter_getppid");
+
+	no_points();
+	must_linger(_metadata, &a, point_attached, do_call);
+}
+
+/* Hits while the probe has no users are not counted; those after the next open are */
+TEST(counts_while_used)
+{
+	struct perf_event_attr one = attr_of_point("syscalls/sys_enter_getppid");
+	struct perf_event_attr two = attr_of_point("syscalls/sys_enter_getpgid");
+	int i, j, fd, other;
+
+	for (i = 0; i < 3; i++) {
+		fd = ev_must(&one, 0, -1, -1, 0);
+		other = ev_must(&two, 0, -1, -1, 0);
+		for (j = 0; j < 5; j++)
+			do_call();
+		EXPECT_EQ(ev_count(fd), 5);
+		close(fd);
+		/* The other keeps the probe for all system calls in use */
+		for (j = 0; j < 10; j++)
+			do_call();
+		syscall(SYS_getpgid, 0);
+		EXPECT_EQ(ev_count(other), 1);
+		close(other);
+		do_call();
+	}
+}
+
+/* Not more than this many probes of tracepoints are unused and attached */
+#define MOST	64
+
+TEST(few_linger)
+{
+	struct perf_event_attr a;
+	char path[300], *at;
+	int all, unused, n = 0;
+	FILE *list;
+
+	list = popen("cd /sys/kernel/tracing/events && echo syscalls/sys_enter_*/id", "r");
+	ASSERT_NE(list, NULL);
+	while (n < 2 * MOST && fscanf(list, "%299s", path) == 1) {
+		at = strrchr(path, '/');
+		*at = 0;
+		a = attr_of_point(path);
+		close(ev_must(&a, 0, -1, -1, 0));
+		n++;
+	}
+	pclose(list);
+	EXPECT_EQ(n, 2 * MOST);
+	all = points(&unused);
+	EXPECT_EQ(all, unused);
+	EXPECT_GT(unused, 0);
+	EXPECT_LE(unused, MOST);
+}
+
+/* A probe that is not called is detached after a minute, or two if others came after it */
+TEST_TIMEOUT(no_longer_than_minutes, 300)
+{
+	struct perf_event_attr a = attr_of_point("sched/sched_process_exec");
+	uint64_t end = now_ns() + 130000000000ull;
+	int unused;
+
+	close(ev_must(&a, 0, -1, -1, 0));
+	do {
+		sleep(2);
+		points(&unused);
+	} while (unused && now_ns() < end);
+	EXPECT_EQ(unused, 0);
 }
 
 TEST_HARNESS_MAIN

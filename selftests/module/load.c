@@ -225,6 +225,42 @@ TEST(native_after_unload)
 	ASSERT_EQ(module_load(""), 0);
 }
 
+/* Probes that outlive their events do not delay or prevent unloading */
+TEST(unload_with_unused_probes)
+{
+	static const char *const points[] = {
+		"syscalls/sys_enter_getppid", "sched/sched_switch", "kpmu/kpmu_open",
+	};
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
+	int dev, fd, i, k;
+
+	for (k = 0; k < often(5); k++) {
+		must_be_loaded();
+		dev = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
+		ASSERT_GE(dev, 0);
+		for (i = -1; i < (int)ARRAY_SIZE(points); i++) {
+			struct kpmu_open args = {
+				.attr = (uintptr_t)&a, .cpu = -1, .group_fd = -1,
+			};
+			char path[128];
+
+			if (i >= 0) {
+				snprintf(path, sizeof(path),
+					 "/sys/kernel/tracing/events/%s/id", points[i]);
+				a = ev_attr(PERF_TYPE_TRACEPOINT, read_long(path));
+			}
+			a.inherit = 1;
+			fd = ioctl(dev, KPMU_IOC_OPEN, &args);
+			ASSERT_GE(fd, 0);
+			close(fd);
+		}
+		close(dev);
+		/* The probe of kpmu's own tracepoint is gone after a grace period */
+		ASSERT_EQ(module_unload_at_last(), 0);
+	}
+	ASSERT_EQ(module_load(""), 0);
+}
+
 static long meminfo(const char *what)
 {
 	char line[128];

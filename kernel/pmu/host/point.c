@@ -4,6 +4,9 @@
  *
  * Most have a tracepoint of their own, and one probe each.  All system calls share two
  * tracepoints (entry and exit): there a common probe looks up the point by number.
+ *
+ * A point may rest: it has no users, and its probe stays attached for a while
+ * (compat/linger.h), as attaching it costs some 100,000 instructions.
  */
 #include <linux/errno.h>
 #include <linux/kprobes.h>
@@ -31,20 +34,27 @@ NOKPROBE_SYMBOL(report_hit);
 /* Works for tracepoints with any prototype: it takes none of their arguments */
 static void on_point(void *data)
 {
-	report_hit(data, NULL);
+	struct kpmu_point *p = data;
+
+	if (!kpmu_use_none(&p->own))
+		report_hit(p, NULL);
 }
 NOKPROBE_SYMBOL(on_point);
 
 /* Points by system call number, for entry and exit */
 static struct kpmu_point __rcu *entries[NR_syscalls], *exits[NR_syscalls];
 
+/* The use of the probes for all system calls; a point that does not rest is a user */
+static struct kpmu_use entry_use, exit_use;
+
 /* Compat system calls are numbered differently and have no tracepoints of their own */
-static void on_syscall(struct kpmu_point __rcu **who, struct pt_regs *regs)
+static void on_syscall(struct kpmu_point __rcu **who, struct kpmu_use *use,
+		       struct pt_regs *regs)
 {
 	int nr = syscall_get_nr(current, regs);
 	struct kpmu_point *p;
 
-	if (nr < 0 || nr >= NR_syscalls || in_compat_syscall())
+	if (kpmu_use_none(use) || nr < 0 || nr >= NR_syscalls || in_compat_syscall())
 		return;
 	rcu_read_lock();
 	p = rcu_dereference(who[nr]);
@@ -56,13 +66,13 @@ NOKPROBE_SYMBOL(on_syscall);
 
 static void on_syscall_entry(void *data, struct pt_regs *regs, long nr)
 {
-	on_syscall(entries, regs);
+	on_syscall(entries, &entry_use, regs);
 }
 NOKPROBE_SYMBOL(on_syscall_entry);
 
 static void on_syscall_exit(void *data, struct pt_regs *regs, long ret)
 {
-	on_syscall(exits, regs);
+	on_syscall(exits, &exit_use, regs);
 }
 NOKPROBE_SYMBOL(on_syscall_exit);
 
@@ -115,29 +125,74 @@ static void leave_syscall(struct kpmu_point *p)
  * @event: an event of the kernel's perf for the tracepoint, which pins its module during
  *	this call; no other point in use may be for the same tracepoint
  * @key: the tap to report the hits for
+ * @by: what calls kpmu_point_leave() for points that rest; the same for all
  *
  * Context: task, may sleep.
  * Return: 0, or an error if a kpmu probe cannot count the hits.
  */
 int kpmu_point_listen(struct kpmu_point *p, const struct perf_event *event,
-		      const struct kpmu_hit_key *key)
+		      const struct kpmu_hit_key *key, struct kpmu_linger *by)
 {
 	int err;
 
 	if (!kpmu_tracepoint_find(event, &p->where))
 		return -EOPNOTSUPP;
 	p->key = key;
-	if (!p->where.tp)
-		return listen_syscall(p);
-	err = tracepoint_probe_register(p->where.tp, on_point, p);
-	if (!err)
+	p->use = p->where.tp ? &p->own : p->where.exit ? &exit_use : &entry_use;
+	p->use->by = by;
+	atomic_inc(&p->use->users);
+	if (p->where.tp)
+		err = tracepoint_probe_register(p->where.tp, on_point, p);
+	else
+		err = listen_syscall(p);
+	if (err)
+		atomic_dec(&p->use->users);
+	else
 		__module_get(p->where.module);
 	return err;
 }
 
 /**
- * kpmu_point_leave() - stop reporting hits
+ * kpmu_point_rest() - the last user of a point leaves
  * @p: from kpmu_point_listen()
+ *
+ * Hits may still be under way when this returns.
+ *
+ * Context: task; serialised with kpmu_point_wake().
+ */
+void kpmu_point_rest(struct kpmu_point *p)
+{
+	WRITE_ONCE(p->muted, true);
+	kpmu_use_end(p->use);
+}
+
+/**
+ * kpmu_point_wake() - a point that rests is used again
+ * @p: the point
+ *
+ * Context: task; serialised with kpmu_point_rest().
+ */
+void kpmu_point_wake(struct kpmu_point *p)
+{
+	atomic_inc(&p->use->users);
+	WRITE_ONCE(p->muted, false);
+}
+
+/**
+ * kpmu_point_over() - has a point rested for long enough?
+ * @p: the point, rests
+ *
+ * Context: any.
+ * Return: true if it should be released.
+ */
+bool kpmu_point_over(const struct kpmu_point *p)
+{
+	return kpmu_use_over(p->use);
+}
+
+/**
+ * kpmu_point_leave() - stop reporting hits
+ * @p: the point, rests
  *
  * Hits may still be under way when this returns.
  *

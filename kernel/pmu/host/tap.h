@@ -17,6 +17,7 @@
 
 struct event_filter;
 struct pt_regs;
+struct seq_file;
 
 /**
  * struct kpmu_tap - an origin of hits
@@ -71,6 +72,7 @@ struct event_filter *kpmu_tap_filter(struct kpmu_tap *tap, char *filter);
 void kpmu_tap_put(struct kpmu_tap *tap);
 void kpmu_taps_cpu_up(int cpu);
 void kpmu_taps_exit(void);
+void kpmu_taps_show(struct seq_file *m);
 
 /**
  * kpmu_tap_of() - the tap whose hits an event counts

@@ -1,23 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Shared taps, see tap.c: those on all CPUs, and those whose hits a kpmu probe reports.
+ * The latter outlive their last user for a while.
  */
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
 #include "../../compat/compat.h"
 #include "../../compat/ksym.h"
+#include "../../compat/linger.h"
 #include "host.h"
 #include "tap.h"
 
 static LIST_HEAD(taps);
 static LIST_HEAD(points);
 static DEFINE_MUTEX(taps_lock);
+
+/* Number of taps in the list points that have no users, and its limit */
+static int nr_resting;
+#define MOST_RESTING	64
+
+static bool sweep_points(void);
+static DEFINE_KPMU_LINGER(resting, sweep_points);
 
 static int fill_tap(struct kpmu_tap *tap, int cpu)
 {
@@ -162,7 +172,7 @@ static struct kpmu_tap *make_point(u64 config)
 
 	if (IS_ERR(tap))
 		return NULL;
-	if (kpmu_point_listen(&tap->point, tap->on[0].event, &tap->key)) {
+	if (kpmu_point_listen(&tap->point, tap->on[0].event, &tap->key, &resting)) {
 		kpmu_tap_free(tap);
 		return NULL;
 	}
@@ -188,10 +198,12 @@ struct kpmu_tap *kpmu_tap_count(u64 config)
 
 	mutex_lock(&taps_lock);
 	tap = find_shared(&points, PERF_TYPE_TRACEPOINT, config);
-	if (tap)
-		tap->users++;
-	else
+	if (!tap) {
 		tap = make_point(config);
+	} else if (!tap->users++) {
+		nr_resting--;
+		kpmu_point_wake(&tap->point);
+	}
 	mutex_unlock(&taps_lock);
 	return tap ?: kpmu_tap_share(PERF_TYPE_TRACEPOINT, config);
 }
@@ -225,6 +237,44 @@ int kpmu_tap_enable_bpf(struct kpmu_tap *tap)
 	return err;
 }
 
+/* Release a tap that rests */
+static void end_rest(struct kpmu_tap *tap)
+{
+	nr_resting--;
+	list_del(&tap->node);
+	kpmu_tap_free(tap);
+}
+
+static bool sweep_points(void)
+{
+	struct kpmu_tap *tap, *next;
+	bool left;
+
+	mutex_lock(&taps_lock);
+	list_for_each_entry_safe(tap, next, &points, node)
+		if (!tap->users && kpmu_point_over(&tap->point))
+			end_rest(tap);
+	left = nr_resting;
+	mutex_unlock(&taps_lock);
+	return left;
+}
+
+/*
+ * A tap without users.  It does not rest if its tracepoint is in a module, as that could not be
+ * unloaded, nor if it is replaced because of BPF.  Return: whether it rests.
+ */
+static bool try_rest(struct kpmu_tap *tap)
+{
+	lockdep_assert_held(&taps_lock);
+	if (!tap->counts)
+		return false;
+	kpmu_point_rest(&tap->point);
+	if (tap->instead || tap->point.where.module || nr_resting >= MOST_RESTING)
+		return false;
+	nr_resting++;
+	return true;
+}
+
 /**
  * kpmu_tap_put() - drop a reference to a tap
  * @tap: the tap
@@ -236,7 +286,7 @@ void kpmu_tap_put(struct kpmu_tap *tap)
 	bool last;
 
 	mutex_lock(&taps_lock);
-	last = !--tap->users;
+	last = !--tap->users && !try_rest(tap);
 	if (last)
 		list_del(&tap->node);
 	mutex_unlock(&taps_lock);
@@ -288,14 +338,22 @@ void kpmu_taps_cpu_up(int cpu)
 }
 
 /**
- * kpmu_taps_exit() - wait for deferred work
+ * kpmu_taps_exit() - release the taps without users, and wait for deferred work
  *
  * Context: task, may sleep; no event is left, the hotplug callback is removed.
  */
 void kpmu_taps_exit(void)
 {
+	struct kpmu_tap *tap, *next;
+
 	cancel_work_sync(&follow);
+	mutex_lock(&taps_lock);
+	list_for_each_entry_safe(tap, next, &points, node)
+		end_rest(tap);
+	mutex_unlock(&taps_lock);
+	/* After this no probe is called any more */
 	kpmu_tap_bury();
+	kpmu_linger_exit(&resting);
 }
 
 /**
@@ -306,10 +364,32 @@ void kpmu_taps_exit(void)
  */
 bool kpmu_taps_idle(void)
 {
+	struct kpmu_tap *tap;
 	bool idle;
 
 	mutex_lock(&taps_lock);
-	idle = list_empty(&taps) && list_empty(&points);
+	idle = list_empty(&taps);
+	list_for_each_entry(tap, &points, node)
+		idle &= !tap->users;
 	mutex_unlock(&taps_lock);
 	return idle;
+}
+
+/**
+ * kpmu_taps_show() - print the number of probes of tracepoints to the caps file
+ * @m: output
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_taps_show(struct seq_file *m)
+{
+	struct kpmu_tap *tap;
+	int n = 0;
+
+	mutex_lock(&taps_lock);
+	list_for_each_entry(tap, &points, node)
+		n++;
+	seq_printf(m, "%-26s %-8s %d attached, %d of them unused\n", "tracepoint probes",
+		   "ok", n, nr_resting);
+	mutex_unlock(&taps_lock);
 }
