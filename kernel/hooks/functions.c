@@ -39,16 +39,6 @@ static void on_cgroup_attach(struct ftrace_regs *fregs)
 	kpmu_cgroup_moved();
 }
 
-static void on_prctl_enable(struct ftrace_regs *fregs)
-{
-	kpmu_prctl(KPMU_OP_ENABLE);
-}
-
-static void on_prctl_disable(struct ftrace_regs *fregs)
-{
-	kpmu_prctl(KPMU_OP_DISABLE);
-}
-
 static void (*tell_busy)(void);
 
 /**
@@ -82,8 +72,7 @@ static void on_rdpmc_mm(struct ftrace_regs *fregs)
 }
 
 enum {
-	HOOK_EXIT, HOOK_EXEC, HOOK_CGROUP, HOOK_ENABLE, HOOK_DISABLE, HOOK_RDPMC,
-	HOOK_UNLOAD,
+	HOOK_EXIT, HOOK_EXEC, HOOK_CGROUP, HOOK_RDPMC, HOOK_UNLOAD,
 };
 
 static struct kpmu_fhook fhooks[] = {
@@ -93,8 +82,6 @@ static struct kpmu_fhook fhooks[] = {
 			"enable_on_exec, remove_on_exec" },
 	[HOOK_CGROUP] = { "perf_cgroup_attach", on_cgroup_attach,
 			  "cgroup events follow a running task at once" },
-	[HOOK_ENABLE] = { "perf_event_task_enable", on_prctl_enable, "prctl" },
-	[HOOK_DISABLE] = { "perf_event_task_disable", on_prctl_disable, "prctl" },
 	[HOOK_RDPMC] = { "perf_clear_dirty_counters", on_rdpmc_mm,
 			 "counters read by user space" },
 	[HOOK_UNLOAD] = { "__x64_sys_delete_module", on_unload,

@@ -384,12 +384,14 @@ int __init kpmu_hooks_init(void)
 	for (i = 0; i < KPMU_NR_LAZY_FUNCS; i++)
 		kpmu_side_hooks[i].users = &function_users[i];
 	kpmu_functions_init();
+	kpmu_prctl_init();
 	hp_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "kpmu:online",
 				     start_cpu, stop_cpu);
 	if (hp_state >= 0) {
 		kpmu_syscore_register(&sleeper);
 		return 0;
 	}
+	kpmu_prctl_exit();
 	kpmu_functions_exit();
 	return hp_state;
 }
@@ -409,8 +411,8 @@ void kpmu_hooks_exit(void)
 	for (i = 0; i < KPMU_NR_LAZY_POINTS; i++)
 		disarm_hook(i);
 	mutex_unlock(&hooks_lock);
+	kpmu_prctl_exit();
 	kpmu_functions_exit();
-	kpmu_prctl_drain();
 	/* A probe that still runs may create a context; reap after the last one */
 	tracepoint_synchronize_unregister();
 	kpmu_linger_exit(&unused);

@@ -101,7 +101,7 @@ static inline bool kpmu_side_any(enum kpmu_side_of what)
 }
 
 /* prctl.c */
-void kpmu_prctl(enum kpmu_op op);
-void kpmu_prctl_drain(void);
+void kpmu_prctl_init(void);
+void kpmu_prctl_exit(void);
 
 #endif

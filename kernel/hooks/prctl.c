@@ -1,73 +1,69 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * prctl(PR_TASK_PERF_EVENTS_DISABLE) and _ENABLE.  The hook is called in the middle
- * of the system call and must not sleep; the work is done on return to user mode,
- * before the program executes anything else.
+ * prctl(PR_TASK_PERF_EVENTS_DISABLE) and _ENABLE.  The kernel's functions for them are diverted:
+ * unlike a hook at their entry, a replacement may take the time that many events need.
  */
-#include <linux/atomic.h>
-#include <linux/rcupdate.h>
-#include <linux/sched.h>
-#include <linux/slab.h>
-#include <linux/task_work.h>
-#include <linux/wait_bit.h>
+#define pr_fmt(fmt) "kpmu: " fmt
 
+#include <linux/kernel.h>
+#include <linux/printk.h>
+
+#include "../compat/hook.h"
 #include "../life/life.h"
-#include "../trace/stats.h"
 #include "hooks.h"
 
-struct request {
-	struct callback_head work;
-	enum kpmu_op op;
+static int enable_all(void);
+static int disable_all(void);
+
+static struct kpmu_divert calls[] = {
+	{ .func = "perf_event_task_enable", .instead = enable_all, .feature = "prctl" },
+	{ .func = "perf_event_task_disable", .instead = disable_all, .feature = "prctl" },
 };
 
-static atomic_t pending = ATOMIC_INIT(0);
+static struct kpmu_diverts call_set = {
+	.table = calls, .n = ARRAY_SIZE(calls),
+};
 
-static void finish_prctl(void)
+static int control_all(struct kpmu_divert *d, enum kpmu_op op)
 {
-	if (atomic_dec_and_test(&pending))
-		wake_up_var(&pending);
+	int ret = kpmu_divert_call(d, 0);
+
+	kpmu_owner_control(op);
+	kpmu_divert_done(d);
+	return ret;
 }
 
-static void run_prctl_work(struct callback_head *work)
+static int enable_all(void)
 {
-	struct request *r = container_of(work, struct request, work);
-
-	kpmu_owner_control(r->op);
-	kfree(r);
-	finish_prctl();
+	return control_all(&calls[0], KPMU_OP_ENABLE);
 }
 
-/**
- * kpmu_prctl() - enable or disable the events of current on return to user mode
- * @op: KPMU_OP_ENABLE or KPMU_OP_DISABLE
- *
- * Context: task, may be atomic.
- */
-void kpmu_prctl(enum kpmu_op op)
+static int disable_all(void)
 {
-	struct request *r = kmalloc(sizeof(*r), GFP_ATOMIC);
-
-	if (!r) {
-		kpmu_stat_inc(prctls_lost);
-		return;
-	}
-	r->op = op;
-	init_task_work(&r->work, run_prctl_work);
-	atomic_inc(&pending);
-	if (task_work_add(current, &r->work, TWA_RESUME)) {
-		kfree(r);		/* current is exiting */
-		finish_prctl();
-	}
+	return control_all(&calls[1], KPMU_OP_DISABLE);
 }
 
 /**
- * kpmu_prctl_drain() - wait until no request is pending
+ * kpmu_prctl_init() - enable and disable kpmu's events by prctl(2), too
  *
- * Context: module exit, after the hooks are detached; may sleep.
+ * If that is not possible, only the events of native perf are.
+ *
+ * Context: module init, may sleep.
  */
-void kpmu_prctl_drain(void)
+void __init kpmu_prctl_init(void)
 {
-	wait_var_event(&pending, !atomic_read(&pending));
-	/* The last callback may still be executing module text */
-	synchronize_rcu_tasks();
+	int err = kpmu_diverts_register(&call_set);
+
+	if (err)
+		pr_notice("prctl(2) does not enable and disable events (%d)\n", err);
+}
+
+/**
+ * kpmu_prctl_exit() - undo kpmu_prctl_init()
+ *
+ * Context: module exit, may sleep; waits for calls in progress.
+ */
+void kpmu_prctl_exit(void)
+{
+	kpmu_diverts_unregister(&call_set);
 }

@@ -13,7 +13,6 @@
 	X(inherited,	"events inherited")				\
 	X(hits_unfiltered, "hits lost to filters that took too long")	\
 	X(not_inherited, "events not inherited for lack of memory")	\
-	X(prctls_lost,	"prctls lost for lack of memory")	\
 	X(plans,	"plans computed")				\
 	X(plan_hits,	"cached plans used again")			\
 	X(commits,	"commits that changed the hardware")		\
