@@ -3,10 +3,10 @@
  * Hooks into the kernel: task switch, fork, CPU hotplug, system suspend.  Those of functions
  * are in functions.c.
  *
- * The task switch and fork are hooked by tracepoints, only while an event needs it and until
- * the hook was called often enough without need (compat/linger.h).  So without events kpmu
- * costs nothing there, and programs that open events again and again do not pay for attaching
- * hooks each time.  Contexts are retired UNUSED_DELAY after their last event.
+ * The task switch is hooked only while an event needs it, and until the hook was called often
+ * enough without need (compat/linger.h).  So without events kpmu costs nothing there, and programs
+ * that open events again and again do not pay for attaching it each time.  The other hooks return
+ * at once while no event needs them.  Contexts are retired UNUSED_DELAY after their last event.
  */
 #include <linux/cpuhotplug.h>
 #include <linux/mutex.h>
@@ -27,11 +27,12 @@
 
 #define UNUSED_DELAY	HZ
 
-static bool sweep_hooks(void);
-static DEFINE_KPMU_LINGER(unused, sweep_hooks);
-static struct kpmu_use uses[KPMU_NR_LAZY_POINTS] = {
-	[0 ... KPMU_NR_LAZY_POINTS - 1] = { .by = &unused },
-};
+static bool sweep_switch(void);
+static DEFINE_KPMU_LINGER(unused, sweep_switch);
+static struct kpmu_use switch_use = { .by = &unused };
+
+/* Number of events that need each hook, except that of the switch */
+static atomic_t users[KPMU_NR_LAZY];
 
 /* Without users there may still be empty contexts, which leave their CPUs here */
 static void on_switch(void *data, bool preempt, struct task_struct *prev,
@@ -39,7 +40,7 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev,
 {
 	bool tell = kpmu_side_any(KPMU_SIDE_OF_SWITCH);
 
-	kpmu_use_none(&uses[KPMU_LAZY_SWITCH]);
+	kpmu_use_none(&switch_use);
 	if (unlikely(atomic_read(&kpmu_software_switches)))
 		kpmu_software_switch(prev, next);
 	if (unlikely(tell))
@@ -52,7 +53,7 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev,
 static void on_fork(void *data, struct task_struct *task,
 		    unsigned long clone_flags)
 {
-	if (kpmu_use_none(&uses[KPMU_LAZY_FORK]))
+	if (!atomic_read(&users[KPMU_LAZY_FORK]))
 		return;
 	kpmu_inherit(task, clone_flags);
 	if (kpmu_side_any(KPMU_SIDE_OF_TASK))
@@ -61,7 +62,7 @@ static void on_fork(void *data, struct task_struct *task,
 		kpmu_side_namespaces(task);
 }
 
-/* Tracepoints, hooked only while an event needs them */
+/* The hook of the switch is attached only while an event needs it */
 static struct kpmu_thook thooks[KPMU_NR_LAZY_POINTS] = {
 	[KPMU_LAZY_SWITCH] = { "sched_switch", on_switch,
 			       "events on tasks, SWITCH records" },
@@ -91,7 +92,6 @@ static void on_late_exit(void *data, struct task_struct *task)
 	end_unseen(task);
 }
 
-/* Attached together with the hook of the task switch */
 static struct kpmu_thook guards[] = {
 	{ "sched_process_exec", on_late_exec, "events end at exec without ftrace" },
 	{ "sched_process_exit", on_late_exit, "events end at exit without ftrace" },
@@ -104,88 +104,52 @@ static unsigned long last_put;
 static void drop_unused(struct work_struct *work);
 static DECLARE_DELAYED_WORK(unused_work, drop_unused);
 
-static void disarm_guards(void)
-{
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(guards); i++)
-		kpmu_thook_disarm(&guards[i]);
-}
-
 static int arm_guards(void)
 {
 	int i, err = 0;
 
 	for (i = 0; i < ARRAY_SIZE(guards) && !err; i++)
 		err = kpmu_thook_arm(&guards[i]);
-	if (err)
-		disarm_guards();
 	return err;
 }
 
-static int arm_switch(void)
+static void disarm_all(void)
 {
-	int err = arm_guards();
+	int i;
 
-	if (err)
-		return err;
-	err = kpmu_thook_arm(&thooks[KPMU_LAZY_SWITCH]);
-	if (err)
-		disarm_guards();
-	return err;
-}
-
-static int arm_hook(enum kpmu_lazy which)
-{
-	if (which == KPMU_LAZY_SWITCH)
-		return arm_switch();
-	return kpmu_thook_arm(&thooks[which]);
-}
-
-static void disarm_hook(enum kpmu_lazy which)
-{
-	if (which == KPMU_LAZY_SWITCH)
-		disarm_guards();
-	kpmu_thook_disarm(&thooks[which]);
+	for (i = 0; i < KPMU_NR_LAZY_POINTS; i++)
+		kpmu_thook_disarm(&thooks[i]);
+	for (i = 0; i < ARRAY_SIZE(guards); i++)
+		kpmu_thook_disarm(&guards[i]);
 }
 
 /*
- * Detach a hook that has been unused for long enough.  Return: false if it must stay.
+ * Detach the switch hook if it has been unused for long enough.  Return: whether it stays, unused.
  *
- * An active context needs the switch hook, or it would stay on its CPU and count other tasks there.
- * A hook without users gets none while hooks_lock is held, and only a user of the hook creates a
- * context.  So the contexts are checked after the users.
+ * An active context needs the hook, or it would stay on its CPU and count other tasks there.  A hook
+ * without users gets none while hooks_lock is held, and only a user of the hook creates a context.
+ * So the contexts are checked after the users.
  */
-static bool drop_hook(enum kpmu_lazy which)
+static bool drop_switch_locked(void)
 {
-	if (!kpmu_use_over(&uses[which]))
-		return false;
-	smp_mb();	/* read the users before the contexts */
-	if (which == KPMU_LAZY_SWITCH && kpmu_ctxs_left())
-		return false;
-	disarm_hook(which);
-	return true;
-}
-
-/* Detach hooks.  Return: whether unused ones are left. */
-static bool drop_hooks_locked(void)
-{
-	bool left = false;
-	int i;
-
 	lockdep_assert_held(&hooks_lock);
-	for (i = 0; i < KPMU_NR_LAZY_POINTS; i++)
-		if (thooks[i].armed && !atomic_read(&uses[i].users))
-			left |= !drop_hook(i);
-	return left;
+	if (!thooks[KPMU_LAZY_SWITCH].armed || atomic_read(&switch_use.users))
+		return false;
+	if (!kpmu_use_over(&switch_use))
+		return true;
+	smp_mb();	/* read the users before the contexts */
+	if (kpmu_ctxs_left())
+		return true;
+	kpmu_thook_disarm(&thooks[KPMU_LAZY_SWITCH]);
+	return false;
 }
 
-static bool sweep_hooks(void)
+static bool sweep_switch(void)
 {
 	bool left;
 
 	mutex_lock(&hooks_lock);
-	left = drop_hooks_locked();
+	left = drop_switch_locked();
 	mutex_unlock(&hooks_lock);
 	return left;
 }
@@ -206,35 +170,37 @@ static void drop_unused(struct work_struct *work)
 	if (left || !idle)
 		queue_delayed_work(KPMU_SYSTEM_WQ, &unused_work, UNUSED_DELAY);
 	else
-		drop_hooks_locked();
+		drop_switch_locked();
 	mutex_unlock(&hooks_lock);
 }
 
-/* Number of events that need each hook of a function */
-static atomic_t function_users[KPMU_NR_LAZY_FUNCS];
-
-static int get_function(int which)
+static int get_switch(void)
 {
-	if (!kpmu_side_hooks[which].ok)
-		return -EOPNOTSUPP;
-	atomic_inc(&function_users[which]);
-	return 0;
+	int err;
+
+	if (atomic_inc_not_zero(&switch_use.users))
+		return 0;
+	mutex_lock(&hooks_lock);
+	/* The guards are attached unless there was no memory at init */
+	err = arm_guards() ?: kpmu_thook_arm(&thooks[KPMU_LAZY_SWITCH]);
+	if (!err)
+		atomic_inc(&switch_use.users);
+	mutex_unlock(&hooks_lock);
+	return err;
 }
 
 static int get_hook(enum kpmu_lazy which)
 {
-	int err;
+	bool ok;
 
-	if (which >= KPMU_NR_LAZY_POINTS)
-		return get_function(which - KPMU_NR_LAZY_POINTS);
-	if (atomic_inc_not_zero(&uses[which].users))
-		return 0;
-	mutex_lock(&hooks_lock);
-	err = arm_hook(which);
-	if (!err)
-		atomic_inc(&uses[which].users);
-	mutex_unlock(&hooks_lock);
-	return err;
+	if (which == KPMU_LAZY_SWITCH)
+		return get_switch();
+	ok = which == KPMU_LAZY_FORK ? thooks[which].armed :
+	     kpmu_side_hooks[which - KPMU_NR_LAZY_POINTS].ok;
+	if (!ok)
+		return -EOPNOTSUPP;
+	atomic_inc(&users[which]);
+	return 0;
 }
 
 /**
@@ -269,15 +235,11 @@ int kpmu_hooks_get(u32 which)
  */
 void kpmu_hooks_put(u32 which)
 {
-	int i;
-
-	for (; which; which &= which - 1) {
-		i = __ffs(which);
-		if (i < KPMU_NR_LAZY_POINTS)
-			kpmu_use_end(&uses[i]);
+	for (; which; which &= which - 1)
+		if (__ffs(which) == KPMU_LAZY_SWITCH)
+			kpmu_use_end(&switch_use);
 		else
-			atomic_dec(&function_users[i - KPMU_NR_LAZY_POINTS]);
-	}
+			atomic_dec(&users[__ffs(which)]);
 }
 
 /**
@@ -382,15 +344,19 @@ int __init kpmu_hooks_init(void)
 	if (thooks[KPMU_LAZY_SWITCH].tp)
 		kpmu_software_told_by(thooks[KPMU_LAZY_SWITCH].tp->iterator);
 	for (i = 0; i < KPMU_NR_LAZY_FUNCS; i++)
-		kpmu_side_hooks[i].users = &function_users[i];
+		kpmu_side_hooks[i].users = &users[KPMU_NR_LAZY_POINTS + i];
 	kpmu_functions_init();
 	kpmu_prctl_init();
+	kpmu_thook_arm(&thooks[KPMU_LAZY_FORK]);
+	arm_guards();
 	hp_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "kpmu:online",
 				     start_cpu, stop_cpu);
 	if (hp_state >= 0) {
 		kpmu_syscore_register(&sleeper);
 		return 0;
 	}
+	disarm_all();
+	tracepoint_synchronize_unregister();
 	kpmu_prctl_exit();
 	kpmu_functions_exit();
 	return hp_state;
@@ -403,13 +369,10 @@ int __init kpmu_hooks_init(void)
  */
 void kpmu_hooks_exit(void)
 {
-	int i;
-
 	kpmu_syscore_unregister(&sleeper);
 	cancel_delayed_work_sync(&unused_work);
 	mutex_lock(&hooks_lock);
-	for (i = 0; i < KPMU_NR_LAZY_POINTS; i++)
-		disarm_hook(i);
+	disarm_all();
 	mutex_unlock(&hooks_lock);
 	kpmu_prctl_exit();
 	kpmu_functions_exit();

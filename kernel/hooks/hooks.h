@@ -14,7 +14,7 @@ struct seq_file;
 enum kpmu_lazy {
 	KPMU_LAZY_SWITCH,	/* task switch: task and cgroup events; counts, records */
 	KPMU_LAZY_FORK,		/* fork: inherit; FORK and NAMESPACES records */
-	KPMU_NR_LAZY_POINTS,	/* above: tracepoints, attached on demand; below: functions */
+	KPMU_NR_LAZY_POINTS,	/* above: tracepoints; below: functions */
 	KPMU_LAZY_MMAP = KPMU_NR_LAZY_POINTS,
 	KPMU_LAZY_COMM,
 	KPMU_LAZY_NAMESPACES,

@@ -108,7 +108,7 @@ static const struct {
 	[KPMU_SIDE_OF_CGROUP] = { KPMU_ATTR_CGROUP, BIT(KPMU_LAZY_CGROUP) },
 };
 
-/* Number of events that request each kind; hooks of tracepoints stay attached for longer */
+/* Number of events that request each kind */
 atomic_t kpmu_sides[KPMU_NR_SIDES];
 
 /**

@@ -139,11 +139,6 @@ static bool switch_attached(void)
 	return strstr(caps_line("sched_switch"), "(attached)");
 }
 
-static bool fork_attached(void)
-{
-	return strstr(caps_line("task_newtask"), "(attached)");
-}
-
 static bool faults_attached(void)
 {
 	return !strncmp(caps_line("page fault probes"), "attached", 8);
@@ -237,14 +232,6 @@ TEST_TIMEOUT(the_switch_lingers, 150)
 	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
 
 	must_linger(_metadata, &a, switch_attached, do_switch);
-}
-
-TEST_TIMEOUT(fork_lingers, 150)
-{
-	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
-
-	a.inherit = 1;
-	must_linger(_metadata, &a, fork_attached, do_fork);
 }
 
 TEST_TIMEOUT(page_faults_linger, 150)
