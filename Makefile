@@ -19,7 +19,7 @@
 ##                   (J=guests at a time, P="programs")
 ## make mutants      insert small bugs, one at a time: does a test fail? (N=40, SEED=n,
 ##                   T=seconds of tests for each; needs make coverage)
-## make bench        measure the cost of operations, natively and on kpmu
+## make bench        measure the cost of operations, natively and on kpmu, on 6.1 and 7.2
 ## make shell        a shell in a guest with kpmu loaded (K=6.12)
 ## make conformance  rows of the specification that the last tests proved (V=1: with the tests)
 ## make check        sparse, checkpatch, names, shellcheck, syzkaller description, SPDX lines

@@ -3,9 +3,8 @@
 #
 # harness.sh - on the host, test how the selftests evaluate results.  guest.sh runs programs
 # that are killed, stop early or print contradictory results, and must not count them as
-# passed.  conformance.sh and failures.sh evaluate made-up logs.  The entries of
-# native-differs are checked.
-
+# passed.  conformance.sh, failures.sh and the table of the bench evaluate made-up logs.  The
+# entries of native-differs are checked.
 
 # Variables in single quotes are expanded by the fake programs
 # shellcheck disable=SC2016
@@ -337,6 +336,55 @@ else
 	sed 's/^/# /' "$work/diff"
 	verdict 0 "last lines of all.sh (status $rc, expected 1)"
 fi
+
+# The tables of the bench, from made-up results.  bench_table LINE... - print the lines of the
+# table for these results.
+printf '%s\n' '= p | section' 'cheap | 100 | 1 | 0' 'mean | 100 | - | -' 'writes | 100 | 1 | 0' \
+	'dearer | 500 | - | -' 'native | - | - | -' 'noise | - | - | -' 'share | native*1.01 | - | -' \
+	'more | native+3 | - | -' 'lost | - | - | -' 'own | 200 | - | - | kpmu' >"$work/targets"
+bench_table()
+{
+	printf '%s\n' "$@" >"$work/rows"
+	awk -v kernel=6.1 -f "$here/bench/table.awk" "$work/targets" "$work/rows" >"$work/out"
+}
+# table_has PATTERN... - the table must have a line that matches each pattern
+table_has()
+{
+	local p
+	for p; do
+		if grep -qE "$p" "$work/out"; then
+			verdict 1 "bench table: $p"
+		else
+			sed 's/^/# /' "$work/out"
+			verdict 0 "bench table: $p"
+		fi
+	done
+}
+# both NAME NATIVE-MEAN KPMU-MEAN [WRMSR] - the lines of a row; the minimum is always 1
+both()
+{
+	echo "native | row | $1 | 1 | 0.0 | 0.0 | $2"
+	echo "kpmu | row | $1 | 1 | ${4:-0.0} | 0.0 | $3"
+}
+bench_table 'kpmu | part | p | 0 | 5' 'native | part | p | 1 | 5' "$(both cheap 1000 100 1.0
+	both mean 1000 101
+	both writes 1000 50 2.0
+	both dearer 100 300
+	both native 1000 900
+	both noise 1000 1015
+	both share 1000 1011
+	both more 1000 1004)" 'native | row | lost | 1 | 0 | 0 | 1' 'kpmu | row | own | 1 | 0 | 0 | 200' \
+	'kpmu | row | unknown | 1 | 0 | 0 | 1' 'native | part | whole | 0 | 5' 'native | whole | a | 100000 | 200000' \
+	'kpmu | whole | a | 100000 | 170000' 'native | whole | b | 100000 | 200000' \
+	'kpmu | whole | b | 100000 | 171000' 'native | whole | c | 100000 | 200000' \
+	'kpmu | whole | c | 100000 | 202000'
+table_has '^cheap .* 100 \(1/0\) *$' '^mean .* 100  <-$' '^writes .* 100 \(1/0\)  <-$' \
+	'^dearer .* 500  dearer  <-$' '^native .* 0\.90 [^<]*$' '^noise .* 1\.01 *[0-9/]* *$' \
+	'^share .*  <-$' '^more .*  <-$' '^lost .*  no result  <-$' '^own .* 200 *$' \
+	'^  !! part p, native: failed with status 1$' '^a .* 100 +100 +100 +70 +0\.70$' \
+	'^b .* 0\.71  <-$' '^c .* 1\.02  dearer  <-$' \
+	'^  unknown$' '^6\.1: 1 without result; FAILED: p native \(1 of 3 parts\)$' \
+	'^6\.1: 5 of 13 rows at target, 2 dearer than native$'
 
 entries "$here/native-differs" >"$work/out"
 sed 's/^/# /' "$work/out"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Cost of operations on many events or on one of many, and of further open and mmap() calls. */
+/* Cost of operations on many events or on one of many, and of further open calls. */
 #define _GNU_SOURCE
 #include <linux/hw_breakpoint.h>
 #include <stdio.h>
@@ -12,11 +12,8 @@
 #include "ops.h"
 
 #define MAX	4096
-#define RINGS	256
-#define RING	(2 * 4096)
 
 static int fds[MAX];
-static void *rings[RINGS];
 
 static void open_all(const struct perf_event_attr *attr, int n)
 {
@@ -37,14 +34,28 @@ static void op_prctl(void)
 	prctl(PR_TASK_PERF_EVENTS_DISABLE);
 }
 
+static void op_prctl_on(void)
+{
+	prctl(PR_TASK_PERF_EVENTS_ENABLE);
+}
+
+/* Software events are enabled, because 4,096 hardware events cost a million each natively */
 static void bench_prctl(void)
 {
 	const struct trial off = { .op = op_prctl, .per = MAX, .tries = 5 };
+	const struct trial on = {
+		.before = op_prctl, .op = op_prctl_on, .per = MAX, .tries = 5,
+	};
 	struct perf_event_attr attr = counting(PERF_TYPE_RAW, RAW_BRANCHES);
 
 	attr.disabled = 1;
 	open_all(&attr, MAX);
 	row("prctl(off), 4,096 events that are, each", measure_trial(&off));
+	close_all(MAX);
+	attr = counting(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
+	attr.disabled = 1;
+	open_all(&attr, MAX);
+	row("prctl(on), 4,096 events that are off, each", measure_trial(&on));
 	close_all(MAX);
 }
 
@@ -94,54 +105,65 @@ static void bench_fault_counter(void)
 	row("open + close, page-faults", measure(op_open));
 }
 
-static void map_all(void)
+/*
+ * A group of the maximum size.  Its events are software events, because a group of hardware events
+ * must fit onto the counters.  A read of a group returns at most 16 KiB natively, so the group that
+ * is read is smaller.  The leader is disabled, as that of perf stat: natively each open would stop and
+ * start the whole group.
+ */
+#define READ_NR	1024
+
+static int group_nr;
+static uint64_t group_format;
+
+static void open_group_of(int n)
 {
+	struct perf_event_attr attr = counting(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
 	int i;
 
-	for (i = 0; i < RINGS; i++)
-		rings[i] = map_ring(fds[i], RING);
-}
-
-static void unmap_all(void)
-{
-	int i;
-
-	for (i = 0; i < RINGS; i++) {
-		munmap(rings[i], RING);
-		rings[i] = NULL;
+	attr.read_format = group_format;
+	for (i = 0; i < n; i++) {
+		attr.disabled = !i;
+		fds[i] = ev_must(&attr, 0, -1, i ? fds[0] : -1, 0);
 	}
+	op_fd = fds[0];
+	group_nr = n;
 }
 
-static void unmap_if_mapped(void)
+/* Per member, of one group: natively the cost grows with its square */
+static void group_row(const char *name, uint64_t since)
 {
-	if (rings[0])
-		unmap_all();
+	struct cost c = { 0 };
+
+	c.insns = (cost_sample().insns - since) / (double)group_nr;
+	c.mean = c.insns;
+	row(name, c);
 }
 
-static void map_if_not(void)
+static void op_read_group(void)
 {
-	if (!rings[0])
-		map_all();
+	static uint64_t buf[READ_NR + 1];
+
+	if (read(op_fd, buf, sizeof(buf)) != sizeof(buf))
+		exit(1);
 }
 
-/* bench_begin() locks all memory, so mmap() also populates the pages */
-static void bench_rings(void)
+static void bench_group(void)
 {
-	const struct trial map = {
-		.before = unmap_if_mapped, .op = map_all, .per = RINGS, .tries = 10,
-	};
-	const struct trial unmap = {
-		.before = map_if_not, .op = unmap_all, .per = RINGS, .tries = 10,
-		.later = 8000,
-	};
-	struct perf_event_attr attr = counting(PERF_TYPE_SOFTWARE,
-					       PERF_COUNT_SW_DUMMY);
+	const struct trial toggle = { .op = op_toggle_group, .per = MAX, .tries = 3 };
+	uint64_t since = cost_sample().insns;
 
-	attr.sample_period = 1;
-	open_all(&attr, RINGS);
-	row("mmap() of 256 rings of 1+1 pages, each", measure_trial(&map));
-	row("munmap() of them, each", measure_trial(&unmap));
-	close_all(RINGS);
+	open_group_of(MAX);
+	group_row("group of 4,096: open of a member", since);
+	row("group of 4,096: disable + enable, per member", measure_trial(&toggle));
+	since = cost_sample().insns;
+	close_all(MAX);
+	group_row("group of 4,096: close of a member", since);
+	group_format = PERF_FORMAT_GROUP;
+	open_group_of(READ_NR);
+	ev_enable(op_fd);
+	row("group of 1,024: read(), per member", divided(measure(op_read_group), READ_NR));
+	close_all(READ_NR);
 }
 
 int main(void)
@@ -152,7 +174,7 @@ int main(void)
 	setrlimit(RLIMIT_NOFILE, &files);
 	bench_fault_counter();
 	bench_breakpoint();
-	bench_rings();
+	bench_group();
 	bench_disable();
 	bench_prctl();
 	return 0;

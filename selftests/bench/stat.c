@@ -10,49 +10,7 @@
 #include "cost.h"
 #include "event.h"
 #include "ops.h"
-
-/* The default events, in the order in which perf stat opens them */
-static const struct {
-	uint32_t type;
-	uint64_t config;
-} defaults[] = {
-	{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK },
-	{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
-	{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS },
-	{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
-	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
-	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS },
-	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
-	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES },
-};
-
-#define NR	ARRAY_SIZE(defaults)
-#define NR_HW	4
-
-static int fds[NR];
-
-static void open_set(int first)
-{
-	int i;
-
-	for (i = first; i < NR; i++) {
-		struct perf_event_attr attr = counting(defaults[i].type,
-						       defaults[i].config);
-
-		attr.inherit = 1;
-		attr.read_format = FORMAT_TIMES;
-		fds[i] = ev_must(&attr, 0, -1, -1, 0);
-	}
-	op_fd = fds[NR - 1];
-}
-
-static void close_set(int first)
-{
-	int i;
-
-	for (i = first; i < NR; i++)
-		close(fds[i]);
-}
+#include "set.h"
 
 static void op_set(void)
 {
@@ -65,7 +23,7 @@ static void op_read_set(void)
 	uint64_t buf[3];
 	int i;
 
-	for (i = 0; i < NR; i++)
+	for (i = 0; i < SET_NR; i++)
 		if (read(fds[i], buf, sizeof(buf)) != sizeof(buf))
 			exit(1);
 }
@@ -114,7 +72,8 @@ static void bench_reads(void)
 	row("read() of those 8, inherited", measure(op_read_set));
 	close_set(0);
 
-	open_set(NR - 1);
+	open_set(SET_NR - 1);
+	op_fd = fds[SET_NR - 1];
 	row("read() one inherited, without children", measure(op_read));
 	start_kids(kids, 1);
 	few = measure(op_read);
@@ -122,7 +81,7 @@ static void bench_reads(void)
 	many = measure(op_read);
 	row("per live child in that read()", divided(minus(many, few), KIDS));
 	end_kids(kids, 1 + KIDS);
-	close_set(NR - 1);
+	close_set(SET_NR - 1);
 }
 
 /* A switch between a task and its child, which inherits all events of the task */
@@ -143,7 +102,7 @@ int main(void)
 	switch_without_events();
 	bench_open();
 	bench_reads();
-	bench_switch("switch, 4 hw inherited, net", NR - NR_HW);
+	bench_switch("switch, 4 hw inherited, net", NR_SW);
 	bench_switch("switch, perf stat's 4 sw + 4 hw, net", 0);
 	return 0;
 }

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Print the tables of make bench.  Input: the file targets, then the lines that run.sh collected,
-# with fields separated by "|":
+# awk -v kernel=NAME -f table.awk targets LINES - print the tables of make bench for a kernel.
+# LINES are those that run.sh collected, with fields separated by "|":
 #	ROUTE | part | NAME | exit status | seconds
 #	ROUTE | row | name | minimum instructions | WRMSR | RDMSR | mean instructions
 #	ROUTE | curve | name | number | instructions
+#	ROUTE | whole | command | instructions without perf | with it
 #	ROUTE | sustain | CPUs | requested rate per CPU | samples per second | lost (total)
+# The last line has the sums, "KERNEL: N of N rows at target, M dearer than native".
 # Must work in mawk: it accepts line breaks in an expression only after , && ||.
 
 BEGIN {
@@ -13,6 +15,8 @@ BEGIN {
 	# Two measurements of the same operation may differ by this: instructions, plus a share
 	noise = 10
 	noise_share = 0.01
+	# Target of whole commands: share of native's overhead
+	whole_share = 0.7
 }
 
 function number(x)
@@ -26,9 +30,39 @@ function is_dearer(native, kpmu)
 	return kpmu > native * (1 + noise_share) + noise
 }
 
+# A target is a number, or -, which is the native mean, or native*SHARE or native+NUMBER
+function is_relative(row)
+{
+	return limit[row] ~ /^(-$|native)/
+}
+
+function most_allowed(row,    native)
+{
+	if (!is_relative(row))
+		return limit[row]
+	if (!(("native", row) in mean))
+		return ""
+	native = mean["native", row]
+	if (limit[row] ~ /\*/)
+		return native * substr(limit[row], index(limit[row], "*") + 1)
+	if (limit[row] ~ /\+/)
+		return native + substr(limit[row], index(limit[row], "+") + 1)
+	return native
+}
+
+# Is the mean in the target?  If this is the native mean, two equal means may differ by the noise.
+function is_cheap(row)
+{
+	if (!(("kpmu", row) in mean) || most_allowed(row) == "")
+		return 0
+	if (limit[row] == "-")
+		return !is_dearer(mean["native", row], mean["kpmu", row])
+	return mean["kpmu", row] <= most_allowed(row)
+}
+
 function at_target(row)
 {
-	return least["kpmu", row] <= limit[row] &&
+	return is_cheap(row) &&
 		(limit_w[row] == "-" || writes["kpmu", row] <= limit_w[row]) &&
 		(limit_r[row] == "-" || reads["kpmu", row] <= limit_r[row])
 }
@@ -70,31 +104,44 @@ function was_run(parts,    of, n, i)
 	return 0
 }
 
-function tell_row(row,    have, ratio, remark, target)
+# Is kpmu dearer in this row?  Some rows exist only on kpmu, some have a target above the native
+# mean.
+function row_is_dearer(row)
 {
-	have = (("kpmu", row) in least) && (("native", row) in least)
+	return !alone[row] && !(limit[row] ~ /[*+]/) &&
+		is_dearer(mean["native", row], mean["kpmu", row])
+}
+
+# With a column of the native mean's, the target need not be repeated
+function target_of(row,    text)
+{
+	text = is_relative(row) ? limit[row] : sprintf("%d", limit[row])
+	if (limit_w[row] != "-" || limit_r[row] != "-")
+		text = text sprintf(" (%s/%s)", limit_w[row], limit_r[row])
+	return text == "-" ? "" : text
+}
+
+function tell_row(row,    have, ratio, remark)
+{
+	have = (("kpmu", row) in mean) && (alone[row] || (("native", row) in mean))
 	if (have && mean["native", row] > noise)
 		ratio = sprintf("%.2f", mean["kpmu", row] / mean["native", row])
+	limited++
 	if (!have) {
 		remark = "  no result"
 		missing++
-	} else if (is_dearer(mean["native", row], mean["kpmu", row])) {
+	} else if (row_is_dearer(row)) {
 		remark = "  dearer"
 		dearer++
 	}
-	if (limit[row] != "-") {
-		limited++
-		target = sprintf("%d (%s/%s)", limit[row], limit_w[row], limit_r[row])
-		if (("kpmu", row) in least && at_target(row))
-			hit++
-		else
-			remark = remark "  <-"
-	}
-	compared += have
-	printf "%-42s %9s %9s %9s %9s %7s %9s %13s%s\n", row,
-		number(least["native", row]), number(mean["native", row]),
-		number(least["kpmu", row]), number(mean["kpmu", row]), ratio,
-		registers(row), target, remark
+	if (have && remark == "" && at_target(row))
+		hit++
+	else
+		remark = remark "  <-"
+	printf "%-44s %9s %9s %9s %9s %7s %9s %13s%s\n", row,
+		number(mean["native", row]), number(least["native", row]),
+		number(mean["kpmu", row]), number(least["kpmu", row]), ratio,
+		registers(row), target_of(row), remark
 }
 
 function registers(row)
@@ -106,10 +153,10 @@ function registers(row)
 
 function tell_rows(    i)
 {
-	printf "%-42s %19s %19s %7s %9s %13s\n", "Kernel instructions an operation",
+	printf "%-44s %19s %19s %7s %9s %13s\n", "Kernel instructions per operation",
 		"-- native: --", "-- kpmu: --", "", "kpmu", "at most"
-	printf "%-42s %9s %9s %9s %9s %7s %9s %13s\n", "", "least", "mean", "least",
-		"mean", "ratio", "W/R", "(W/R)"
+	printf "%-44s %9s %9s %9s %9s %7s %9s %13s\n", "", "mean", "least", "mean",
+		"least", "ratio", "W/R", "(W/R)"
 	for (i = 1; i <= nr_lines; i++) {
 		if (i in section) {
 			shown = was_run(parts_of[i])
@@ -120,6 +167,8 @@ function tell_rows(    i)
 		} else if (shown)
 			tell_row(line[i])
 	}
+	if (print_later != "")
+		printf "\nRows without a line in targets:\n%s", print_later
 }
 
 function most(c,    k, m)
@@ -150,6 +199,14 @@ function is_flat(name, c)
 	return most(c) <= 1.25 * lowest(c) + 500
 }
 
+# Compare with native at each number that both routes have
+function curve_is_dearer(name,    k, n)
+{
+	for (k = 1; k <= points["native" SUBSEP name] && k <= points["kpmu" SUBSEP name]; k++)
+		n += is_dearer(cost["native" SUBSEP name, k], cost["kpmu" SUBSEP name, k])
+	return n > 0
+}
+
 function tell_points(label, c,    k)
 {
 	printf "%10s", label
@@ -158,7 +215,7 @@ function tell_points(label, c,    k)
 	printf "\n"
 }
 
-function tell_curves(    i, name, c, flat)
+function tell_curves(    i, name, c, flat, remark)
 {
 	if (!was_run("growth rotation"))
 		return
@@ -168,9 +225,14 @@ function tell_curves(    i, name, c, flat)
 		name = curve[i]
 		c = "kpmu" SUBSEP name
 		flat = points[c] && is_flat(name, c)
+		remark = ""
+		if (curve_is_dearer(name)) {
+			remark = "  dearer"
+			dearer++
+		}
 		limited++
-		hit += flat
-		printf "%s%s\n", name, flat ? "" : "  <-"
+		hit += flat && remark == ""
+		printf "%s%s%s\n", name, remark, flat && remark == "" ? "" : "  <-"
 		tell_points("", points[c] ? c : "native" SUBSEP name)
 		tell_points("native", "native" SUBSEP name)
 		tell_points("kpmu", c)
@@ -198,6 +260,54 @@ function tell_sustained(    i, of)
 	}
 }
 
+# perf's overhead: what a command executes in the kernel beyond the same load without perf
+function overhead(route, name)
+{
+	return with[route, name] - without[route, name]
+}
+
+function tell_whole(    i, name, ratio, remark)
+{
+	if (!was_run("whole"))
+		return
+	printf "\nWhole commands, thousand kernel instructions; kpmu's overhead at most %.1f of native's:\n",
+		whole_share
+	tell_failures("whole")
+	printf "%-44s %10s %10s %10s %10s %7s\n", "", "load", "native", "load", "kpmu", ""
+	printf "%-44s %10s %10s %10s %10s %7s\n", "", "alone", "overhead", "alone", "overhead",
+		"ratio"
+	for (i = 1; i <= nr_whole; i++) {
+		name = whole[i]
+		ratio = remark = ""
+		limited++
+		if (!(("native", name) in with) || !(("kpmu", name) in with)) {
+			remark = "  no result  <-"
+			missing++
+		} else {
+			ratio = overhead("kpmu", name) / overhead("native", name)
+			if (ratio > 1 + noise_share) {
+				remark = "  dearer"
+				dearer++
+			}
+			if (ratio > whole_share)
+				remark = remark "  <-"
+			else
+				hit++
+			ratio = sprintf("%.2f", ratio)
+		}
+		printf "%-44s %10s %10s %10s %10s %7s%s\n", name, thousands("native", name, 0),
+			thousands("native", name, 1), thousands("kpmu", name, 0),
+			thousands("kpmu", name, 1), ratio, remark
+	}
+}
+
+function thousands(route, name, over)
+{
+	if (!((route, name) in with))
+		return "-"
+	return sprintf("%d", (over ? overhead(route, name) : without[route, name]) / 1000)
+}
+
 FILENAME ~ /targets$/ {
 	if ($0 ~ /^#/ || $0 ~ /^ *$/)
 		next
@@ -211,6 +321,7 @@ FILENAME ~ /targets$/ {
 	limit[$1] = $2
 	limit_w[$1] = $3
 	limit_r[$1] = $4
+	alone[$1] = $5 == "kpmu"
 	next
 }
 
@@ -225,6 +336,10 @@ $2 == "part" {
 }
 
 $2 == "row" {
+	if (!($3 in limit) && !($3 in unlisted)) {
+		unlisted[$3] = 1
+		print_later = print_later "  " $3 "\n"
+	}
 	least[$1, $3] = $4
 	writes[$1, $3] = $5
 	reads[$1, $3] = $6
@@ -241,6 +356,15 @@ $2 == "curve" {
 	cost[c, points[c]] = $5
 }
 
+$2 == "whole" {
+	if (!($3 in known_whole)) {
+		known_whole[$3] = 1
+		whole[++nr_whole] = $3
+	}
+	without[$1, $3] = $4
+	with[$1, $3] = $5
+}
+
 $2 == "sustain" {
 	s = $3 SUBSEP $4
 	if (!(s in known_rate)) {
@@ -255,14 +379,14 @@ END {
 	tell_rows()
 	tell_curves()
 	tell_sustained()
-	printf "\nbench: %d of %d rows at target; %d of %d dearer than native", hit, limited,
-		dearer, compared
+	tell_whole()
+	printf "\n%s: ", kernel
 	if (missing)
-		printf "; %d without result", missing
-	printf "; "
+		printf "%d without result; ", missing
 	if (!nr_failed)
 		printf "all %d parts ran to their end\n", nr_parts
 	for (i = 1; i <= nr_failed; i++)
 		printf "%s%s %s%s", i == 1 ? "FAILED: " : ", ", failed_part[i], failed_route[i],
 			i == nr_failed ? sprintf(" (%d of %d parts)\n", nr_failed, nr_parts) : ""
+	printf "%s: %d of %d rows at target, %d dearer than native\n", kernel, hit, limited, dearer
 }
