@@ -14,7 +14,8 @@ static bool children_are_ours(struct check_state *l)
 	list_for_each_entry(e, &f->children, sibling)
 		if (!e->root || e->family != f || ++n == CHILDREN)
 			break;
-	return n == CHILDREN || list_entry_is_head(e, &f->children, sibling);
+	return n == CHILDREN ||
+	       (list_entry_is_head(e, &f->children, sibling) && f->nr == n);
 }
 
 /* Children that the walk in progress has not visited are at the front of the list */

@@ -95,6 +95,7 @@ bool kpmu_family_link(struct kpmu_event *e, struct kpmu_event *from)
 			list_add_tail(&e->sibling, &f->children);
 		else
 			list_add(&e->sibling, &f->children);
+		WRITE_ONCE(f->nr, f->nr + 1);
 	}
 	kpmu_check_family(f);
 	raw_spin_unlock(&top->family_lock);
@@ -106,6 +107,20 @@ static void add_total(struct kpmu_total *to, const struct kpmu_total *t)
 	to->count += t->count;
 	to->times.enabled += t->times.enabled;
 	to->times.running += t->times.running;
+}
+
+/**
+ * kpmu_family_unlink() - remove a child from its family
+ * @e: the child, linked
+ *
+ * Context: under the family_lock, IRQs off.
+ */
+void kpmu_family_unlink(struct kpmu_event *e)
+{
+	struct kpmu_family *f = e->family;
+
+	list_del_init(&e->sibling);
+	smp_store_release(&f->nr, f->nr - 1);	/* pairs with kpmu_family_is_alone() */
 }
 
 /**
@@ -127,10 +142,10 @@ bool kpmu_family_fold(struct kpmu_event *e)
 	raw_spin_lock(&top->family_lock);
 	linked = !list_empty(&e->sibling);
 	if (linked) {
-		list_del_init(&e->sibling);
 		add_total(&f->folded, &t);
 		if (top->reading && e->epoch != top->epoch)
 			add_total(&f->late, &t);
+		kpmu_family_unlink(e);
 	}
 	kpmu_check_family(f);
 	raw_spin_unlock(&top->family_lock);

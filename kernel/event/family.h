@@ -31,6 +31,7 @@ struct kpmu_total {
  * @children: child events, those not visited by the current walk first
  * @folded: sum of the children that have ended
  * @late: the part of @folded that the current read has not seen
+ * @nr: number of @children; decremented after @folded has been updated
  */
 struct kpmu_family {
 	refcount_t ref;
@@ -40,6 +41,7 @@ struct kpmu_family {
 	u64 epoch;
 	bool reading;
 	bool closed;
+	u32 nr;
 	struct list_head children;
 	struct kpmu_total folded;
 	struct kpmu_total late;
@@ -52,11 +54,28 @@ bool kpmu_family_fold(struct kpmu_event *e);
 void kpmu_family_begin(struct kpmu_event *e, struct kpmu_total *t);
 void kpmu_family_end(struct kpmu_event *e, struct kpmu_total *t);
 void kpmu_family_done(struct kpmu_family *top);
+void kpmu_family_unlink(struct kpmu_event *e);
+
+/**
+ * kpmu_family_is_alone() - has a root no children now?
+ * @f: its family
+ *
+ * If the owner of the root's context finds none, there is none while it owns the context, and
+ * @f->folded does not change: only the tasks of a family can fork new children.  The owner
+ * needs no lock.
+ *
+ * Context: any; without ownership the result may be stale.
+ * Return: true if it has none.
+ */
+static inline bool kpmu_family_is_alone(const struct kpmu_family *f)
+{
+	return !smp_load_acquire(&f->nr);	/* pairs with kpmu_family_unlink() */
+}
 
 /* walk.c */
-int kpmu_family_visit(struct kpmu_family *f,
-		      int (*fn)(struct kpmu_event *child, void *data),
-		      void *data);
+int kpmu_family_read(struct kpmu_family *f, bool group,
+		     int (*fn)(struct kpmu_event *child, void *data),
+		     void *data);
 void kpmu_family_walk(struct kpmu_event *root,
 		      void (*begin)(struct kpmu_event *root, void *data),
 		      int (*fn)(struct kpmu_event *child, void *data),

@@ -17,7 +17,7 @@ static struct kpmu_event *unlink_first(struct kpmu_family *f)
 	f->closed = true;
 	e = list_first_entry_or_null(&f->children, struct kpmu_event, sibling);
 	if (e)
-		list_del_init(&e->sibling);
+		kpmu_family_unlink(e);
 	raw_spin_unlock_irqrestore(&f->top->family_lock, flags);
 	return e;
 }

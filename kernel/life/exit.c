@@ -74,9 +74,10 @@ static void end_group(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	kpmu_for_each_member(e, leader)
 		end_event(e);
 	kpmu_group_clocks(&leader->se, ctx->time);
-	finish_event(leader);
+	/* The leader last: while it is linked, a read of the group finds that a child is left */
 	kpmu_for_each_member(e, leader)
 		finish_event(e);
+	finish_event(leader);
 }
 
 /* kpmu_sched_ops.end: inherited groups are moved to @gone */

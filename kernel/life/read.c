@@ -7,11 +7,11 @@
  */
 #include <linux/errno.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "../sched/sched.h"
 #include "../trace/kpmu_trace.h"
 #include "../event/values.h"
+#include "copy.h"
 #include "life.h"
 
 /* Longest result of a group read that is kept on the stack, in u64 words */
@@ -90,25 +90,8 @@ static int read_words(struct reading *r)
 	int words;
 
 	if (!read_here(r, &words))
-		words = kpmu_ctx_call(r->event->se.ctx, read_owned, r);
+		words = kpmu_ctx_visit(r->event->se.ctx, read_owned, r);
 	return words;
-}
-
-/* Copy a small result word by word, which is faster than copy_to_user() */
-static ssize_t copy_words(char __user *buf, const u64 *words, int n)
-{
-	u64 __user *to = (u64 __user *)buf;
-	int i;
-
-	if (!user_access_begin(buf, n * sizeof(u64)))
-		return -EFAULT;
-	for (i = 0; i < n; i++)
-		unsafe_put_user(words[i], to + i, fault);
-	user_access_end();
-	return n * sizeof(u64);
-fault:
-	user_access_end();
-	return -EFAULT;
 }
 
 /* Longest result of one event in words: count, two times, id, lost */
@@ -123,7 +106,7 @@ static ssize_t read_one(struct kpmu_event *e, char __user *buf, size_t len)
 	if (len < e->read_size)
 		return READ_ONCE(e->se.state) == KPMU_ERROR ? 0 : -ENOSPC;
 	n = read_words(&r);
-	return n ? copy_words(buf, words, n) : 0;
+	return n ? kpmu_read_copy(buf, words, n) : 0;
 }
 
 /* Read a large group; it may grow while memory is allocated, so retry */
@@ -141,7 +124,7 @@ static noinline ssize_t read_large(struct reading *r, char __user *buf,
 			return -ENOMEM;
 		n = read_words(r);
 		if (n > 0)
-			n = copy_words(buf, r->buf, n);
+			n = kpmu_read_copy(buf, r->buf, n);
 		kfree(r->buf);
 	} while (n == -EAGAIN);
 	return n;
@@ -157,7 +140,7 @@ static ssize_t read_group(struct kpmu_event *e, char __user *buf, size_t len)
 		return read_large(&r, buf, len);
 	if (n <= 0)
 		return n;
-	return len < r.need ? -ENOSPC : copy_words(buf, few, n);
+	return len < r.need ? -ENOSPC : kpmu_read_copy(buf, few, n);
 }
 
 /* The most common read: only the count, of an event whose context is active on this CPU */

@@ -151,49 +151,58 @@ struct call {
 	int ret;
 };
 
-/* Succeeds if the context is idle, or active on this CPU */
-static void call_here(void *data)
+static __always_inline void run_here(struct call *c, bool changes)
 {
-	struct call *c = data;
-	int cpu = smp_load_acquire(&c->ctx->cpu); /* pairs with kpmu_ctx_release() */
+	struct kpmu_ctx *ctx = c->ctx;
+	int cpu = smp_load_acquire(&ctx->cpu); /* pairs with kpmu_ctx_release() */
 
 	if (cpu == smp_processor_id()) {
-		c->ret = call_active(c->ctx, c->fn, c->data);
+		c->ret = changes ? call_active(ctx, c->fn, c->data) : c->fn(ctx, c->data);
 		c->done = true;
 	} else if (cpu < 0) {
-		raw_spin_lock(&c->ctx->ctx_lock);
-		if (c->ctx->cpu < 0) {
-			c->ret = c->fn(c->ctx, c->data);
-			kpmu_ctx_follow(c->ctx, false);
-			kpmu_check_ctx(c->ctx);
+		raw_spin_lock(&ctx->ctx_lock);
+		if (ctx->cpu < 0) {
+			c->ret = c->fn(ctx, c->data);
+			if (changes) {
+				kpmu_ctx_follow(ctx, false);
+				kpmu_check_ctx(ctx);
+			}
 			c->done = true;
 		}
-		raw_spin_unlock(&c->ctx->ctx_lock);
+		raw_spin_unlock(&ctx->ctx_lock);
 	}
 }
 
-static noinline int call_elsewhere(struct kpmu_ctx *ctx,
-				   int (*fn)(struct kpmu_ctx *, void *),
-				   void *data)
+/* Succeeds if the context is idle, or active on this CPU */
+static void call_here(void *data)
 {
-	struct call c = { .ctx = ctx, .fn = fn, .data = data };
+	run_here(data, true);
+}
+
+/* Likewise, for a function that changes nothing */
+static void visit_here(void *data)
+{
+	run_here(data, false);
+}
+
+/* Repeat @here, call_here() or visit_here(), until it succeeds on some CPU */
+static noinline int call_elsewhere(struct call *c, smp_call_func_t here)
+{
 	unsigned long flags;
 	int cpu;
 
-	for (;;) {
-		local_irq_save(flags);
-		call_here(&c);
-		local_irq_restore(flags);
-		if (c.done)
-			return c.ret;
-		cpu = READ_ONCE(ctx->cpu);
-		if (cpu < 0)
-			continue;
-		kpmu_stat_inc(remote);
-		smp_call_function_single(cpu, call_here, &c, 1);
-		if (c.done)
-			return c.ret;
+	while (!c->done) {
+		cpu = READ_ONCE(c->ctx->cpu);
+		if (cpu < 0) {
+			local_irq_save(flags);
+			here(c);
+			local_irq_restore(flags);
+		} else {
+			kpmu_stat_inc(remote);
+			smp_call_function_single(cpu, here, c, 1);
+		}
 	}
+	return c->ret;
 }
 
 /**
@@ -211,6 +220,7 @@ static noinline int call_elsewhere(struct kpmu_ctx *ctx,
 int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 		  void *data)
 {
+	struct call c = { .ctx = ctx, .fn = fn, .data = data };
 	int ret;
 
 	lockdep_assert_irqs_enabled();
@@ -221,7 +231,31 @@ int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 		return ret;
 	}
 	local_irq_enable();
-	return call_elsewhere(ctx, fn, data);
+	return call_elsewhere(&c, call_here);
+}
+
+/**
+ * kpmu_ctx_visit() - kpmu_ctx_call() for a function that changes nothing
+ * @ctx: the context
+ * @fn: the function; called with IRQs off, the context's time may not be up to date
+ * @data: for @fn
+ *
+ * @fn may fold counts, and advance the context's time.  The plan, the counters and what
+ * follows the context (kpmu_ctx_follow()) are not updated afterwards.
+ *
+ * Context: task, IRQs on.
+ * Return: what @fn returned.
+ */
+int kpmu_ctx_visit(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
+		   void *data)
+{
+	struct call c = { .ctx = ctx, .fn = fn, .data = data };
+
+	lockdep_assert_irqs_enabled();
+	local_irq_disable();
+	visit_here(&c);
+	local_irq_enable();
+	return likely(c.done) ? c.ret : call_elsewhere(&c, visit_here);
 }
 
 /**

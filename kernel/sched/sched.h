@@ -457,6 +457,8 @@ struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task);
 struct kpmu_ctx *kpmu_ctx_of_cgroup(struct cgroup_subsys_state *css, int cpu);
 int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 		  void *data);
+int kpmu_ctx_visit(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
+		   void *data);
 bool kpmu_ctx_try(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 		  void *data);
 void kpmu_ctx_exit(struct task_struct *task,
