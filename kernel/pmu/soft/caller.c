@@ -66,6 +66,7 @@ static unsigned long word_at(unsigned long at)
 
 static bool is_caller(unsigned long ip)
 {
+	/* The entries below the number are complete; pairs with learn() */
 	unsigned int i, n = smp_load_acquire(&nr_callers);
 
 	for (i = 0; i < n; i++)
@@ -76,6 +77,7 @@ static bool is_caller(unsigned long ip)
 
 static const struct route *find_route(unsigned long frame)
 {
+	/* As in is_caller() */
 	unsigned int i, n = smp_load_acquire(&nr_routes);
 
 	for (i = 0; i < n; i++)
@@ -94,10 +96,12 @@ static void learn(unsigned long frame, const struct route *route, unsigned long 
 		return;
 	if (!find_route(frame) && nr_routes < ROUTES) {
 		routes[nr_routes] = *route;
+		/* The entry before the number; pairs with find_route() */
 		smp_store_release(&nr_routes, nr_routes + 1);
 	}
 	if (!is_caller(ip) && nr_callers < CALLERS) {
 		callers[nr_callers] = ip;
+		/* The entry before the number; pairs with is_caller() */
 		smp_store_release(&nr_callers, nr_callers + 1);
 	}
 	atomic_set_release(&learning, 0);
