@@ -341,7 +341,8 @@ fi
 # table for these results.
 printf '%s\n' '= p | section' 'cheap | 100 | 1 | 0' 'mean | 100 | - | -' 'writes | 100 | 1 | 0' \
 	'dearer | 500 | - | -' 'native | - | - | -' 'noise | - | - | -' 'share | native*1.01 | - | -' \
-	'more | native+3 | - | -' 'lost | - | - | -' 'own | 200 | - | - | kpmu' >"$work/targets"
+	'more | native+3 | - | -' 'lost | - | - | -' 'own | 200 | - | - | kpmu' \
+	'same | native+0 | - | - | least' >"$work/targets"
 bench_table()
 {
 	printf '%s\n' "$@" >"$work/rows"
@@ -373,7 +374,8 @@ bench_table 'kpmu | part | p | 0 | 5' 'native | part | p | 1 | 5' "$(both cheap 
 	both native 1000 900
 	both noise 1000 1015
 	both share 1000 1011
-	both more 1000 1004)" 'native | row | lost | 1 | 0 | 0 | 1' 'kpmu | row | own | 1 | 0 | 0 | 200' \
+	both more 1000 1004
+	both same 1000 1009)" 'native | row | lost | 1 | 0 | 0 | 1' 'kpmu | row | own | 1 | 0 | 0 | 200' \
 	'kpmu | row | unknown | 1 | 0 | 0 | 1' 'native | part | whole | 0 | 5' 'native | whole | a | 100000 | 200000' \
 	'kpmu | whole | a | 100000 | 170000' 'native | whole | b | 100000 | 200000' \
 	'kpmu | whole | b | 100000 | 171000' 'native | whole | c | 100000 | 200000' \
@@ -381,10 +383,11 @@ bench_table 'kpmu | part | p | 0 | 5' 'native | part | p | 1 | 5' "$(both cheap 
 table_has '^cheap .* 100 \(1/0\) *$' '^mean .* 100  <-$' '^writes .* 100 \(1/0\)  <-$' \
 	'^dearer .* 500  dearer  <-$' '^native .* 0\.90 [^<]*$' '^noise .* 1\.01 *[0-9/]* *$' \
 	'^share .*  <-$' '^more .*  <-$' '^lost .*  no result  <-$' '^own .* 200 *$' \
+	'^same .* native\+0 *$' \
 	'^  !! part p, native: failed with status 1$' '^a .* 100 +100 +100 +70 +0\.70$' \
 	'^b .* 0\.71  <-$' '^c .* 1\.02  dearer  <-$' \
 	'^  unknown$' '^6\.1: 1 without result; FAILED: p native \(1 of 3 parts\)$' \
-	'^6\.1: 5 of 13 rows at target, 2 dearer than native$'
+	'^6\.1: 6 of 14 rows at target, 2 dearer than native$'
 
 entries "$here/native-differs" >"$work/out"
 sed 's/^/# /' "$work/out"

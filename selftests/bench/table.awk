@@ -36,13 +36,19 @@ function is_relative(row)
 	return limit[row] ~ /^(-$|native)/
 }
 
+# The figure that counts: the mean, or the minimum in rows that compare this
+function figure(route, row)
+{
+	return by_least[row] ? least[route, row] : mean[route, row]
+}
+
 function most_allowed(row,    native)
 {
 	if (!is_relative(row))
 		return limit[row]
 	if (!(("native", row) in mean))
 		return ""
-	native = mean["native", row]
+	native = figure("native", row)
 	if (limit[row] ~ /\*/)
 		return native * substr(limit[row], index(limit[row], "*") + 1)
 	if (limit[row] ~ /\+/)
@@ -50,14 +56,14 @@ function most_allowed(row,    native)
 	return native
 }
 
-# Is the mean in the target?  If this is the native mean, two equal means may differ by the noise.
+# Is the figure in the target?  If this is the native mean, two equal means may differ by the noise.
 function is_cheap(row)
 {
 	if (!(("kpmu", row) in mean) || most_allowed(row) == "")
 		return 0
 	if (limit[row] == "-")
 		return !is_dearer(mean["native", row], mean["kpmu", row])
-	return mean["kpmu", row] <= most_allowed(row)
+	return figure("kpmu", row) <= most_allowed(row)
 }
 
 function at_target(row)
@@ -322,6 +328,7 @@ FILENAME ~ /targets$/ {
 	limit_w[$1] = $3
 	limit_r[$1] = $4
 	alone[$1] = $5 == "kpmu"
+	by_least[$1] = $5 == "least"
 	next
 }
 
