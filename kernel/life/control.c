@@ -57,7 +57,7 @@ static int control_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct control *c = data;
 	struct kpmu_event *e = c->event, *leader = kpmu_leader(e);
-	struct kpmu_cpu *live;
+	struct kpmu_cpu *live, *waits;
 
 	if (c->op == KPMU_OP_RESET) {
 		reset_count_owned(c);
@@ -67,7 +67,14 @@ static int control_owned(struct kpmu_ctx *ctx, void *data)
 	if (!leader->se.attached || ctx->retired ||
 	    (!c->group && e->se.state == requested_state(c)))
 		return 0;
+	if (e != leader && !c->group && !kpmu_has_counter(&e->se)) {
+		/* The requirements stay: constant time for a group of any size */
+		e->se.state = requested_state(c);
+		kpmu_entity_clock(&e->se, ctx->time);
+		return 0;
+	}
 	live = kpmu_plan_live(ctx);
+	waits = kpmu_plan_waiting(ctx, &leader->se);
 	if (e != leader && !c->group)
 		kpmu_queue_del(ctx, &leader->se);	/* its requirements change */
 	else
@@ -77,21 +84,24 @@ static int control_owned(struct kpmu_ctx *ctx, void *data)
 	if (leader->se.state == KPMU_ON) {
 		kpmu_queue_add(ctx, &leader->se);
 		kpmu_plan_insert(live, &leader->se);
+	} else {
+		kpmu_plan_forget(waits, &leader->se);
 	}
 	kpmu_group_clocks(&leader->se, ctx->time);
 	return 0;
 }
 
 /**
- * kpmu_event_disable_owned() - disable one event as the owner of its context
+ * kpmu_event_control_owned() - enable, disable or reset one event as the owner of its context
  * @ctx: its context
- * @e: the event
+ * @e: the event; its children are not affected
+ * @op: the operation
  *
- * Context: the context's owner, IRQs off.
+ * Context: the context's owner, IRQs off; a kpmu_resched() must follow.
  */
-void kpmu_event_disable_owned(struct kpmu_ctx *ctx, struct kpmu_event *e)
+void kpmu_event_control_owned(struct kpmu_ctx *ctx, struct kpmu_event *e, enum kpmu_op op)
 {
-	struct control c = { .event = e, .op = KPMU_OP_DISABLE };
+	struct control c = { .event = e, .op = op };
 
 	control_owned(ctx, &c);
 }

@@ -25,7 +25,7 @@ bool kpmu_event_detach_child(struct kpmu_event *e);
 /* control.c */
 enum kpmu_op { KPMU_OP_ENABLE, KPMU_OP_DISABLE, KPMU_OP_RESET };
 void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group);
-void kpmu_event_disable_owned(struct kpmu_ctx *ctx, struct kpmu_event *e);
+void kpmu_event_control_owned(struct kpmu_ctx *ctx, struct kpmu_event *e, enum kpmu_op op);
 
 /* notify.c: what an overflow leaves to an irq_work */
 void kpmu_notify_init(struct kpmu_event *e);

@@ -23,7 +23,7 @@ static int stop_event_owned(struct kpmu_ctx *ctx, void *data)
 		kpmu_counters_resume(&e->se.hw);
 		return 0;
 	}
-	kpmu_event_disable_owned(ctx, e);
+	kpmu_event_control_owned(ctx, e, KPMU_OP_DISABLE);
 	return 0;
 }
 

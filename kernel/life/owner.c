@@ -14,6 +14,7 @@
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 
+#include "../event/family.h"
 #include "../sched/sched.h"
 #include "life.h"
 
@@ -68,14 +69,16 @@ void kpmu_owner_set(struct kpmu_event *e, const struct task_struct *who)
 /**
  * struct search - a search for the events of one owner, a few at a time
  * @owner: key of the owner
+ * @op: operation to apply to its events
  * @node: in the bucket's list of searches
  * @next: next event of the bucket to look at, NULL at the end
  * @begun: the scan of the context has begun
- * @n: number of events found
- * @event: the events found, held
+ * @n: number of events in @event
+ * @event: events that are still to be controlled, held
  */
 struct search {
 	u64 owner;
+	enum kpmu_op op;
 	struct list_head node;
 	struct kpmu_event *next;
 	bool begun;
@@ -117,34 +120,68 @@ void kpmu_owner_clear(struct kpmu_event *e)
 	spin_unlock(&b->bucket_lock);
 }
 
-static void search_group(struct search *s, struct kpmu_event *e)
+static bool is_found(const struct search *s, const struct kpmu_event *e)
 {
-	if ((e->owner != s->owner && e->owner_led != s->owner) || e->root)
-		return;
+	return (e->owner == s->owner || e->owner_led == s->owner) && !e->root;
+}
+
+static void hold_event(struct search *s, struct kpmu_event *e)
+{
 	kpmu_event_get(e);
 	s->event[s->n++] = e;
 }
 
+static bool has_children(const struct kpmu_event *e)
+{
+	return e->family && !kpmu_family_is_alone(e->family);
+}
+
+/* Events of a group that are handled in the time of one event */
+#define SHARE	32
+
+/* Control an event, or hold it.  Return: the time that this takes, in events */
+static int control_own(struct search *s, struct kpmu_ctx *ctx, struct kpmu_event *e)
+{
+	if (!is_found(s, e))
+		return 1;
+	if (has_children(e)) {
+		hold_event(s, e);
+		return 1;
+	}
+	kpmu_event_control_owned(ctx, e, s->op);
+	/* Only members without a counter are controlled without a walk over the group */
+	return e->se.leader == &e->se || kpmu_has_counter(&e->se) ?
+		       1 + e->se.leader->group.nr / SHARE : 1;
+}
+
 /*
- * A close removes the event from its context before it can be freed, so the events found
+ * The events in the context of their owner are controlled here, unless their children are to be,
+ * too.  A close removes an event from its context before it can be freed, so the events found
  * here can be held.  Return: true if there are more.
  */
 static int search_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct search *s = data;
 	struct kpmu_entity *e;
-	int i;
+	int n = 0;
 
 	if (!s->begun)
 		kpmu_scan_begin(ctx);
 	s->begun = true;
-	for (i = 0; i < KPMU_BATCH && s->n < SOME; i++) {
+	while (n < KPMU_BATCH && s->n < SOME) {
 		e = kpmu_scan_next(ctx);
 		if (!e)
 			return false;
-		search_group(s, kpmu_event_of(e));
+		n += control_own(s, ctx, kpmu_event_of(e));
 	}
 	return true;
+}
+
+/* An event that has this state already is not visited.  It may be changed concurrently */
+static bool is_in_state(const struct kpmu_event *e, enum kpmu_op op)
+{
+	return READ_ONCE(e->se.state) == (op == KPMU_OP_ENABLE ? KPMU_ON : KPMU_OFF) &&
+	       !has_children(e);
 }
 
 /* Likewise, a close removes the event from its bucket first */
@@ -154,7 +191,8 @@ static bool search_bucket(struct search *s, struct bucket *b)
 
 	spin_lock(&b->bucket_lock);
 	for (i = 0; i < KPMU_BATCH && s->n < SOME && s->next; i++) {
-		search_group(s, s->next);
+		if (is_found(s, s->next) && !is_in_state(s->next, s->op))
+			hold_event(s, s->next);
 		s->next = next_in_bucket(b, s->next);
 	}
 	spin_unlock(&b->bucket_lock);
@@ -176,12 +214,12 @@ static void search_end(struct search *s, struct bucket *b)
 	spin_unlock(&b->bucket_lock);
 }
 
-static void control_found(struct search *s, enum kpmu_op op)
+static void control_found(struct search *s)
 {
 	int i;
 
 	for (i = 0; i < s->n; i++) {
-		kpmu_event_control(s->event[i], op, false);
+		kpmu_event_control(s->event[i], s->op, false);
 		kpmu_event_put(s->event[i]);
 	}
 	s->n = 0;
@@ -197,21 +235,21 @@ static void control_found(struct search *s, enum kpmu_op op)
 void kpmu_owner_control(enum kpmu_op op)
 {
 	struct kpmu_ctx *ctx = kpmu_ctx_find_get(current);
-	struct search s = { .owner = key_of(current, current) };
+	struct search s = { .owner = key_of(current, current), .op = op };
 	struct bucket *b = bucket_of(s.owner);
 	bool more;
 
 	search_begin(&s, b);
 	do {
 		more = search_bucket(&s, b);
-		control_found(&s, op);
+		control_found(&s);
 	} while (more);
 	search_end(&s, b);
 	if (!ctx)
 		return;
 	do {
 		more = kpmu_ctx_call(ctx, search_owned, &s);
-		control_found(&s, op);
+		control_found(&s);
 	} while (more);
 	kpmu_ctx_put(ctx);
 }

@@ -2,7 +2,8 @@
 /*
  * Edits of the plan in force.  While nothing waits, removing a group frees counters that
  * no other group needs, and adding one only needs free counters; the other groups
- * stay where they are.  Otherwise a new plan is built.
+ * stay where they are.  A group that waits may always be removed: no counter becomes free.
+ * Otherwise a new plan is built.
  */
 #include "../trace/kpmu_trace.h"
 #include "sched.h"
@@ -129,4 +130,44 @@ void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_entity *leader)
 	leader->group.placed = true;
 	leader->group.charged = ctx->time;
 	kpmu_plan_stamp(plan, kc);
+}
+
+/**
+ * kpmu_plan_waiting() - test whether a group only waits for counters
+ * @ctx: its context
+ * @leader: the group's leader
+ *
+ * Context: the context's owner, IRQs off; before the group leaves the queue.
+ * Return: this CPU's state, for kpmu_plan_forget(); NULL if it does not wait, or if the plan in
+ * force is stale.
+ */
+struct kpmu_cpu *kpmu_plan_waiting(const struct kpmu_ctx *ctx,
+				   const struct kpmu_entity *leader)
+{
+	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
+	const struct kpmu_group *g = &leader->group;
+
+	if (ctx->cpu < 0 || !kc->applied || kc->stale || !g->queued || g->placed || g->free ||
+	    ctx->parked == leader || kpmu_is_pinned(leader) ||
+	    (leader->cpu >= 0 && leader->cpu != kc->ctx.home))
+		return NULL;
+	return kc;
+}
+
+/**
+ * kpmu_plan_forget() - a group that waited has left the queue: the plan in force stays
+ * @kc: from kpmu_plan_waiting(); with NULL nothing is done
+ * @leader: the group's leader
+ *
+ * Context: the context's owner, IRQs off.
+ */
+void kpmu_plan_forget(struct kpmu_cpu *kc, const struct kpmu_entity *leader)
+{
+	if (!kc)
+		return;
+	if (leader->ctx->home >= 0)
+		kc->applied->cpu_waits--;
+	else
+		kc->applied->task_waits--;
+	kpmu_plan_stamp(kc->applied, kc);
 }

@@ -174,7 +174,7 @@ static noinline void leave_group(struct kpmu_ctx *ctx, struct kpmu_cpu *live,
  */
 void kpmu_entity_leave(struct kpmu_ctx *ctx, struct kpmu_entity *e)
 {
-	struct kpmu_cpu *live = kpmu_plan_live(ctx);
+	struct kpmu_cpu *live = kpmu_plan_live(ctx), *waits;
 
 	kpmu_ctx_assert_owned(ctx);
 	kpmu_check_gone(e);
@@ -187,8 +187,10 @@ void kpmu_entity_leave(struct kpmu_ctx *ctx, struct kpmu_entity *e)
 		leave_group(ctx, live, e);
 		return;
 	}
+	waits = kpmu_plan_waiting(ctx, e);
 	kpmu_queue_del(ctx, e);
 	kpmu_plan_remove(live, e);
+	kpmu_plan_forget(waits, e);
 	if (e->group.placed)
 		kpmu_ctx_unplace(ctx, e);
 	if (!list_empty(&e->group.members))

@@ -505,6 +505,9 @@ const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_entity *leader);
 /* edit.c */
 void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_entity *leader);
 void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_entity *leader);
+struct kpmu_cpu *kpmu_plan_waiting(const struct kpmu_ctx *ctx,
+				   const struct kpmu_entity *leader);
+void kpmu_plan_forget(struct kpmu_cpu *kc, const struct kpmu_entity *leader);
 
 /* apply.c */
 void kpmu_resched(struct kpmu_cpu *kc, u64 clock);
