@@ -5,7 +5,8 @@
  *
  * The page is valid at any time: the read loop of the manual page always yields what
  * read(2) would return.  So cap_user_time is set only while the times advance as that
- * loop assumes.  Only mapped events cost anything; each context keeps a list of them.
+ * loop assumes.  Only mapped events cost anything; each context keeps a list of them.  Pages of
+ * events that are off are not written again, and a new mapping writes its own page only.
  */
 #include <linux/perf_event.h>
 
@@ -84,6 +85,39 @@ static u32 write_count(struct kpmu_event *e)
 	return 0;
 }
 
+static void write_page(struct kpmu_event *e, bool active, const struct kpmu_tsc *tsc)
+{
+	struct perf_event_mmap_page *p = e->se.hw.page;
+
+	WRITE_ONCE(p->lock, p->lock + 1);
+	smp_wmb();	/* readers must see the odd number before the changes */
+	write_times(e, active, write_count(e), tsc);
+	smp_wmb();	/* and the even number after them */
+	WRITE_ONCE(p->lock, p->lock + 1);
+}
+
+/*
+ * Does the page show the event as it is, off?  Only its count can change then, by a reset, and
+ * its times have the values that they had when it was disabled.  The program may have
+ * overwritten them, as it may all of the page.
+ */
+static bool is_current(struct kpmu_event *e)
+{
+	const struct perf_event_mmap_page *p = e->se.hw.page;
+	const struct kpmu_clock *c = &e->se.clock;
+
+	return !c->is_enabled && e->se.hw.idx < 0 && !p->index &&
+	       p->time_enabled == c->enabled && p->time_running == c->running &&
+	       !(p->capabilities & CAP_TIME) && !(p->lock & 1) &&
+	       p->offset == kpmu_event_count(e);
+}
+
+static void follow_trace(struct kpmu_event *e, bool active)
+{
+	if (unlikely(e->se.hw.source->trace))
+		kpmu_aux_follow(e, active && e->se.clock.is_running);
+}
+
 /**
  * kpmu_pages_update() - write the user pages of a context's mapped events
  * @ctx: the context, after a change
@@ -97,15 +131,9 @@ void kpmu_pages_update(struct kpmu_ctx *ctx, bool active)
 	struct kpmu_event *e;
 
 	hlist_for_each_entry(e, &ctx->mapped, mapped_node) {
-		struct perf_event_mmap_page *p = e->se.hw.page;
-
-		WRITE_ONCE(p->lock, p->lock + 1);
-		smp_wmb();	/* readers must see the odd number before the changes */
-		write_times(e, active, write_count(e), tsc);
-		smp_wmb();	/* and the even number after them */
-		WRITE_ONCE(p->lock, p->lock + 1);
-		if (unlikely(e->se.hw.source->trace))
-			kpmu_aux_follow(e, active && e->se.clock.is_running);
+		if (!is_current(e))
+			write_page(e, active, tsc);
+		follow_trace(e, active);
 	}
 }
 
@@ -119,6 +147,7 @@ static int change_page_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct page_change *pc = data;
 	struct kpmu_event *e = pc->event;
+	bool active = ctx->cpu >= 0;
 
 	e->user_reads += pc->reads;
 	if (pc->page && !e->se.hw.page)
@@ -129,6 +158,13 @@ static int change_page_owned(struct kpmu_ctx *ctx, void *data)
 	e->se.hw.shown = pc->page && e->user_reads && ctx->task;
 	/* A single store, as the overflow handler reads the pointer */
 	WRITE_ONCE(e->se.hw.page, pc->page);
+	if (!pc->page)
+		return 0;
+	/* The other pages are not affected */
+	if (active)
+		kpmu_ctx_tick(ctx, local_clock());
+	write_page(e, active, kpmu_tsc_get());
+	follow_trace(e, active);
 	return 0;
 }
 
@@ -147,5 +183,5 @@ void kpmu_page_set(struct kpmu_event *e, struct perf_event_mmap_page *page,
 {
 	struct page_change pc = { .event = e, .page = page, .reads = reads };
 
-	kpmu_ctx_call(e->se.ctx, change_page_owned, &pc);
+	kpmu_ctx_visit(e->se.ctx, change_page_owned, &pc);
 }

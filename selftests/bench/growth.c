@@ -347,6 +347,27 @@ static void grow_mapped(void)
 	partner_end(pid);
 }
 
+static void op_map(void)
+{
+	munmap(mmap(NULL, RING, PROT_READ, MAP_SHARED, fds[0], 0), RING);
+}
+
+/* mmap() and munmap() of an event's ring, while the task has other events with user pages */
+static void grow_mmap(void)
+{
+	struct perf_event_attr attr = branches(0);
+	int n;
+
+	fds[nr_fds++] = ev_must(&attr, 0, -1, -1, 0);
+	for (n = 1; n <= 1000; n *= 10) {
+		while (nr_fds <= n)
+			add_sampled(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS,
+				    1ULL << 40);
+		point("mmap + munmap, by mapped events", n, measure_least(op_map).insns);
+	}
+	close_all();
+}
+
 /* With the argument "rotation" only the rotation curve, else all others */
 int main(int argc, char **argv)
 {
@@ -363,6 +384,7 @@ int main(int argc, char **argv)
 	grow_switch_own();
 	grow_samples();
 	grow_mapped();
+	grow_mmap();
 	grow_open("open + close, by events that are off", 0);
 	grow_open("open + close, by waiting events", 1);
 	return 0;

@@ -249,4 +249,52 @@ TEST(reset)
 	EXPECT_EQ(p->offset, WORK_INSNS(N));
 }
 
+static bool is_exact(struct __test *_metadata, int fd, struct perf_event_mmap_page *p)
+{
+	struct ev_times t = ev_times(fd);
+
+	EXPECT_EQ(p->lock % 2, 0);
+	EXPECT_EQ(p->offset, t.value);
+	/* Natively the times are those of the last start */
+	if (!route_is_native()) {
+		EXPECT_EQ(p->time_enabled, t.enabled);
+		EXPECT_EQ(p->time_running, t.running);
+	}
+	return p->offset == t.value;
+}
+
+/* Pages of events that are off, while other events of the task change and are mapped */
+TEST(of_events_that_are_off)
+{
+	ROWS("M-07 I-08");
+	struct perf_event_mmap_page *p[8], *late;
+	int fd[8], i, k, other = insns();
+
+	for (i = 0; i < 8; i++) {
+		fd[i] = ev_self_times(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1);
+		p[i] = map(fd[i], 1, PROT_READ);
+		EXPECT_TRUE(is_exact(_metadata, fd[i], p[i]));
+		EXPECT_NE(p[i]->capabilities, 0);
+	}
+	for (k = 0; k < 8; k++) {
+		work_counted(fd[k], N, 0);
+		late = map(other, 1, PROT_READ);
+		for (i = 0; i < 8; i++)
+			EXPECT_TRUE(is_exact(_metadata, fd[i], p[i]));
+		EXPECT_EQ(p[k]->offset, WORK_INSNS(N));
+		usleep(1000);
+		ioctl(fd[k], PERF_EVENT_IOC_RESET, 0);
+		EXPECT_TRUE(is_exact(_metadata, fd[k], p[k]));
+		EXPECT_EQ(p[k]->offset, 0);
+		munmap(late, PAGE);
+		EXPECT_TRUE(is_exact(_metadata, fd[k], p[k]));
+	}
+	/* A page that is mapped anew shows the event at once, even one that is off */
+	munmap(p[0], PAGE);
+	work_counted(fd[0], N, 0);
+	p[0] = map(fd[0], 1, PROT_READ);
+	EXPECT_TRUE(is_exact(_metadata, fd[0], p[0]));
+	EXPECT_EQ(p[0]->offset, WORK_INSNS(N));
+}
+
 TEST_HARNESS_MAIN
