@@ -34,6 +34,21 @@ static bool placed_is_placed(struct check_state *l)
 	return true;
 }
 
+/* kpmu_plan_enforce() relies on this.  Events of the CPU in an old plan may not exist any more. */
+static bool plan_is_placed(struct check_state *l)
+{
+	const struct kpmu_ctx *ctx = l->ctx;
+	const struct kpmu_plan *plan = &ctx->plan;
+	int i;
+
+	if (ctx->home >= 0 || !ctx->gen || plan->task_gen != ctx->gen || plan->nr_cpu)
+		return true;
+	for (i = 0; i < plan->nr; i++)
+		if (plan->groups[i] != ctx->placed[i])
+			return false;
+	return plan->nr == ctx->nr_placed;
+}
+
 static bool parked_is_off(struct check_state *l)
 {
 	const struct kpmu_entity *leader = l->ctx->parked;
@@ -99,6 +114,7 @@ struct check_rule check_ctx_rules[] = {
 	{ "ctx-owner", is_in_its_lists },
 	{ "ctx-gen", gen_follows_queue },
 	{ "ctx-placed", placed_is_placed },
+	{ "ctx-plan", plan_is_placed },
 	{ "ctx-parked", parked_is_off },
 	{ "ctx-follow", followers_follow },
 	{ "queue-order", classes_are_in_order },

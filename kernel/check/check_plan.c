@@ -2,6 +2,7 @@
 /* Rules of a CPU: its plan, its counters and its registers agree. */
 #include <linux/bitops.h>
 
+#include "../sched/recent.h"
 #include "check.h"
 
 static struct kpmu_entity *in_slot(const struct kpmu_slots *slots, int i)
@@ -171,6 +172,21 @@ static bool registers_agree(struct check_state *l)
 	return !l->detail;
 }
 
+/* Contexts that this CPU has looked up and may use again */
+static bool recent_are_right(struct check_state *l)
+{
+	unsigned long epoch = atomic_long_read(&kpmu_ctx_epoch);
+	int i;
+
+	for (i = 0; i < KPMU_NR_RECENT; i++) {
+		const struct kpmu_recent *r = &l->kc->recent[i];
+
+		if (r->epoch == epoch && r->ctx && r->ctx->task != r->task)
+			return false;
+	}
+	return true;
+}
+
 /* plan-good is first: without it the others would check a plan that is not in force */
 struct check_rule check_cpu_rules[] = {
 	{ "plan-good", plan_is_good },
@@ -181,5 +197,6 @@ struct check_rule check_cpu_rules[] = {
 	{ "plan-waits", waits_are_counted },
 	{ "plan-rotates", rotation_is_armed },
 	{ "registers", registers_agree },
+	{ "cpu-recent", recent_are_right },
 	{ }
 };

@@ -34,20 +34,29 @@ static struct kpmu_use switch_use = { .by = &unused };
 /* Number of events that need each hook, except that of the switch */
 static atomic_t users[KPMU_NR_LAZY];
 
+/* Events count switches, or have records of them */
+static noinline void switch_told(struct task_struct *prev, struct task_struct *next)
+{
+	bool tell = kpmu_side_any(KPMU_SIDE_OF_SWITCH);
+
+	if (atomic_read(&kpmu_software_switches))
+		kpmu_software_switch(prev, next);
+	if (tell)
+		kpmu_side_switch(prev, next, false);
+	kpmu_switch(next);
+	if (tell)
+		kpmu_side_switch(next, prev, true);
+}
+
 /* Without users there may still be empty contexts, which leave their CPUs here */
 static void on_switch(void *data, bool preempt, struct task_struct *prev,
 		      struct task_struct *next, unsigned int prev_state)
 {
-	bool tell = kpmu_side_any(KPMU_SIDE_OF_SWITCH);
-
 	kpmu_use_none(&switch_use);
-	if (unlikely(atomic_read(&kpmu_software_switches)))
-		kpmu_software_switch(prev, next);
-	if (unlikely(tell))
-		kpmu_side_switch(prev, next, false);
-	kpmu_switch(next);
-	if (unlikely(tell))
-		kpmu_side_switch(next, prev, true);
+	if (unlikely(atomic_read(&kpmu_software_switches) | kpmu_side_any(KPMU_SIDE_OF_SWITCH)))
+		switch_told(prev, next);
+	else
+		kpmu_switch(next);
 }
 
 static void on_fork(void *data, struct task_struct *task,

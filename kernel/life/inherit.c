@@ -22,6 +22,7 @@ struct fork {
 	u32 nr_blanks;
 	struct hlist_head spares;	/* sampling parts taken from blanks */
 	bool begun;
+	bool first;			/* this is the first batch */
 	u32 left;			/* groups left to scan, at most */
 	u32 need;			/* events in the next group */
 	bool sampling;			/* blanks have a sampling part */
@@ -130,6 +131,8 @@ static struct kpmu_event *copy_event(struct fork *f, struct kpmu_event *e,
 	}
 	kpmu_ctx_get(f->ctx);
 	kpmu_event_join(child, f->ctx, leader);
+	if (f->first)
+		kpmu_plan_copy_entity(&e->se, &child->se);
 	kpmu_stat_inc(inherited);
 	return child;
 }
@@ -176,7 +179,8 @@ static int fork_owned(struct kpmu_ctx *ctx, void *data)
 	struct fork *f = data;
 	int err = -EAGAIN;
 
-	if (!f->begun) {
+	f->first = !f->begun;
+	if (f->first) {
 		kpmu_scan_begin(ctx);
 		f->begun = true;
 		f->left = ctx->nr_events;
@@ -188,6 +192,8 @@ static int fork_owned(struct kpmu_ctx *ctx, void *data)
 	raw_spin_lock_nested(&f->ctx->ctx_lock, SINGLE_DEPTH_NESTING);
 	if (!f->ctx->retired)
 		err = copy_batch(f, ctx);
+	if (f->first)
+		kpmu_plan_copy(f->ctx, ctx, !err);
 	kpmu_check_ctx(f->ctx);
 	raw_spin_unlock(&f->ctx->ctx_lock);
 	return err;

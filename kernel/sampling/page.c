@@ -156,6 +156,7 @@ static int change_page_owned(struct kpmu_ctx *ctx, void *data)
 		hlist_del(&e->mapped_node);
 	ctx->follow = true;	/* kpmu_followers_update() clears it if nothing is left */
 	e->se.hw.shown = pc->page && e->user_reads && ctx->task;
+	ctx->plan.slots.like = 0;
 	/* A single store, as the overflow handler reads the pointer */
 	WRITE_ONCE(e->se.hw.page, pc->page);
 	if (!pc->page)

@@ -3,26 +3,49 @@
 #ifndef KPMU_APPLY_H
 #define KPMU_APPLY_H
 
+#include "../trace/stats.h"
 #include "sched.h"
 
 void kpmu_plan_apply(struct kpmu_cpu *kc, struct kpmu_plan *plan, u64 clock);
 void kpmu_rotate_arm(struct kpmu_cpu *kc);
 
 /**
+ * kpmu_plan_enforce() - put a plan into force if nothing else has to be done for that
+ * @kc: this CPU; no context of a cgroup is active
+ * @plan: its plan
+ *
+ * The groups that a task's context has as placed are always those of its plan if this is
+ * good, because it contains the groups of no other plan.
+ *
+ * Context: IRQs off.
+ * Return: false if kpmu_plan_apply() is needed.
+ */
+static __always_inline bool kpmu_plan_enforce(struct kpmu_cpu *kc, struct kpmu_plan *plan)
+{
+	if (plan->nr_cpu | kc->ctx.nr_placed || !kpmu_plan_is_good(plan, kc))
+		return false;
+	kc->stale = false;
+	kc->applied = plan;
+	kpmu_stat_inc(plan_hits);
+	return true;
+}
+
+/**
  * kpmu_resched_inline() - kpmu_resched() without a call
  * @kc: this CPU
  * @clock: local_clock() when the change began
+ * @plain: the CPU is online, and no context of a cgroup is active
  *
  * Context: as kpmu_resched().
  */
-static __always_inline void kpmu_resched_inline(struct kpmu_cpu *kc, u64 clock)
+static __always_inline void kpmu_resched_inline(struct kpmu_cpu *kc, u64 clock, bool plain)
 {
 	struct kpmu_plan *plan = kpmu_plan_of(kc);
 	struct kpmu_ctx *ctx = &kc->ctx;
 
-	if (unlikely(kc->offline))
+	if (!plain && unlikely(kc->offline))
 		return;
-	if (kc->stale || kc->applied != plan)
+	if ((kc->stale || kc->applied != plan) && !(plain && kpmu_plan_enforce(kc, plan)))
 		kpmu_plan_apply(kc, plan, clock);
 	kpmu_commit(&plan->slots);
 	if ((plan->cpu_waits | plan->task_waits) && !kc->armed)
@@ -30,7 +53,7 @@ static __always_inline void kpmu_resched_inline(struct kpmu_cpu *kc, u64 clock)
 	do {
 		kpmu_ctx_follow(ctx, true);
 		ctx = ctx->up;
-	} while (unlikely(ctx));
+	} while (!plain && unlikely(ctx));
 	if (kc->task)
 		kpmu_ctx_follow(kc->task, true);
 	kpmu_check_cpu(kc);

@@ -47,6 +47,7 @@ void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_entity *leader)
 	if (!kc || !leader->group.placed || leader->group.free)
 		return;
 	plan = kc->applied;
+	plan->slots.like = 0;
 	plan->slots.mask &= ~counters_of(&plan->slots, leader);
 	plan->slots.alt &= plan->slots.mask;
 	kpmu_groups_drop(plan->groups, &plan->nr, leader);
@@ -121,6 +122,7 @@ void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_entity *leader)
 	    leader->flags & KPMU_ATTR_EXCLUSIVE)
 		return;
 	plan = kc->applied;
+	plan->slots.like = 0;
 	if (plan->nr == KPMU_NR_SLOTS || !add_group(&plan->slots, leader))
 		return;
 	plan->groups[plan->nr++] = leader;

@@ -6,7 +6,7 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 
-#include "sched.h"
+#include "recent.h"
 
 /*
  * A task_struct has no field for a context, so contexts are hashed by the address
@@ -47,6 +47,7 @@ static const struct rhashtable_params params = {
 	.min_size = 64,
 };
 
+atomic_long_t kpmu_ctx_epoch = ATOMIC_LONG_INIT(1);	/* 0 is no epoch */
 static struct rhashtable contexts;
 static atomic_t nr_contexts;		/* in the hash */
 static struct kmem_cache *ctx_cache;
@@ -55,6 +56,7 @@ static void ctx_setup(struct kpmu_ctx *ctx, int home)
 {
 	memset(ctx, 0, offsetof(struct kpmu_ctx, placed));
 	memset(&ctx->plan, 0, offsetof(struct kpmu_plan, groups));
+	ctx->plan.slots.like = 0;
 	ctx->plan.slots.mask = 0;
 	ctx->plan.slots.alt = 0;
 	raw_spin_lock_init(&ctx->ctx_lock);
@@ -116,6 +118,35 @@ struct kpmu_ctx *kpmu_ctx_find(struct task_struct *task)
 	const struct owner_key key = { task, -1 };
 
 	return rhashtable_lookup(&contexts, &key, params);
+}
+
+/**
+ * kpmu_ctx_look_up() - look up the context of a task, and keep the result
+ * @kc: this CPU
+ * @task: the task
+ *
+ * The epoch is read first, so that a result that becomes invalid meanwhile is not kept.
+ *
+ * Context: see kpmu_ctx_of_next().
+ * Return: the context, or NULL.
+ */
+struct kpmu_ctx *kpmu_ctx_look_up(struct kpmu_cpu *kc, struct task_struct *task)
+{
+	struct kpmu_recent *r = kpmu_recent_of(kc, task);
+
+	r->epoch = atomic_long_read(&kpmu_ctx_epoch);
+	smp_rmb();	/* pairs with ctxs_changed() */
+	r->task = task;
+	r->ctx = kpmu_ctx_find(task);
+	return r->ctx;
+}
+
+/* The hash of contexts has changed; a context that left it is not freed yet */
+static void ctxs_changed(void)
+{
+	smp_mb__before_atomic();	/* pairs with kpmu_ctx_look_up() */
+	atomic_long_inc(&kpmu_ctx_epoch);
+	smp_mb__after_atomic();		/* pairs with the barrier of the task switch */
 }
 
 /**
@@ -205,6 +236,8 @@ struct kpmu_ctx *kpmu_ctx_find_or_make(void *owner, int cpu, gfp_t gfp, bool *fr
 							 &ctx->hash, params);
 		if (!other) {
 			atomic_inc(&nr_contexts);
+			if (cpu < 0)
+				ctxs_changed();
 			*fresh = true;
 			return ctx;
 		}
@@ -238,6 +271,7 @@ struct kpmu_ctx *kpmu_ctx_of_newborn(struct task_struct *task)
 void kpmu_ctx_unhash(struct kpmu_ctx *ctx)
 {
 	rhashtable_remove_fast(&contexts, &ctx->hash, params);
+	ctxs_changed();
 	atomic_dec(&nr_contexts);
 	kpmu_ctx_put(ctx);
 }

@@ -156,6 +156,7 @@ static void to_slots(struct kpmu_build *b)
 	struct kpmu_slots *slots = &b->plan->slots;
 	int i;
 
+	slots->like = 0;
 	slots->mask = b->m.used;
 	slots->alt = 0;
 	for (i = 0; i < b->m.nr; i++) {

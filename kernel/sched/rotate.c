@@ -18,18 +18,6 @@
 /* Bound of kpmu_ctx.ahead in both directions, in turns */
 #define MAX_AHEAD	8
 
-/**
- * kpmu_rotate_due() - test whether a context must rotate when it is scheduled in
- * @ctx: a task context
- *
- * Context: its owner.
- * Return: true if a group waits and the context has run a turn since it rotated.
- */
-bool kpmu_rotate_due(const struct kpmu_ctx *ctx)
-{
-	return ctx->plan.task_waits && ctx->time - ctx->rotated >= kpmu_turn();
-}
-
 /* Charge a context; returns the ns per flexible group, 0 without such groups */
 static u64 charge_ctx(struct kpmu_ctx *ctx, int *n)
 {

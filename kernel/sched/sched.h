@@ -29,7 +29,7 @@
  * struct kpmu_plan - the groups that run, and the event on each counter
  * @cpu_gen: generation of the CPU and cgroup contexts it was built from
  * @task_gen: generation of the task context, 0 without one
- * @serial: unique number of the plan
+ * @serial: number of the build of the plan; a copy has that of the original
  * @cpu: CPU it is valid on, -1 for any
  * @cpu_waits: flexible groups of the CPU and cgroup contexts that did not fit
  * @task_waits: flexible groups of the task context that did not fit
@@ -163,6 +163,20 @@ struct kpmu_ctx {
 /* Key of the rest class, for groups beyond the limit of classes; see queue.c */
 #define KPMU_KEY_REST	U64_MAX
 
+#define KPMU_NR_RECENT	8
+
+/**
+ * struct kpmu_recent - the result of a lookup of a task's context
+ * @task: the task; only compared
+ * @ctx: its context, or NULL if it had none
+ * @epoch: kpmu_ctx_epoch at the lookup; the result is valid until this changes
+ */
+struct kpmu_recent {
+	struct task_struct *task;
+	struct kpmu_ctx *ctx;
+	unsigned long epoch;
+};
+
 /**
  * struct kpmu_cpu - per-CPU scheduling state; used on its CPU with IRQs off
  * @ctx: the CPU context
@@ -175,6 +189,7 @@ struct kpmu_ctx {
  * @watch: @nr_cgroups was not 0 when this CPU last read it
  * @css: cgroup whose contexts are active; not referenced, only compared
  * @offline: nothing may count here now
+ * @recent: lookups of tasks' contexts, see kpmu_ctx_of_next()
  */
 struct kpmu_cpu {
 	struct kpmu_ctx ctx;
@@ -187,6 +202,7 @@ struct kpmu_cpu {
 	bool watch;
 	atomic_t nr_cgroups;
 	struct cgroup_subsys_state *css;
+	struct kpmu_recent recent[KPMU_NR_RECENT];
 };
 
 DECLARE_PER_CPU(struct kpmu_cpu, kpmu_cpu);
@@ -509,6 +525,10 @@ struct kpmu_cpu *kpmu_plan_waiting(const struct kpmu_ctx *ctx,
 				   const struct kpmu_entity *leader);
 void kpmu_plan_forget(struct kpmu_cpu *kc, const struct kpmu_entity *leader);
 
+/* copy.c */
+void kpmu_plan_copy_entity(const struct kpmu_entity *from, struct kpmu_entity *to);
+void kpmu_plan_copy(struct kpmu_ctx *to, const struct kpmu_ctx *from, bool all);
+
 /* apply.c */
 void kpmu_resched(struct kpmu_cpu *kc, u64 clock);
 bool kpmu_ctx_activate(struct kpmu_cpu *kc, struct kpmu_ctx *ctx, u64 clock);
@@ -531,7 +551,6 @@ void kpmu_cgroup_moved(void);
 
 /* rotate.c */
 void kpmu_rotate_init(struct kpmu_cpu *kc);
-bool kpmu_rotate_due(const struct kpmu_ctx *ctx);
 void kpmu_rotate_ctx(struct kpmu_ctx *ctx);
 void kpmu_rotate_restart(void);
 void kpmu_rotate_compare(struct kpmu_cpu *kc);
@@ -545,6 +564,18 @@ void kpmu_rotate_compare(struct kpmu_cpu *kc);
 static inline u64 kpmu_turn(void)
 {
 	return (u64)READ_ONCE(kpmu_mux_interval_ms) * NSEC_PER_MSEC;
+}
+
+/**
+ * kpmu_rotate_due() - test whether a context must rotate when it is scheduled in
+ * @ctx: a task context
+ *
+ * Context: its owner.
+ * Return: true if a group waits and the context has run a turn since it rotated.
+ */
+static inline bool kpmu_rotate_due(const struct kpmu_ctx *ctx)
+{
+	return ctx->plan.task_waits && ctx->time - ctx->rotated >= kpmu_turn();
 }
 
 #endif

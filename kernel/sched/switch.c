@@ -9,6 +9,64 @@
 #include "../compat/compat.h"
 #include "../trace/stats.h"
 #include "apply.h"
+#include "recent.h"
+
+/* A group waits, and the context has run a turn since it rotated */
+static noinline void rotate_task(struct kpmu_ctx *ctx)
+{
+	kpmu_queue_charge(ctx);
+	kpmu_rotate_ctx(ctx);
+	kpmu_stat_inc(rotations);
+}
+
+/*
+ * Switch to a task whose context is @new.
+ * plain: the CPU is online, and has neither flexible groups nor contexts of cgroups
+ * css: the task is in other cgroups than the previous one, and cgroups are watched
+ */
+static __always_inline void switch_task(struct kpmu_cpu *kc, struct task_struct *next,
+					struct kpmu_ctx *new, bool plain, bool css)
+{
+	struct kpmu_ctx *old = kc->task, *left = NULL, *ctx;
+	u64 clock;
+
+	kpmu_stat_inc(switches);
+	clock = local_clock();
+	if (old)
+		kpmu_ctx_tick(old, clock);
+	if (!plain && (kc->ctx.nr_flexible || kc->ctx.up)) {
+		kpmu_for_each_cpu_ctx(ctx, kc)
+			kpmu_ctx_tick(ctx, clock);
+		kpmu_rotate_compare(kc);
+	}
+	if (new && !kpmu_ctx_activate_inline(kc, new, clock))
+		new = NULL;
+	kc->task = new;
+	if (css)
+		left = kpmu_cgroup_enter(kc, next, clock);
+	if (new && unlikely(kpmu_rotate_due(new)))
+		rotate_task(new);
+	kpmu_resched_inline(kc, clock, plain);
+	/* The counters are folded, so other CPUs may own the contexts now */
+	if (old) {
+		kpmu_ctx_follow(old, false);
+		kpmu_ctx_release(old);
+	}
+	if (css)
+		kpmu_cgroup_release(left);
+}
+
+/* On a CPU that is offline, or on which flexible groups or cgroups are counted */
+static noinline void switch_any(struct kpmu_cpu *kc, struct task_struct *next)
+{
+	bool css = kc->watch && !kc->offline && kpmu_task_css(next) != kc->css;
+	struct kpmu_ctx *new = NULL;
+
+	if (!kc->offline)
+		new = kpmu_ctx_of_next(kc, next);
+	if (kc->task || new || css)
+		switch_task(kc, next, new, false, css);
+}
 
 /**
  * kpmu_switch() - switch contexts at a task switch
@@ -22,42 +80,15 @@
 void kpmu_switch(struct task_struct *next)
 {
 	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
-	struct kpmu_ctx *old = kc->task, *new = NULL, *left = NULL, *ctx;
-	bool cgroup = unlikely(kc->watch) && !kc->offline &&
-		      kpmu_task_css(next) != kc->css;
-	u64 clock;
+	struct kpmu_ctx *new;
 
-	if (!kc->offline)
-		new = kpmu_ctx_find(next);
-	if (!old && !new && !cgroup)
+	if (unlikely(kc->watch | kc->offline || kc->ctx.up || kc->ctx.nr_flexible)) {
+		switch_any(kc, next);
 		return;
-	kpmu_stat_inc(switches);
-	clock = local_clock();
-	if (old)
-		kpmu_ctx_tick(old, clock);
-	if (unlikely(kc->ctx.nr_flexible || kc->ctx.up)) {
-		kpmu_for_each_cpu_ctx(ctx, kc)
-			kpmu_ctx_tick(ctx, clock);
-		kpmu_rotate_compare(kc);
 	}
-	if (new && !kpmu_ctx_activate_inline(kc, new, clock))
-		new = NULL;
-	kc->task = new;
-	if (cgroup)
-		left = kpmu_cgroup_enter(kc, next, clock);
-	if (new && kpmu_rotate_due(new)) {
-		kpmu_queue_charge(new);
-		kpmu_rotate_ctx(new);
-		kpmu_stat_inc(rotations);
-	}
-	kpmu_resched_inline(kc, clock);
-	/* The counters are folded, so other CPUs may own the contexts now */
-	if (old) {
-		kpmu_ctx_follow(old, false);
-		kpmu_ctx_release(old);
-	}
-	if (cgroup)
-		kpmu_cgroup_release(left);
+	new = kpmu_ctx_of_next(kc, next);
+	if (kc->task || new)
+		switch_task(kc, next, new, true, false);
 }
 
 /**
@@ -128,7 +159,7 @@ void kpmu_cpu_online(void)
  */
 void kpmu_cpu_offline(void)
 {
-	static const struct kpmu_slots nothing;
+	static struct kpmu_slots nothing;
 	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
 	struct kpmu_ctx *ctx, *left;
 	u64 clock = local_clock();

@@ -11,11 +11,15 @@ struct seq_file;
 
 /**
  * struct kpmu_slots - the planned assignment of events to the counters of a CPU
+ * @like: assignments with the same number are alike, see kpmu_commit(); 0: not known to be
+ *	like another.  To be set to 0 whenever anything else here changes, and when an event
+ *	in it becomes shown (struct kpmu_hw)
  * @mask: counters in use
  * @alt: counters whose event uses the other one of extra registers 1 and 2
  * @hw: the event of each counter in @mask
  */
 struct kpmu_slots {
+	u64 like;
 	u32 mask;
 	u32 alt;
 	struct kpmu_hw *hw[KPMU_NR_SLOTS];
@@ -24,14 +28,19 @@ struct kpmu_slots {
 /**
  * kpmu_commit() - program the counters of this CPU according to a plan
  * @want: the counters to use and their events; events that stay on their counter
- *	continue to count
+ *	continue to count; @want->like may be changed
+ *
+ * Two assignments are alike if they use the same counters, and each counter either has the
+ * same event in both, or one event in each with the same selector, which neither samples
+ * nor is shown, and needs no extra register.  If @want is like the assignment in force,
+ * the counters run on: each is handed over from one event to the next by one read.
  *
  * A direct call instead of an operation of struct kpmu_source: there is only one set of
  * counters, and the task switch is a hot path.
  *
  * Context: IRQs off; NMIs may interrupt it.
  */
-void kpmu_commit(const struct kpmu_slots *want);
+void kpmu_commit(struct kpmu_slots *want);
 
 /**
  * kpmu_counters_check() - check this CPU's counters against the last commit

@@ -98,6 +98,15 @@ TRACE_EVENT(kpmu_commit,
 		  __entry->stopped, __entry->started, __entry->running)
 );
 
+/* Counters that ran on while their events changed, or did not change */
+TRACE_EVENT(kpmu_handover,
+	TP_PROTO(u32 running),
+	TP_ARGS(running),
+	TP_STRUCT__entry(__field(u32, running)),
+	TP_fast_assign(__entry->running = running;),
+	TP_printk("running=%#x", __entry->running)
+);
+
 /* A write to a register of the PMU */
 TRACE_EVENT(kpmu_wrmsr,
 	TP_PROTO(u32 msr, u64 val),

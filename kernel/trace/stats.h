@@ -16,6 +16,7 @@
 	X(plans,	"plans computed")				\
 	X(plan_hits,	"cached plans used again")			\
 	X(commits,	"commits that changed the hardware")		\
+	X(handovers,	"counters handed over without a stop")		\
 	X(selectors,	"event selectors written")			\
 	X(counters,	"counters written")				\
 	X(switches,	"task switches with events on either side")	\

@@ -56,6 +56,23 @@ static void start_both_sides(void)
 	start_group();
 }
 
+static void start_inherited(void)
+{
+	static const uint64_t configs[] = {
+		PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_HW_INSTRUCTIONS,
+		PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_COUNT_HW_BRANCH_MISSES,
+	};
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		struct perf_event_attr attr = counting(PERF_TYPE_HARDWARE, configs[i]);
+
+		attr.inherit = 1;
+		ev_must(&attr, 0, -1, -1, 0);
+	}
+	partner_start();
+}
+
 static const struct {
 	const char *name;
 	int nr;
@@ -75,6 +92,7 @@ static const struct {
 	{ "switch4", 4, start_one_side, op_pingpong },
 	{ "switch-both", 1, start_both_sides, op_pingpong },
 	{ "switch4-both", 4, start_both_sides, op_pingpong },
+	{ "switch4-kids", 4, start_inherited, op_pingpong },
 };
 
 int main(int argc, char **argv)

@@ -96,6 +96,26 @@ static void bench_switch(const char *name, int first)
 	close_set(first);
 }
 
+static void op_vfork(void)
+{
+	pid_t pid = vfork();
+
+	if (!pid)
+		_exit(0);
+	if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+		exit(1);
+}
+
+/* What the inherited events add to a clone, the exit of the child, and the switches between */
+static void bench_fork(void)
+{
+	struct cost without = measure(op_vfork);
+
+	open_set(NR - NR_HW);
+	row("clone + exit (vfork), 4 hw inherited, net", minus(measure(op_vfork), without));
+	close_set(NR - NR_HW);
+}
+
 int main(void)
 {
 	bench_begin();
@@ -104,5 +124,6 @@ int main(void)
 	bench_reads();
 	bench_switch("switch, 4 hw inherited, net", NR_SW);
 	bench_switch("switch, perf stat's 4 sw + 4 hw, net", 0);
+	bench_fork();
 	return 0;
 }

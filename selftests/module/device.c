@@ -286,6 +286,7 @@ TEST(tracepoints)
 	static const char *const names[] = {
 		"kpmu_open", "kpmu_plan", "kpmu_assign", "kpmu_commit",
 		"kpmu_read", "kpmu_reject", "kpmu_wrmsr", "kpmu_rotate",
+		"kpmu_handover",
 	};
 	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
 	const char *enable = "/sys/kernel/tracing/events/kpmu/enable";
@@ -302,7 +303,7 @@ TEST(tracepoints)
 	ev_count(fd[0]);
 	write_long(enable, 0);
 	ASSERT_EQ(ev_errno(NULL, 0, -1, -1, 0), EFAULT);
-	for (int i = 0; i < 8; i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++) {
 		snprintf(name, sizeof(name), "%s:", names[i]);
 		if (file_has("/sys/kernel/tracing/trace", name) != 1)
 			printf("# no %s\n", name);

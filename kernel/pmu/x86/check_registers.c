@@ -50,6 +50,12 @@ static bool selectors_agree(const struct x86_cpu *c, const struct kpmu_slots *wa
 	return true;
 }
 
+/* An assignment that is known to be like another one is in force without changes */
+static bool alikes_agree(const struct x86_cpu *c, const struct kpmu_slots *want)
+{
+	return c->slots.like == want->like && (c->slots.mask || !c->slots.like);
+}
+
 /* Exactly the counters that have an event and are not halted are enabled */
 static bool enables_agree(const struct x86_cpu *c, const struct kpmu_slots *want)
 {
@@ -118,6 +124,7 @@ static const struct rule rules[] = {
 	{ "owners", owners_agree },
 	{ "idx", indices_agree },
 	{ "selectors", selectors_agree },
+	{ "alike", alikes_agree },
 	{ "counting", enables_agree },
 	{ "GLOBAL_CTRL", global_ctrl },
 	{ "EVNTSEL", evntsel },

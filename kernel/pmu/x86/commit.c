@@ -6,7 +6,8 @@
  * Counting (non-sampling) events do not set the value of their counter.  Counters run
  * freely; an event records the counter's value when it is scheduled in and adds the
  * difference.  So scheduling in and out takes reads, not writes: a switch between two
- * tasks with the same selectors writes at most GLOBAL_CTRL.  The value of an idle counter
+ * tasks with the same selectors writes at most GLOBAL_CTRL, or nothing if it can hand over
+ * the counters (handover.h).  The value of an idle counter
  * is not relied upon: it is read when an event gets the counter, so it does not matter if
  * the counter has been running meanwhile (the PMI handler of the kernel's own perf may
  * enable it, for its tracing PMUs).
@@ -17,8 +18,8 @@
  * the task reads through its user pages.
  *
  * All of this runs with IRQs off, but may be interrupted by PMIs (NMIs) at any point.
- * That is safe because the event of a counter is changed only while the counter is
- * stopped.  Counters that do not count at CPL 0 need not be stopped for it, as they do not
+ * That is safe because, except in a handover, the event of a counter is changed only while
+ * the counter is stopped.  Counters that do not count at CPL 0 need not be stopped for it, as they do not
  * count while the kernel runs.
  */
 #include <linux/bitops.h>
@@ -26,24 +27,7 @@
 #include <linux/kprobes.h>
 
 #include "../../trace/stats.h"
-#include "counter.h"
-
-/*
- * Add the counter's delta since the last fold to the event's count.  An NMI may fold
- * meanwhile and set the counter to the same value as before.  To detect that, hw->prev has
- * a generation number above the counter's bits, incremented whenever the counter is set.
- */
-static __always_inline void fold_counter(struct kpmu_hw *hw, int idx)
-{
-	u64 prev, raw;
-
-	do {
-		prev = local64_read(&hw->prev);
-		raw = x86_counter_read(idx);
-	} while (local64_cmpxchg(&hw->prev, prev,
-				 raw | (prev & ~x86_pmu.value)) != prev);
-	local64_add((raw - prev) & x86_pmu.value, &hw->count);
-}
+#include "handover.h"
 
 /**
  * x86_read() - fold and return an event's count
@@ -55,7 +39,7 @@ static __always_inline void fold_counter(struct kpmu_hw *hw, int idx)
 u64 x86_read(struct kpmu_hw *hw)
 {
 	if (hw->idx >= 0)
-		fold_counter(hw, hw->idx);
+		x86_fold(hw, hw->idx);
 	return local64_read(&hw->count);
 }
 
@@ -152,7 +136,7 @@ void x86_set_period(struct kpmu_hw *hw, u64 period)
 		return;
 	}
 	enable_counters(c, c->on & ~(1u << idx));
-	fold_counter(hw, idx);
+	x86_fold(hw, idx);
 	hide_counter(c, hw);
 	kpmu_period_start(hw, period, local64_read(&hw->count));
 	x86_aim(hw, idx);
@@ -179,7 +163,7 @@ void x86_reset(struct kpmu_hw *hw)
 		return;
 	}
 	enable_counters(c, c->on & ~(1u << idx));
-	fold_counter(hw, idx);
+	x86_fold(hw, idx);
 	hide_counter(c, hw);
 	/* An overflow that is due is not lost: its PMI finds nothing, so there is another one */
 	if (kpmu_period_left(hw, local64_read(&hw->count)) <= 0)
@@ -195,7 +179,7 @@ static void move_counter(struct x86_cpu *c, struct kpmu_hw *hw, int idx)
 {
 	u64 from, to;
 
-	fold_counter(hw, idx);
+	x86_fold(hw, idx);
 	from = local64_read(&hw->prev);
 	to = x86_far(hw);
 	hide_counter(c, hw);
@@ -406,7 +390,7 @@ static void stop_counter(struct x86_cpu *c, int idx)
 {
 	struct kpmu_hw *hw = c->slots.hw[idx];
 
-	fold_counter(hw, idx);
+	x86_fold(hw, idx);
 	hw->idx = -1;
 	WRITE_ONCE(c->slots.hw[idx], NULL);
 	if (unlikely(c->halted))
@@ -446,16 +430,38 @@ static u32 find_changed(const struct x86_cpu *c, const struct kpmu_slots *want)
 	return changed;
 }
 
-/* See counters.h */
-void kpmu_commit(const struct kpmu_slots *want)
+/* An NMI may have halted counters with the group of an event that it found there */
+static __always_inline void finish_handover(struct x86_cpu *c, const struct kpmu_slots *want)
 {
-	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+	if (unlikely(c->on != want->mask))
+		enable_counters(c, want->mask);
+	trace_kpmu_handover(want->mask);
+}
+
+/* Hand the counters over if @want is like the assignment in force, which is not known yet */
+static noinline bool hand_over_first(struct x86_cpu *c, struct kpmu_slots *want)
+{
+	if (!x86_is_alike(c, want))
+		return false;
+	x86_hand_over(c, want);
+	x86_mark_alike(c, want);
+	finish_handover(c, want);
+	return true;
+}
+
+/* Change only the counters whose event changes */
+static noinline void commit_changes(struct x86_cpu *c, struct kpmu_slots *want)
+{
 	u32 changed = find_changed(c, want);
 	u32 stopped = c->slots.mask & (~want->mask | changed);
 	u64 fixed;
 	u32 m;
 
-	if (!(stopped | changed))
+	if (!(stopped | changed)) {
+		c->slots.like = want->like;
+		return;
+	}
+	if (c->slots.mask == want->mask && hand_over_first(c, want))
 		return;
 	if (unlikely(!c->ready))
 		x86_cpu_setup(c);
@@ -472,9 +478,22 @@ void kpmu_commit(const struct kpmu_slots *want)
 	}
 	if (c->fixed_ctrl != fixed)
 		x86_wrmsr(MSR_CORE_PERF_FIXED_CTR_CTRL, c->fixed_ctrl);
+	c->slots.like = want->like;
 	c->slots.mask = want->mask;
 	c->slots.alt = want->alt;
 	enable_counters(c, want->mask);
 	kpmu_stat_inc(commits);
 	trace_kpmu_commit(stopped, changed, want->mask);
+}
+
+/* See counters.h */
+void kpmu_commit(struct kpmu_slots *want)
+{
+	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+
+	if (want->like && want->like == c->slots.like && c->on == want->mask &&
+	    likely(x86_hand_over(c, want)))
+		finish_handover(c, want);
+	else
+		commit_changes(c, want);
 }

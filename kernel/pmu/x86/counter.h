@@ -43,6 +43,29 @@ static __always_inline void x86_counter_write(int idx, u64 val)
 }
 
 /**
+ * x86_fold() - add the counter's delta since the last fold to the event's count
+ * @hw: the event
+ * @idx: its counter
+ *
+ * An NMI may fold meanwhile and set the counter to the same value as before.  To detect that,
+ * hw->prev has a generation number above the counter's bits, incremented whenever the counter
+ * is set.
+ *
+ * Context: IRQs off, or NMI.
+ */
+static __always_inline void x86_fold(struct kpmu_hw *hw, int idx)
+{
+	u64 prev, raw;
+
+	do {
+		prev = local64_read(&hw->prev);
+		raw = x86_counter_read(idx);
+	} while (local64_cmpxchg(&hw->prev, prev,
+				 raw | (prev & ~x86_pmu.value)) != prev);
+	local64_add((raw - prev) & x86_pmu.value, &hw->count);
+}
+
+/**
  * x86_far() - start value for the counter of a counting event
  * @hw: the event, its count up to date
  *

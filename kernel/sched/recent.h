@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Recent lookups of tasks' contexts.  A CPU often switches between the same tasks, so it keeps
+ * the results of its last lookups.
+ */
+#ifndef KPMU_RECENT_H
+#define KPMU_RECENT_H
+
+#include <linux/atomic.h>
+#include <linux/cache.h>
+
+#include "sched.h"
+
+/* Changes whenever a task gets a context, or a context leaves the hash */
+extern atomic_long_t kpmu_ctx_epoch;
+
+struct kpmu_ctx *kpmu_ctx_look_up(struct kpmu_cpu *kc, struct task_struct *task);
+
+/**
+ * kpmu_recent_of() - where a CPU keeps the lookup of a task's context
+ * @kc: the CPU
+ * @task: the task
+ *
+ * Context: any.
+ * Return: the place, which may have the lookup of another task.
+ */
+static inline struct kpmu_recent *kpmu_recent_of(struct kpmu_cpu *kc,
+						 const struct task_struct *task)
+{
+	return &kc->recent[(unsigned long)task / SMP_CACHE_BYTES % KPMU_NR_RECENT];
+}
+
+/**
+ * kpmu_ctx_of_next() - kpmu_ctx_find() for the task switch: usually without a lookup
+ * @kc: this CPU
+ * @task: the task
+ *
+ * A context that is valid here cannot be freed before IRQs are on again: it leaves the hash
+ * and changes the epoch first, and a grace period passes between.
+ *
+ * Context: IRQs off, which bounds the lifetime of the result.
+ * Return: the context, or NULL.
+ */
+static __always_inline struct kpmu_ctx *kpmu_ctx_of_next(struct kpmu_cpu *kc,
+							 struct task_struct *task)
+{
+	const struct kpmu_recent *r = kpmu_recent_of(kc, task);
+
+	if (likely(r->task == task && r->epoch == atomic_long_read(&kpmu_ctx_epoch)))
+		return r->ctx;
+	return kpmu_ctx_look_up(kc, task);
+}
+
+#endif

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Switches between alike contexts hand the counters over without stopping them, and a fork copies
+ * the plan of the parent.  The module's statistics show both.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "event.h"
+#include "harness.h"
+
+#define SWITCHES	400
+
+/* A statistic of the module */
+static uint64_t stat_of(const char *name)
+{
+	FILE *f = fopen("/sys/kernel/debug/kpmu/stats", "r");
+	unsigned long long val, got = 0;
+	char line[128], key[64];
+	bool found = false;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%63s %llu", key, &val) == 2 && !strcmp(key, name)) {
+			got = val;
+			found = true;
+		}
+	}
+	if (f)
+		fclose(f);
+	if (!found)
+		exit(KSFT_FAIL);
+	return got;
+}
+
+static void open_four(pid_t pid, int inherit, uint64_t period)
+{
+	static const uint64_t configs[] = { RAW_LOADS, RAW_STORES, RAW_BRANCHES, RAW_LOADS };
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, configs[i]);
+
+		a.disabled = 0;
+		a.inherit = inherit;
+		a.exclude_kernel = 0;
+		if (i == 3)
+			a.sample_period = period;
+		ev_must(&a, pid, -1, -1, 0);
+	}
+}
+
+static int to[2], from[2];
+
+static pid_t partner(void)
+{
+	pid_t pid;
+	char c;
+
+	if (pipe(to) || pipe(from))
+		exit(KSFT_FAIL);
+	pid = fork();
+	if (pid)
+		return pid;
+	close(to[1]);
+	while (read(to[0], &c, 1) == 1 && write(from[1], &c, 1) == 1)
+		;
+	_exit(0);
+}
+
+static void pingpong(int n)
+{
+	char c = 0;
+
+	while (n--)
+		if (write(to[1], &c, 1) != 1 || read(from[0], &c, 1) != 1)
+			exit(KSFT_FAIL);
+}
+
+static void end(pid_t pid)
+{
+	close(to[1]);
+	close(to[0]);
+	close(from[0]);
+	close(from[1]);
+	waitpid(pid, NULL, 0);
+}
+
+/* Statistics of SWITCHES switches between this task and its partner */
+struct seen {
+	uint64_t handovers, commits, plans;
+};
+
+static struct seen look(void)
+{
+	struct seen s = { stat_of("handovers"), stat_of("commits"), stat_of("plans") };
+
+	pingpong(SWITCHES / 2);
+	s.handovers = stat_of("handovers") - s.handovers;
+	s.commits = stat_of("commits") - s.commits;
+	s.plans = stat_of("plans") - s.plans;
+	printf("# %llu counters handed over, %llu commits, %llu plans\n",
+	       (unsigned long long)s.handovers, (unsigned long long)s.commits,
+	       (unsigned long long)s.plans);
+	return s;
+}
+
+/* Other tasks run on the CPU too, for which the counters are stopped and started again */
+#define FEW	(SWITCHES / 4)
+
+TEST(parent_and_child)
+{
+	struct seen s;
+	pid_t pid;
+
+	pin_to(0);
+	open_four(0, 1, 0);
+	pid = partner();
+	s = look();
+	EXPECT_GE(s.handovers, 4 * (SWITCHES - FEW));
+	EXPECT_LE(s.commits, FEW);
+	EXPECT_EQ(s.plans, 0);
+	end(pid);
+}
+
+TEST(strangers_with_the_same_events)
+{
+	struct seen s;
+	pid_t pid;
+
+	pin_to(0);
+	pid = partner();
+	open_four(0, 0, 0);
+	open_four(pid, 0, 0);
+	s = look();
+	EXPECT_GE(s.handovers, 4 * (SWITCHES - FEW));
+	EXPECT_LE(s.commits, FEW);
+	end(pid);
+}
+
+/* A counter that samples is set at each switch: nothing is handed over */
+TEST(not_with_sampling)
+{
+	struct seen s;
+	pid_t pid;
+
+	pin_to(0);
+	open_four(0, 1, 1000000);
+	pid = partner();
+	s = look();
+	EXPECT_LE(s.handovers, FEW);
+	EXPECT_GE(s.commits, SWITCHES - FEW);
+	end(pid);
+}
+
+TEST(plan_is_copied_at_fork)
+{
+	uint64_t plans;
+	pid_t pid;
+
+	pin_to(0);
+	open_four(0, 1, 0);
+	plans = stat_of("plans");
+	pid = partner();
+	pingpong(10);
+	EXPECT_EQ(stat_of("plans"), plans);
+	end(pid);
+}
+
+/* More groups than counters: the plan of the child is built */
+TEST(plan_is_built_if_groups_wait)
+{
+	uint64_t plans;
+	pid_t pid;
+
+	pin_to(0);
+	open_four(0, 1, 0);
+	open_four(0, 1, 0);
+	open_four(0, 1, 0);
+	plans = stat_of("plans");
+	pid = partner();
+	pingpong(10);
+	EXPECT_GT(stat_of("plans"), plans);
+	end(pid);
+}
+
+TEST_HARNESS_MAIN
