@@ -36,7 +36,10 @@ static inline void op_read(void)
 		exit(1);
 }
 
-/* Wait until kpmu has detached its hooks and freed contexts, so that the next open is cold */
+/*
+ * Wait until kpmu has released the counters and freed contexts, so that the next open is cold.  Unused
+ * probes of kpmu stay attached for longer.
+ */
 static inline void op_cold(void)
 {
 	sleep(8);

@@ -147,11 +147,12 @@ static bool faults_attached(void)
 /* Numbers of attached and of unused probes of tracepoints */
 static int points(int *unused)
 {
-	int all = -1;
+	int all;
 
+	if (sscanf(caps_line("tracepoint probes"), "%d attached, %d of", &all, unused) == 2)
+		return all;
 	*unused = -1;
-	sscanf(caps_line("tracepoint probes"), "%d attached, %d of", &all, unused);
-	return all;
+	return -1;
 }
 
 static bool point_attached(void)
