@@ -28,7 +28,9 @@ static void make_tree(struct cgroup *level, const char *name)
 
 static struct perf_event_attr event_of_level(int i)
 {
-	static const uint64_t raw[DEEP / 2] = { RAW_BRANCHES, RAW_LOADS, RAW_STORES, 0x00c5 };
+	static const uint64_t raw[DEEP / 2] = {
+		RAW_BRANCHES, RAW_LOADS, RAW_STORES, 0x00c5,
+	};
 
 	if (i % 2)
 		return counting(PERF_TYPE_RAW, raw[i / 2]);
@@ -43,7 +45,8 @@ static void open_trees(void)
 		for (i = 0; i < DEEP; i++) {
 			struct perf_event_attr attr = event_of_level(i);
 
-			fds[t][i] = ev_must(&attr, tree[t][i].fd, 0, -1, PERF_FLAG_PID_CGROUP);
+			fds[t][i] = ev_must(&attr, tree[t][i].fd, 0, -1,
+					    PERF_FLAG_PID_CGROUP);
 		}
 }
 

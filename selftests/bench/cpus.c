@@ -74,7 +74,8 @@ static void tell(const char *what, const struct trial *t)
 {
 	char name[64];
 
-	snprintf(name, sizeof(name), "%d CPUs x %d events: %s, per fd", cpus, events, what);
+	snprintf(name, sizeof(name), "%d CPUs x %d events: %s, per fd", cpus, events,
+		 what);
 	row(name, measure_trial(t));
 }
 

@@ -108,8 +108,8 @@ static void bench_fault_counter(void)
 /*
  * A group of the maximum size.  Its events are software events, because a group of hardware events
  * must fit onto the counters.  A read of a group returns at most 16 KiB natively, so the group that
- * is read is smaller.  The leader is disabled, as that of perf stat: natively each open would stop and
- * start the whole group.
+ * is read is smaller.  The leader is disabled, as that of perf stat: natively each open would stop
+ * and start the whole group.
  */
 #define READ_NR	1024
 
@@ -118,7 +118,8 @@ static uint64_t group_format;
 
 static void open_group_of(int n)
 {
-	struct perf_event_attr attr = counting(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
+	struct perf_event_attr attr = counting(PERF_TYPE_SOFTWARE,
+					       PERF_COUNT_SW_PAGE_FAULTS);
 	int i;
 
 	attr.read_format = group_format;
@@ -162,7 +163,8 @@ static void bench_group(void)
 	group_format = PERF_FORMAT_GROUP;
 	open_group_of(READ_NR);
 	ev_enable(op_fd);
-	row("group of 1,024: read(), per member", divided(measure(op_read_group), READ_NR));
+	row("group of 1,024: read(), per member",
+	    divided(measure(op_read_group), READ_NR));
 	close_all(READ_NR);
 }
 

@@ -60,7 +60,8 @@ static void op_fork(void)
 
 #define STACK	4096
 #define THREADS	1000
-#define AS_THREAD (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
+#define AS_THREAD (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | \
+		   CLONE_THREAD | CLONE_SYSVSEM)
 
 static char stacks[THREADS][STACK] __attribute__((aligned(16)));
 

@@ -24,14 +24,15 @@
 
 /*
  * In @perf and @load words are separated by one space.  @perf is the prefix of the load.  perf
- * record does not look for build ids (-B, -N): at its end it would read all of /proc/kallsyms
- * several times, which costs a hundred times as much as its events and is the same on all routes.
+ * record does not look for build ids (-B, -N): natively this saves 200 of 700 million instructions,
+ * which have nothing to do with events.
  */
 static const struct command {
 	const char *name, *perf, *load;
 	const char *without;	/* if this is not the load without the prefix */
 } commands[] = {
-	{ "perf stat, 1,000 forks", "perf stat -o /tmp/stat", SELF " load forks 1000", NULL },
+	{ "perf stat, 1,000 forks", "perf stat -o /tmp/stat",
+	  SELF " load forks 1000", NULL },
 	{ "perf stat -a, 1,000 switches", "perf stat -a -o /tmp/stat",
 	  SELF " load switches 1000", NULL },
 	{ "perf record -a -g, a build", "perf record -q -a -g -B -N -o /tmp/data",
