@@ -26,19 +26,6 @@
 #include <asm/cpuid/api.h>
 #endif
 
-/*
- * For a local structure that is filled in member by member: some kernels are built so that the
- * compiler clears every local variable first (CONFIG_INIT_STACK_ALL_ZERO).
- */
-#if defined(__has_attribute) && !defined(__CHECKER__)
-#if __has_attribute(__uninitialized__)
-#define kpmu_uninitialized __attribute__((__uninitialized__))
-#endif
-#endif
-#ifndef kpmu_uninitialized
-#define kpmu_uninitialized
-#endif
-
 /**
  * kpmu_irq_save_notrace() - local_irq_save() without its tracepoint
  *

@@ -327,7 +327,7 @@ static __always_inline void end_record(struct kpmu_record *r, const struct kpmu_
 static noinline bool write_variable(struct kpmu_event *e, const struct kpmu_hit *s)
 {
 	u32 size = e->sampling->fixed;
-	struct kpmu_filling f kpmu_uninitialized;
+	struct kpmu_filling f;
 	bool written = false;
 
 	f.e = e;
@@ -351,7 +351,7 @@ static noinline bool write_variable(struct kpmu_event *e, const struct kpmu_hit 
 static __always_inline bool write_sample(struct kpmu_event *e, const struct kpmu_hit *s)
 {
 	const struct kpmu_sampling *sampling = e->sampling;
-	struct kpmu_record r kpmu_uninitialized;
+	struct kpmu_record r;
 
 	if (sampling->sample_type & ~KPMU_SAMPLE_FIXED)
 		return write_variable(e, s);
