@@ -240,7 +240,7 @@ static int walk_family(struct family_read *r)
 	return err ?: more;
 }
 
-static noinline int walk_group(struct family_read *r)
+static noinline int walk_members(struct family_read *r)
 {
 	int ret;
 
@@ -252,7 +252,7 @@ static noinline int walk_group(struct family_read *r)
 	return ret;
 }
 
-static u64 *put_words(const struct family_read *r, u64 *p)
+static u64 *fill_words(const struct family_read *r, u64 *p)
 {
 	u64 format = r->event->read_format;
 	u32 i;
@@ -271,7 +271,7 @@ static noinline ssize_t put_large(const struct family_read *r, char __user *buf,
 
 	if (!words)
 		return -ENOMEM;
-	put_words(r, words);
+	fill_words(r, words);
 	if (copy_to_user(buf, words, size))
 		size = -EFAULT;
 	kfree(words);
@@ -287,7 +287,7 @@ static ssize_t put_result(const struct family_read *r, char __user *buf, size_t 
 		return -ENOSPC;
 	if (r->n > FEW)
 		return put_large(r, buf, size);
-	return kpmu_read_copy(buf, words, put_words(r, words) - words);
+	return kpmu_read_copy(buf, words, fill_words(r, words) - words);
 }
 
 /* Return: as read_roots_owned(), or -ECHILD */
@@ -295,7 +295,7 @@ static int try_read(struct family_read *r)
 {
 	int ret = kpmu_ctx_visit(r->event->se.ctx, read_family_owned, r);
 
-	return ret == -EBUSY ? walk_group(r) : ret;
+	return ret == -EBUSY ? walk_members(r) : ret;
 }
 
 /* Make room for a group of @r->n events.  Return: 0 or -ENOMEM */

@@ -106,14 +106,8 @@ void kpmu_ctx_put(struct kpmu_ctx *ctx)
 		call_rcu(&ctx->rcu, ctx_free);
 }
 
-/**
- * kpmu_ctx_find() - look up the context of a task
- * @task: the task
- *
- * Context: RCU (or IRQs off), which also bounds the lifetime of the result.
- * Return: the context, or NULL.
- */
-struct kpmu_ctx *kpmu_ctx_find(struct task_struct *task)
+/* The context of a task, or NULL.  RCU or IRQs off, which also bounds the lifetime of the result */
+static struct kpmu_ctx *look_up_task(struct task_struct *task)
 {
 	const struct owner_key key = { task, -1 };
 
@@ -137,7 +131,7 @@ struct kpmu_ctx *kpmu_ctx_look_up(struct kpmu_cpu *kc, struct task_struct *task)
 	r->epoch = atomic_long_read(&kpmu_ctx_epoch);
 	smp_rmb();	/* pairs with ctxs_changed() */
 	r->task = task;
-	r->ctx = kpmu_ctx_find(task);
+	r->ctx = look_up_task(task);
 	return r->ctx;
 }
 

@@ -31,7 +31,7 @@ static inline struct kpmu_recent *kpmu_recent_of(struct kpmu_cpu *kc,
 }
 
 /**
- * kpmu_ctx_of_next() - kpmu_ctx_find() for the task switch: usually without a lookup
+ * kpmu_ctx_of_next() - the context of the next task at a switch: usually without a lookup
  * @kc: this CPU
  * @task: the task
  *

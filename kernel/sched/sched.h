@@ -456,7 +456,6 @@ u64 kpmu_entity_time(struct kpmu_hw *hw);
 
 /* find.c: creation, lookup, references */
 struct kpmu_ctx *kpmu_ctx_of_newborn(struct task_struct *task);
-struct kpmu_ctx *kpmu_ctx_find(struct task_struct *task);
 struct kpmu_ctx *kpmu_ctx_find_get(struct task_struct *task);
 struct kpmu_ctx *kpmu_ctx_find_cgroup(struct cgroup_subsys_state *css, int cpu);
 struct kpmu_ctx *kpmu_ctx_find_or_make(void *owner, int cpu, gfp_t gfp, bool *fresh);

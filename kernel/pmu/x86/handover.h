@@ -15,12 +15,19 @@
 
 #include "counter.h"
 
-/*
- * Once @from has no index, only the PMI of a wrap folds it: the counter's event is @from until
+/**
+ * x86_pass_counter() - make a counter count for another event, while it runs
+ * @c: this CPU's shadow
+ * @to: the other event
+ * @idx: the counter
+ *
+ * Once the former event, @from, has no index, only the PMI of a wrap folds it: the counter's event is @from until
  * the store to c->slots, and @to afterwards.  If the PMI came before the store, it has set the
  * counter, so the value that was read for @to is stale, and the change of from->prev shows this.
+ *
+ * Context: IRQs off.
  */
-static __always_inline void pass_counter(struct x86_cpu *c, struct kpmu_hw *to, u32 idx)
+static __always_inline void x86_pass_counter(struct x86_cpu *c, struct kpmu_hw *to, u32 idx)
 {
 	struct kpmu_hw **at = &c->slots.hw[idx], *from = *at;
 	u64 prev, raw;
@@ -62,15 +69,21 @@ static __always_inline bool x86_hand_over(struct x86_cpu *c, const struct kpmu_s
 		struct kpmu_hw *to = want->hw[i];
 
 		if (likely(to->idx == -1))
-			pass_counter(c, to, i);
+			x86_pass_counter(c, to, i);
 		else if (to->idx != i)
 			return false;
 	}
 	return true;
 }
 
-/* May the counter be handed over from or to the event, if the selectors are the same? */
-static inline bool may_pass(const struct kpmu_hw *hw)
+/**
+ * x86_may_pass() - can a counter be handed over from or to an event?
+ * @hw: the event
+ *
+ * Context: IRQs off.
+ * Return: true if it can, provided that the selectors are the same.
+ */
+static inline bool x86_may_pass(const struct kpmu_hw *hw)
 {
 	return !hw->period && !hw->rare;
 }
@@ -95,7 +108,7 @@ static inline bool x86_is_alike(const struct x86_cpu *c, const struct kpmu_slots
 
 		if (from == to)
 			continue;
-		if (to->idx >= 0 || !may_pass(from) || !may_pass(to) ||
+		if (to->idx >= 0 || !x86_may_pass(from) || !x86_may_pass(to) ||
 		    c->sel[i] != (i < X86_FIXED ? to->sel : to->fixed))
 			return false;
 	}
