@@ -28,14 +28,31 @@ static void op_read_set(void)
 			exit(1);
 }
 
+/* Call the probes of the switch and of page faults until they are detached (kernel/compat/linger.h) */
+static void op_detached(void)
+{
+	int i;
+
+	for (i = 0; i < 1500; i++) {
+		usleep(1);
+		op_fault();
+	}
+	op_cold();
+}
+
 static void bench_open(void)
 {
 	const struct trial cold = {
 		.before = op_cold, .op = op_set, .per = 1, .tries = 5, .later = 8000,
 	};
+	const struct trial detached = {
+		.before = op_detached, .op = op_set, .per = 1, .tries = 5, .later = 8000,
+	};
 
 	row("open + close, perf stat's 4 sw + 4 hw", measure(op_set));
 	row("the same cold", measure_trial(&cold));
+	fault_page();
+	row("the same, unused probes detached", measure_trial(&detached));
 }
 
 #define KIDS	16
