@@ -128,9 +128,9 @@ static void bench_fork(void)
 {
 	struct cost without = measure(op_vfork);
 
-	open_set(NR - NR_HW);
+	open_set(NR_SW);
 	row("clone + exit (vfork), 4 hw inherited, net", minus(measure(op_vfork), without));
-	close_set(NR - NR_HW);
+	close_set(NR_SW);
 }
 
 int main(void)
