@@ -19,8 +19,10 @@ static __always_inline bool kpmu_ctx_borrow(struct kpmu_ctx *ctx)
 {
 	int cpu = smp_load_acquire(&ctx->cpu); /* pairs with kpmu_ctx_release() */
 
-	if (cpu == smp_processor_id())
+	if (cpu == smp_processor_id()) {
+		__acquire(&ctx->ctx_lock);	/* for sparse: both cases end in the same way */
 		return true;
+	}
 	if (cpu >= 0 || !raw_spin_trylock(&ctx->ctx_lock))
 		return false;
 	if (likely(READ_ONCE(ctx->cpu) < 0))
@@ -40,6 +42,8 @@ static __always_inline void kpmu_ctx_return(struct kpmu_ctx *ctx)
 	/* An idle context stays idle under its lock, and an active one with IRQs off */
 	if (ctx->cpu < 0)
 		raw_spin_unlock(&ctx->ctx_lock);
+	else
+		__release(&ctx->ctx_lock);
 }
 
 #endif

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #define PAPI_VERSION	0x07000000
-#define PAPI_TOT_INS	((int)0x80000032)
-#define PAPI_BR_INS	((int)0x80000037)
+#define PAPI_TOT_INS	0x80000032
+#define PAPI_BR_INS	0x80000037
 #define PAPI_NULL	-1
 
 static void *library;
@@ -36,8 +36,9 @@ static void must(const char *what, int result)
 
 int main(int argc, char **argv)
 {
-	int (*init)(int), (*create)(int *), (*add)(int, int), (*start)(int);
-	int (*get)(int, long long *), (*stop)(int, long long *);
+	int (*init)(int version), (*create)(int *set), (*add)(int set, int code);
+	int (*get)(int set, long long *values), (*stop)(int set, long long *values);
+	int (*start)(int set);
 	long n = argc > 1 ? atol(argv[1]) : 0;
 	long long v[2], sum = 0;
 	int set = PAPI_NULL;

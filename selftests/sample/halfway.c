@@ -58,7 +58,10 @@ static void calls(int n)
 		syscall(SYS_getppid);
 }
 
-#define CALLS	60
+#define CALLS	120
+
+/* Longer than the periods that kpmu's livelock detection throttles (sampling/budget.c) */
+#define PERIOD	4000
 
 /* Number of samples within CALLS * slow() system calls, after a reset if @reset */
 static int samples_after(int fd, struct ring *r, bool reset)
@@ -83,7 +86,7 @@ TEST(reset)
 	ROWS("I-08");
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
 					   PERF_COUNT_HW_INSTRUCTIONS);
-	int fd, i, k, n = often(4000), least = 1 << 30, usual = 1 << 30;
+	int fd, i, k, n = often(3000), least = 1 << 30, usual = 1 << 30;
 	uint64_t period;
 	struct ring r;
 
@@ -92,12 +95,11 @@ TEST(reset)
 	no_throttle();
 	a.exclude_kernel = 0;
 	a.exclude_user = 1;
-	a.sample_period = 2000 * slow() * slow();
+	a.sample_period = PERIOD * slow() * slow();
 	fd = ev_must(&a, 0, -1, -1, 0);
 	ring_map(&r, fd, &a, 128);
 	for (i = 0; i < n; i++) {
-		/* Longer than the periods that kpmu's livelock detection throttles */
-		period = 2000 * slow() * slow() + i % 97;
+		period = PERIOD * slow() * slow() + i % 97;
 		ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_PERIOD, &period), 0);
 		k = samples_after(fd, &r, true);
 		least = k < least ? k : least;
