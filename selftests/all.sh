@@ -73,7 +73,7 @@ else
 	stage driver selftests/clients/run.sh -g driver.sh 7.2
 fi
 [ $quick = 1 ] || stage conformance selftests/conformance.sh
-# Once more what failed and what was flaky, for those who see only the end
+# Once more what failed and what was flaky, because CI shows only the end
 list=$(selftests/failures.sh "${wrong[@]}" 2>&1) || list+=" (failures.sh failed)"
 [ -z "$list" ] || printf '== failures and flaky programs\n%s\n' "$list"
 [ -z "${RETRY:-}" ] || echo "$flaky programs flaky: they failed, and passed when run again"

@@ -4,7 +4,7 @@
  * are in functions.c.
  *
  * The task switch is hooked only while an event needs it, and until the hook was called often
- * enough without need (compat/linger.h).  So without events kpmu costs nothing there, and programs
+ * enough without need (compat/detach.h).  So without events kpmu costs nothing there, and programs
  * that open events again and again do not pay for attaching it each time.  The other hooks return
  * at once while no event needs them.  Contexts are retired UNUSED_DELAY after their last event.
  */
@@ -18,7 +18,7 @@
 #include "../compat/compat.h"
 #include "../compat/hook.h"
 #include "../compat/ksym.h"
-#include "../compat/linger.h"
+#include "../compat/detach.h"
 #include "../compat/tsc.h"
 #include "../life/life.h"
 #include "../record/side_band.h"
@@ -28,7 +28,7 @@
 #define UNUSED_DELAY	HZ
 
 static bool sweep_switch(void);
-static DEFINE_KPMU_LINGER(unused, sweep_switch);
+static DEFINE_KPMU_DETACH(unused, sweep_switch);
 static struct kpmu_use switch_use = { .by = &unused };
 
 /* Number of events that need each hook, except that of the switch */
@@ -144,7 +144,7 @@ static bool drop_switch_locked(void)
 	lockdep_assert_held(&hooks_lock);
 	if (!thooks[KPMU_LAZY_SWITCH].armed || atomic_read(&switch_use.users))
 		return false;
-	if (!kpmu_use_over(&switch_use))
+	if (!kpmu_use_expired(&switch_use))
 		return true;
 	smp_mb();	/* read the users before the contexts */
 	if (kpmu_ctxs_left())
@@ -387,7 +387,7 @@ void kpmu_hooks_exit(void)
 	kpmu_functions_exit();
 	/* A probe that still runs may create a context; reap after the last one */
 	tracepoint_synchronize_unregister();
-	kpmu_linger_exit(&unused);
+	kpmu_detach_exit(&unused);
 	kpmu_ctxs_reap(0);
 	cpuhp_remove_state(hp_state);
 }

@@ -28,7 +28,7 @@ static void op_read_set(void)
 			exit(1);
 }
 
-/* Call the probes of the switch and of page faults until they are detached (kernel/compat/linger.h) */
+/* Call the probes of the switch and of page faults until they are detached (kernel/compat/detach.h) */
 static void op_detached(void)
 {
 	int i;

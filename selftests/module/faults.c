@@ -207,7 +207,7 @@ static int count_works(void)
 	return v >= WORK_INSNS(1000) && v <= WORK_INSNS(1000) + SLACK(4000);
 }
 
-/* More switches than those after which the unused hook is detached (kernel/compat/linger.h) */
+/* More switches than those after which the unused hook is detached (kernel/compat/detach.h) */
 static void let_hooks_go(void)
 {
 	int i;

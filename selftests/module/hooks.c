@@ -203,14 +203,14 @@ static struct perf_event_attr attr_of_point(const char *name)
 	return a;
 }
 
-/* More than the calls after which an unused probe is detached (kernel/compat/linger.h) */
+/* More than the calls after which an unused probe is detached (kernel/compat/detach.h) */
 #define MANY	1200
 
 /*
  * The probe stays attached after the event is closed, and costs nothing any more once it was
  * called often enough.
  */
-static void must_linger(struct __test *_metadata, struct perf_event_attr *a,
+static void must_stay_attached(struct __test *_metadata, struct perf_event_attr *a,
 			bool (*attached)(void), void (*trigger)(void))
 {
 	uint64_t until;
@@ -231,21 +231,21 @@ static void must_linger(struct __test *_metadata, struct perf_event_attr *a,
 	EXPECT_TRUE(attached());
 }
 
-TEST_TIMEOUT(the_switch_lingers, 150)
+TEST_TIMEOUT(the_switch_stays_attached, 150)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
 
-	must_linger(_metadata, &a, switch_attached, do_switch);
+	must_stay_attached(_metadata, &a, switch_attached, do_switch);
 }
 
-TEST_TIMEOUT(page_faults_linger, 150)
+TEST_TIMEOUT(page_faults_stay_attached, 150)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
 
-	must_linger(_metadata, &a, faults_attached, do_fault);
+	must_stay_attached(_metadata, &a, faults_attached, do_fault);
 }
 
-TEST_TIMEOUT(a_tracepoint_lingers, 150)
+TEST_TIMEOUT(a_tracepoint_stays_attached, 150)
 {
 	struct perf_event_attr a = attr_of_point("sched/sched_process_wait");
 	int unused;
@@ -253,16 +253,16 @@ TEST_TIMEOUT(a_tracepoint_lingers, 150)
 	if (slow() > 1)
 		SKIP(return, "thousands of forks take minutes on this kernel");
 	others = points(&unused);
-	must_linger(_metadata, &a, point_attached, do_fork);
+	must_stay_attached(_metadata, &a, point_attached, do_fork);
 }
 
-TEST_TIMEOUT(a_system_call_lingers, 150)
+TEST_TIMEOUT(a_system_call_stays_attached, 150)
 {
 	struct perf_event_attr a = attr_of_point("syscalls/sys_enter_getpgid");
 	int unused;
 
 	others = points(&unused);
-	must_linger(_metadata, &a, point_attached, do_call);
+	must_stay_attached(_metadata, &a, point_attached, do_call);
 }
 
 /* Hits while the probe has no users are not counted; those after the next open are */
@@ -292,7 +292,7 @@ TEST(counts_while_used)
 /* Not more than this many probes of tracepoints are unused and attached */
 #define MOST	64
 
-TEST(few_linger)
+TEST(few_stay_attached)
 {
 	struct perf_event_attr a;
 	char path[300], *at;

@@ -162,26 +162,26 @@ TEST(parent_and_child)
 	struct worker kid = { 0 }, kid2 = { 0 };
 	struct perf_event_attr at = attr_of(3);
 	uint64_t one, two;
-	int i, own, his;
+	int i, own, other;
 
 	start_side(&a);
 	open_side(&a, true, false);
-	ev_disable(a.fd[3]);	/* leaves a counter to @own and @his */
+	ev_disable(a.fd[3]);	/* leaves a counter to @own and @other */
 	worker_fork(&a.w, &kid);
 	worker_pin(&kid, 0);
 	worker_run(&kid, 1);
 	own = ev_must(&at, a.w.pid, -1, -1, 0);
-	his = ev_must(&at, kid.pid, -1, -1, 0);
+	other = ev_must(&at, kid.pid, -1, -1, 0);
 	calibrate(&a, &kid);
 	a.fixed[3] = 0;
 	for (i = 0; i < RUNS; i++) {
 		one = ev_times(own).value;
-		two = ev_times(his).value;
+		two = ev_times(other).value;
 		run_both(&a.w, N * (i + 1), &kid, N * (RUNS - i));
 		EXPECT_EQ(wrong(&a, N * (RUNS + 1), 3), 0);
 		/* The branches of a command with n rounds are the same in both */
 		one = ev_times(own).value - one - N * (i + 1);
-		two = ev_times(his).value - two - N * (RUNS - i);
+		two = ev_times(other).value - two - N * (RUNS - i);
 		EXPECT_LE(one, two + SLACK(N));
 		EXPECT_LE(two, one + SLACK(N));
 	}

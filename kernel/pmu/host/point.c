@@ -5,8 +5,8 @@
  * Most have a tracepoint of their own, and one probe each.  All system calls share two
  * tracepoints (entry and exit): there a common probe looks up the point by number.
  *
- * A point may rest: it has no users, and its probe stays attached for a while
- * (compat/linger.h), as attaching it costs some 100,000 instructions.
+ * A point without users is muted, and its probe stays attached for a while
+ * (compat/detach.h), as attaching it costs some 100,000 instructions.
  */
 #include <linux/errno.h>
 #include <linux/kprobes.h>
@@ -44,11 +44,11 @@ NOKPROBE_SYMBOL(on_point);
 /* Points by system call number, for entry and exit */
 static struct kpmu_point __rcu *entries[NR_syscalls], *exits[NR_syscalls];
 
-/* The use of the probes for all system calls; a point that does not rest is a user */
+/* The use of the probes for all system calls; a point that is not muted is a user */
 static struct kpmu_use entry_use, exit_use;
 
 /* Compat system calls are numbered differently and have no tracepoints of their own */
-static void on_syscall(struct kpmu_point __rcu **who, struct kpmu_use *use,
+static void on_syscall(struct kpmu_point __rcu **points, struct kpmu_use *use,
 		       struct pt_regs *regs)
 {
 	int nr = syscall_get_nr(current, regs);
@@ -57,7 +57,7 @@ static void on_syscall(struct kpmu_point __rcu **who, struct kpmu_use *use,
 	if (kpmu_use_none(use) || nr < 0 || nr >= NR_syscalls || in_compat_syscall())
 		return;
 	rcu_read_lock();
-	p = rcu_dereference(who[nr]);
+	p = rcu_dereference(points[nr]);
 	if (p)
 		report_hit(p, regs);
 	rcu_read_unlock();
@@ -125,13 +125,13 @@ static void leave_syscall(struct kpmu_point *p)
  * @event: an event of the kernel's perf for the tracepoint, which pins its module during
  *	this call; no other point in use may be for the same tracepoint
  * @key: the tap to report the hits for
- * @by: what calls kpmu_point_leave() for points that rest; the same for all
+ * @by: what calls kpmu_point_leave() for unused points; the same for all
  *
  * Context: task, may sleep.
  * Return: 0, or an error if a kpmu probe cannot count the hits.
  */
 int kpmu_point_listen(struct kpmu_point *p, const struct perf_event *event,
-		      const struct kpmu_hit_key *key, struct kpmu_linger *by)
+		      const struct kpmu_hit_key *key, struct kpmu_detach *by)
 {
 	int err;
 
@@ -153,46 +153,46 @@ int kpmu_point_listen(struct kpmu_point *p, const struct perf_event *event,
 }
 
 /**
- * kpmu_point_rest() - the last user of a point leaves
+ * kpmu_point_mute() - the last user of a point leaves
  * @p: from kpmu_point_listen()
  *
  * Hits may still be under way when this returns.
  *
- * Context: task; serialised with kpmu_point_wake().
+ * Context: task; serialised with kpmu_point_unmute().
  */
-void kpmu_point_rest(struct kpmu_point *p)
+void kpmu_point_mute(struct kpmu_point *p)
 {
 	WRITE_ONCE(p->muted, true);
 	kpmu_use_end(p->use);
 }
 
 /**
- * kpmu_point_wake() - a point that rests is used again
+ * kpmu_point_unmute() - an unused point is used again
  * @p: the point
  *
- * Context: task; serialised with kpmu_point_rest().
+ * Context: task; serialised with kpmu_point_mute().
  */
-void kpmu_point_wake(struct kpmu_point *p)
+void kpmu_point_unmute(struct kpmu_point *p)
 {
 	atomic_inc(&p->use->users);
 	WRITE_ONCE(p->muted, false);
 }
 
 /**
- * kpmu_point_over() - has a point rested for long enough?
- * @p: the point, rests
+ * kpmu_point_expired() - has a point been unused for long enough?
+ * @p: the point, muted
  *
  * Context: any.
  * Return: true if it should be released.
  */
-bool kpmu_point_over(const struct kpmu_point *p)
+bool kpmu_point_expired(const struct kpmu_point *p)
 {
-	return kpmu_use_over(p->use);
+	return kpmu_use_expired(p->use);
 }
 
 /**
  * kpmu_point_leave() - stop reporting hits
- * @p: the point, rests
+ * @p: the point, muted
  *
  * Hits may still be under way when this returns.
  *

@@ -6,7 +6,7 @@
 #include <linux/types.h>
 
 #include "../../compat/ksym.h"
-#include "../../compat/linger.h"
+#include "../../compat/detach.h"
 
 /**
  * struct kpmu_point - a probe that counts the hits of a tracepoint
@@ -25,10 +25,10 @@ struct kpmu_point {
 };
 
 int kpmu_point_listen(struct kpmu_point *p, const struct perf_event *event,
-		      const struct kpmu_hit_key *key, struct kpmu_linger *by);
-void kpmu_point_rest(struct kpmu_point *p);
-void kpmu_point_wake(struct kpmu_point *p);
-bool kpmu_point_over(const struct kpmu_point *p);
+		      const struct kpmu_hit_key *key, struct kpmu_detach *by);
+void kpmu_point_mute(struct kpmu_point *p);
+void kpmu_point_unmute(struct kpmu_point *p);
+bool kpmu_point_expired(const struct kpmu_point *p);
 void kpmu_point_leave(struct kpmu_point *p);
 void kpmu_point_free(struct kpmu_point *p);
 void kpmu_points_init(void);

@@ -14,7 +14,7 @@
 
 #include "../../compat/compat.h"
 #include "../../compat/ksym.h"
-#include "../../compat/linger.h"
+#include "../../compat/detach.h"
 #include "host.h"
 #include "tap.h"
 
@@ -23,11 +23,11 @@ static LIST_HEAD(points);
 static DEFINE_MUTEX(taps_lock);
 
 /* Number of taps in the list points that have no users, and its limit */
-static int nr_resting;
-#define MOST_RESTING	64
+static int nr_unused;
+#define MAX_UNUSED	64
 
 static bool sweep_points(void);
-static DEFINE_KPMU_LINGER(resting, sweep_points);
+static DEFINE_KPMU_DETACH(detach, sweep_points);
 
 static int fill_tap(struct kpmu_tap *tap, int cpu)
 {
@@ -172,7 +172,7 @@ static struct kpmu_tap *make_point(u64 config)
 
 	if (IS_ERR(tap))
 		return NULL;
-	if (kpmu_point_listen(&tap->point, tap->on[0].event, &tap->key, &resting)) {
+	if (kpmu_point_listen(&tap->point, tap->on[0].event, &tap->key, &detach)) {
 		kpmu_tap_free(tap);
 		return NULL;
 	}
@@ -201,8 +201,8 @@ struct kpmu_tap *kpmu_tap_count(u64 config)
 	if (!tap) {
 		tap = make_point(config);
 	} else if (!tap->users++) {
-		nr_resting--;
-		kpmu_point_wake(&tap->point);
+		nr_unused--;
+		kpmu_point_unmute(&tap->point);
 	}
 	mutex_unlock(&taps_lock);
 	return tap ?: kpmu_tap_share(PERF_TYPE_TRACEPOINT, config);
@@ -237,10 +237,10 @@ int kpmu_tap_enable_bpf(struct kpmu_tap *tap)
 	return err;
 }
 
-/* Release a tap that rests */
-static void end_rest(struct kpmu_tap *tap)
+/* Release a tap without users */
+static void free_unused(struct kpmu_tap *tap)
 {
-	nr_resting--;
+	nr_unused--;
 	list_del(&tap->node);
 	kpmu_tap_free(tap);
 }
@@ -252,26 +252,26 @@ static bool sweep_points(void)
 
 	mutex_lock(&taps_lock);
 	list_for_each_entry_safe(tap, next, &points, node)
-		if (!tap->users && kpmu_point_over(&tap->point))
-			end_rest(tap);
-	left = nr_resting;
+		if (!tap->users && kpmu_point_expired(&tap->point))
+			free_unused(tap);
+	left = nr_unused;
 	mutex_unlock(&taps_lock);
 	return left;
 }
 
 /*
- * A tap without users.  It does not rest if its tracepoint is in a module, as that could not be
- * unloaded, nor if it is replaced because of BPF.  Return: whether it rests.
+ * A tap without users.  It is not kept if its tracepoint is in a module, as that could not be
+ * unloaded, nor if it is replaced because of BPF.  Return: whether it is kept.
  */
-static bool try_rest(struct kpmu_tap *tap)
+static bool keep_unused(struct kpmu_tap *tap)
 {
 	lockdep_assert_held(&taps_lock);
 	if (!tap->counts)
 		return false;
-	kpmu_point_rest(&tap->point);
-	if (tap->instead || tap->point.where.module || nr_resting >= MOST_RESTING)
+	kpmu_point_mute(&tap->point);
+	if (tap->instead || tap->point.where.module || nr_unused >= MAX_UNUSED)
 		return false;
-	nr_resting++;
+	nr_unused++;
 	return true;
 }
 
@@ -286,7 +286,7 @@ void kpmu_tap_put(struct kpmu_tap *tap)
 	bool last;
 
 	mutex_lock(&taps_lock);
-	last = !--tap->users && !try_rest(tap);
+	last = !--tap->users && !keep_unused(tap);
 	if (last)
 		list_del(&tap->node);
 	mutex_unlock(&taps_lock);
@@ -349,11 +349,11 @@ void kpmu_taps_exit(void)
 	cancel_work_sync(&follow);
 	mutex_lock(&taps_lock);
 	list_for_each_entry_safe(tap, next, &points, node)
-		end_rest(tap);
+		free_unused(tap);
 	mutex_unlock(&taps_lock);
 	/* After this no probe is called any more */
 	kpmu_tap_bury();
-	kpmu_linger_exit(&resting);
+	kpmu_detach_exit(&detach);
 }
 
 /**
@@ -390,6 +390,6 @@ void kpmu_taps_show(struct seq_file *m)
 	list_for_each_entry(tap, &points, node)
 		n++;
 	seq_printf(m, "%-26s %-8s %d attached, %d of them unused\n", "tracepoint probes",
-		   "ok", n, nr_resting);
+		   "ok", n, nr_unused);
 	mutex_unlock(&taps_lock);
 }

@@ -6,7 +6,7 @@
  * Two tracepoints report all faults that the CPU raises; those that do not count are
  * filtered out here.  Where the tracepoints cannot be used, an event of the kernel's own
  * perf reports the faults, at a higher cost for each.  The probes stay attached for a while
- * after the last event (compat/linger.h).
+ * after the last event (compat/detach.h).
  */
 #include <linux/err.h>
 #include <linux/kprobes.h>
@@ -21,14 +21,14 @@
 #include <asm/vsyscall.h>
 
 #include "../../compat/hook.h"
-#include "../../compat/linger.h"
+#include "../../compat/detach.h"
 #include "../host/tap.h"
 #include "soft.h"
 
 static const struct kpmu_hit_key faults = { "page-faults" };
 
 static bool sweep_faults(void);
-static DEFINE_KPMU_LINGER(unused, sweep_faults);
+static DEFINE_KPMU_DETACH(unused, sweep_faults);
 /* Of both probes */
 static struct kpmu_use use = { .by = &unused };
 
@@ -125,7 +125,7 @@ static bool sweep_faults(void)
 	bool left = false;
 
 	mutex_lock(&faults_lock);
-	if (kpmu_use_over(&use))
+	if (kpmu_use_expired(&use))
 		detach_probes();
 	else
 		left = !atomic_read(&use.users);
@@ -211,5 +211,5 @@ void kpmu_faults_exit(void)
 	detach_probes();
 	mutex_unlock(&faults_lock);
 	tracepoint_synchronize_unregister();
-	kpmu_linger_exit(&unused);
+	kpmu_detach_exit(&unused);
 }

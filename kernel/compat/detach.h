@@ -4,28 +4,28 @@
  *
  * Attaching a probe patches kernel text, which costs as much as thousands of calls of a probe
  * that returns at once.  So a probe without users is detached only after it has been called
- * KPMU_LINGER_CALLS times, or after KPMU_LINGER_TIME, whichever is first.  The calls of an unused
+ * KPMU_DETACH_CALLS times, or after KPMU_DETACH_TIME, whichever is first.  The calls of an unused
  * probe then cost about as much as attaching it once more would have, and never more.
  */
-#ifndef KPMU_LINGER_H
-#define KPMU_LINGER_H
+#ifndef KPMU_DETACH_H
+#define KPMU_DETACH_H
 
 #include <linux/atomic.h>
 #include <linux/irq_work.h>
 #include <linux/jiffies.h>
 #include <linux/workqueue.h>
 
-#define KPMU_LINGER_CALLS	1000
-#define KPMU_LINGER_TIME	(60 * HZ)
+#define KPMU_DETACH_CALLS	1000
+#define KPMU_DETACH_TIME	(60 * HZ)
 
 /**
- * struct kpmu_linger - what detaches the unused probes of one owner
- * @sweep: detach the probes of which kpmu_use_over() is true, and return whether others are
+ * struct kpmu_detach - what detaches the unused probes of one owner
+ * @sweep: detach the probes of which kpmu_use_expired() is true, and return whether others are
  *	unused; called in task context, may sleep
- * @kick: private to linger.c
- * @work: private to linger.c
+ * @kick: private to detach.c
+ * @work: private to detach.c
  */
-struct kpmu_linger {
+struct kpmu_detach {
 	bool (*sweep)(void);
 	struct irq_work kick;
 	struct delayed_work work;
@@ -42,24 +42,24 @@ struct kpmu_use {
 	atomic_t users;
 	int calls;
 	unsigned long since;
-	struct kpmu_linger *by;
+	struct kpmu_detach *by;
 };
 
-void kpmu_linger_kick(struct irq_work *work);
-void kpmu_linger_work(struct work_struct *work);
+void kpmu_detach_kick(struct irq_work *work);
+void kpmu_detach_work(struct work_struct *work);
 
-/* Define a struct kpmu_linger whose unused probes are detached by @fn */
-#define DEFINE_KPMU_LINGER(name, fn)						\
-	struct kpmu_linger name = {						\
+/* Define a struct kpmu_detach whose unused probes are detached by @fn */
+#define DEFINE_KPMU_DETACH(name, fn)						\
+	struct kpmu_detach name = {						\
 		.sweep = fn,							\
-		.kick = IRQ_WORK_INIT(kpmu_linger_kick),			\
-		.work = __DELAYED_WORK_INITIALIZER((name).work, kpmu_linger_work, 0), \
+		.kick = IRQ_WORK_INIT(kpmu_detach_kick),			\
+		.work = __DELAYED_WORK_INITIALIZER((name).work, kpmu_detach_work, 0), \
 	}
 
 void kpmu_use_end(struct kpmu_use *use);
-bool kpmu_use_over(const struct kpmu_use *use);
+bool kpmu_use_expired(const struct kpmu_use *use);
 void kpmu_use_called(struct kpmu_use *use);
-void kpmu_linger_exit(struct kpmu_linger *linger);
+void kpmu_detach_exit(struct kpmu_detach *d);
 
 /**
  * kpmu_use_none() - in a probe: is it unused?

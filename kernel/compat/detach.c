@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Probes that stay attached for a while after their last user; see linger.h. */
+/* Probes that stay attached for a while after their last user; see detach.h. */
 #include <linux/compiler.h>
 #include <linux/kprobes.h>
 
 #include "compat.h"
-#include "linger.h"
+#include "detach.h"
 
 /**
- * kpmu_linger_kick() - private to DEFINE_KPMU_LINGER()
+ * kpmu_detach_kick() - private to DEFINE_KPMU_DETACH()
  * @work: .kick
  *
  * Context: interrupt.
  */
-void kpmu_linger_kick(struct irq_work *work)
+void kpmu_detach_kick(struct irq_work *work)
 {
-	struct kpmu_linger *l = container_of(work, struct kpmu_linger, kick);
+	struct kpmu_detach *d = container_of(work, struct kpmu_detach, kick);
 
-	mod_delayed_work(KPMU_SYSTEM_WQ, &l->work, 0);
+	mod_delayed_work(KPMU_SYSTEM_WQ, &d->work, 0);
 }
 
 /**
- * kpmu_linger_work() - private to DEFINE_KPMU_LINGER()
+ * kpmu_detach_work() - private to DEFINE_KPMU_DETACH()
  * @work: .work
  *
  * Context: work item, may sleep.
  */
-void kpmu_linger_work(struct work_struct *work)
+void kpmu_detach_work(struct work_struct *work)
 {
-	struct kpmu_linger *l = container_of(to_delayed_work(work), struct kpmu_linger,
+	struct kpmu_detach *d = container_of(to_delayed_work(work), struct kpmu_detach,
 					     work);
 
-	if (l->sweep())
-		queue_delayed_work(KPMU_SYSTEM_WQ, &l->work, KPMU_LINGER_TIME);
+	if (d->sweep())
+		queue_delayed_work(KPMU_SYSTEM_WQ, &d->work, KPMU_DETACH_TIME);
 }
 
 /**
@@ -42,30 +42,30 @@ void kpmu_linger_work(struct work_struct *work)
  */
 void kpmu_use_end(struct kpmu_use *use)
 {
-	struct kpmu_linger *l = use->by;
+	struct kpmu_detach *d = use->by;
 
 	/* Before the probe can be unused, or an old count could detach it at once */
 	if (atomic_read(&use->users) == 1) {
 		WRITE_ONCE(use->calls, 0);
 		WRITE_ONCE(use->since, jiffies);
 	}
-	if (atomic_dec_and_test(&use->users) && !delayed_work_pending(&l->work))
-		queue_delayed_work(KPMU_SYSTEM_WQ, &l->work, KPMU_LINGER_TIME);
+	if (atomic_dec_and_test(&use->users) && !delayed_work_pending(&d->work))
+		queue_delayed_work(KPMU_SYSTEM_WQ, &d->work, KPMU_DETACH_TIME);
 }
 
 /**
- * kpmu_use_over() - is it time to detach a probe?
+ * kpmu_use_expired() - is it time to detach a probe?
  * @use: the use of the probe
  *
  * Context: any; new users are locked out if the probe is going to be detached.
  * Return: true if it has been unused for long enough.
  */
-bool kpmu_use_over(const struct kpmu_use *use)
+bool kpmu_use_expired(const struct kpmu_use *use)
 {
 	if (atomic_read(&use->users))
 		return false;
-	return READ_ONCE(use->calls) >= KPMU_LINGER_CALLS ||
-	       time_after_eq(jiffies, READ_ONCE(use->since) + KPMU_LINGER_TIME);
+	return READ_ONCE(use->calls) >= KPMU_DETACH_CALLS ||
+	       time_after_eq(jiffies, READ_ONCE(use->since) + KPMU_DETACH_TIME);
 }
 
 /**
@@ -81,22 +81,22 @@ void kpmu_use_called(struct kpmu_use *use)
 {
 	int calls = READ_ONCE(use->calls);
 
-	if (calls >= KPMU_LINGER_CALLS)
+	if (calls >= KPMU_DETACH_CALLS)
 		return;
 	WRITE_ONCE(use->calls, calls + 1);
-	if (calls + 1 == KPMU_LINGER_CALLS)
+	if (calls + 1 == KPMU_DETACH_CALLS)
 		irq_work_queue(&use->by->kick);
 }
 NOKPROBE_SYMBOL(kpmu_use_called);
 
 /**
- * kpmu_linger_exit() - wait for work in progress
- * @linger: whose probes are all detached, and not called any more
+ * kpmu_detach_exit() - wait for work in progress
+ * @d: whose probes are all detached, and not called any more
  *
  * Context: task, may sleep.
  */
-void kpmu_linger_exit(struct kpmu_linger *linger)
+void kpmu_detach_exit(struct kpmu_detach *d)
 {
-	irq_work_sync(&linger->kick);
-	cancel_delayed_work_sync(&linger->work);
+	irq_work_sync(&d->kick);
+	cancel_delayed_work_sync(&d->work);
 }
