@@ -10,6 +10,7 @@ highlight_language = "none"
 html_theme = "alabaster"
 html_theme_options = {
     "page_width": "1320px",
+    "body_max_width": "none",
     "sidebar_width": "260px",
     "description": "a performance-monitoring core as a module",
     "fixed_sidebar": True,
