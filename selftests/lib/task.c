@@ -334,7 +334,7 @@ static bool off_cpu(pid_t tid)
 }
 
 /* After its answer, the worker executes a few more instructions before it blocks */
-static void settle(struct worker *w)
+static void wait_for_read(struct worker *w)
 {
 	char c;
 
@@ -357,7 +357,7 @@ bool worker_done(struct worker *w)
 
 void worker_wait(struct worker *w)
 {
-	settle(w);
+	wait_for_read(w);
 }
 
 void worker_run(struct worker *w, uint64_t n)
@@ -369,19 +369,19 @@ void worker_run(struct worker *w, uint64_t n)
 void worker_pin(struct worker *w, int cpu)
 {
 	tell(w, PIN, 0, cpu);
-	settle(w);
+	wait_for_read(w);
 }
 
 void worker_roam(struct worker *w, uint64_t n, uint32_t times)
 {
 	tell(w, ROAM, n, times);
-	settle(w);
+	wait_for_read(w);
 }
 
 void worker_dumpable(struct worker *w, int dumpable)
 {
 	tell(w, DUMPABLE, 0, dumpable);
-	settle(w);
+	wait_for_read(w);
 }
 
 /*
@@ -394,7 +394,7 @@ static void bear_by(struct worker *w, struct worker *kid, enum op how)
 	pipes(kid);
 	kid->is_kid = 1;
 	tell(w, how, (uint32_t)kid->far_from | (uint64_t)kid->far_to << 32, getpid());
-	settle(w);
+	wait_for_read(w);
 	if (read(kid->from, &kid->pid, sizeof(kid->pid)) != sizeof(kid->pid))
 		die("no kid");
 	close(kid->far_to);
@@ -416,13 +416,13 @@ void worker_add_thread(struct worker *w, struct worker *kid)
 void worker_reap(struct worker *w)
 {
 	tell(w, REAP, 0, 0);
-	settle(w);
+	wait_for_read(w);
 }
 
 void worker_prctl(struct worker *w, int option)
 {
 	tell(w, PRCTL, 0, option);
-	settle(w);
+	wait_for_read(w);
 }
 
 /* Wait until the worker is a zombie or reaped: by then its events have processed the exit */
@@ -460,7 +460,7 @@ int worker_opens(struct worker *w)
 	tell(w, OPEN, 0, 0);
 	if (read(w->from, &fd, sizeof(fd)) != sizeof(fd))
 		die("worker died");
-	settle(w);
+	wait_for_read(w);
 	fd = syscall(SYS_pidfd_getfd, pidfd, fd, 0);
 	if (fd < 0)
 		die("pidfd_getfd");
@@ -479,7 +479,7 @@ bool worker_fails_exec(struct worker *w, const char *path)
 void worker_exec_self(struct worker *w)
 {
 	tell(w, AGAIN, 0, 0);
-	settle(w);
+	wait_for_read(w);
 }
 
 void worker_stop(struct worker *w)
