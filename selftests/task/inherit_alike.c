@@ -201,6 +201,7 @@ TEST(one_samples)
 {
 	struct perf_event_attr at = attr_of(0);
 
+	no_throttle();
 	start_both(false);
 	close(b.fd[0]);
 	at.sample_period = 10007;
