@@ -396,6 +396,7 @@ TEST(unmapped_while_written)
 	struct worker w;
 	struct ring r;
 
+	no_throttle();
 	ASSERT_EQ(pin_to(0), 0);
 	worker_start(&w);
 	pin_task(w.pid, nr_cpus() > 1);
