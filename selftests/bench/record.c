@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Cost of the events of perf record: side-band records, sampled switches, call chains. */
+/*
+ * Cost of the events of perf record: side-band records, sampled switches, call chains; and what
+ * the module costs after they have ended.
+ */
 #define _GNU_SOURCE
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cost.h"
 #include "event.h"
+#include "module.h"
 #include "ops.h"
 
 /* The dummy event that perf record opens for side-band records */
@@ -82,8 +90,74 @@ static void bench_recorded_switch(void)
 	close(fd);
 }
 
-int main(void)
+static void op_fork(void)
 {
+	pid_t pid = syscall(SYS_fork);
+
+	if (!pid)
+		syscall(SYS_exit_group, 0);
+	waitpid(pid, NULL, 0);
+}
+
+#define NOTHING	"nothing"	/* argument of this program: exit at once */
+
+static void op_exec(void)
+{
+	static char *const argv[] = { NOTHING, NULL }, *const env[] = { NULL };
+	pid_t pid = vfork();
+
+	if (!pid) {
+		execve("/proc/self/exe", argv, env);
+		_exit(1);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+static void op_mmap(void)
+{
+	void *p = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	munmap(p, 4096);
+}
+
+/*
+ * The kernel's own operations without any event.  On the native route the module is not loaded.
+ * On the other it was used before, and its hooks are detached after some thousand calls.
+ */
+static void bench_idle(void)
+{
+	static const struct {
+		const char *name;
+		void (*op)(void);
+	} ops[] = {
+		{ "module without events: switch", op_pingpong },
+		{ "module without events: page fault", op_fault },
+		{ "module without events: fork + exit", op_fork },
+		{ "module without events: exec", op_exec },
+		{ "module without events: mmap + munmap", op_mmap },
+	};
+	bool gone = route_is_native() && !module_unload_at_last();
+	pid_t pid = partner_start();
+	int i, n;
+
+	munlockall();
+	fault_page();
+	close(open_soft(PERF_COUNT_SW_PAGE_FAULTS, -1));
+	for (i = 0; i < ARRAY_SIZE(ops); i++)
+		for (n = 0; n < (ops[i].op == op_exec ? 10 : 2000); n++)
+			ops[i].op();
+	sleep(3);
+	for (i = 0; i < ARRAY_SIZE(ops); i++)
+		row(ops[i].name, i ? measure(ops[i].op) : divided(measure(ops[i].op), 2));
+	partner_end(pid);
+	if (gone)
+		module_load("");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc && !strcmp(argv[0], NOTHING))
+		return 0;
 	bench_begin();
 	/* A throttled event would write no samples until the next tick */
 	no_throttle();
@@ -91,5 +165,6 @@ int main(void)
 	switch_without_events();
 	bench_sampled_switch();
 	bench_recorded_switch();
+	bench_idle();
 	return 0;
 }
