@@ -403,15 +403,23 @@ TEST(unmapped_while_written)
 	a.disabled = 0;
 	fd = ev_must(&a, w.pid, -1, -1, 0);
 	for (n = 0; n < often(200); n++) {
-		worker_go(&w, 20000);
+		bool done, got;
+
+		/* with one CPU the worker may be done before the ring is mapped */
+		if (n % 2)
+			worker_go(&w, 20000);
 		ring_map(&r, fd, &a, 1 << n % 8);
-		while (!ring_next(&r, &rec) && !worker_done(&w))
-			;
-		seen += rec.head.type == PERF_RECORD_SAMPLE;
+		if (!(n % 2))
+			worker_go(&w, 20000);
+		do {
+			done = worker_done(&w);
+			got = ring_next(&r, &rec);
+		} while (!got && !done);
+		seen += got && rec.head.type == PERF_RECORD_SAMPLE;
 		ring_unmap(&r);
 		worker_wait(&w);
 	}
-	EXPECT_GT(seen, n / 2);
+	EXPECT_GE(seen, n / 2);
 	worker_stop(&w);
 }
 
