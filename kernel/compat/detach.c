@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Probes that stay attached for a while after their last user; see detach.h. */
 #include <linux/compiler.h>
+#include <linux/jiffies.h>
 #include <linux/kprobes.h>
+#include <linux/minmax.h>
+#include <linux/moduleparam.h>
 
 #include "compat.h"
 #include "detach.h"
+
+static unsigned int detach = 60;
+module_param(detach, uint, 0444);
+MODULE_PARM_DESC(detach, "seconds that an unused probe stays attached (default 60, at most 3600)");
+
+/* Time in jiffies */
+static unsigned long detach_time(void)
+{
+	return clamp(detach, 1u, 3600u) * HZ;
+}
 
 /**
  * kpmu_detach_kick() - private to DEFINE_KPMU_DETACH()
@@ -31,7 +44,7 @@ void kpmu_detach_work(struct work_struct *work)
 					     work);
 
 	if (d->sweep())
-		queue_delayed_work(KPMU_SYSTEM_WQ, &d->work, KPMU_DETACH_TIME);
+		queue_delayed_work(KPMU_SYSTEM_WQ, &d->work, detach_time());
 }
 
 /**
@@ -50,7 +63,7 @@ void kpmu_use_end(struct kpmu_use *use)
 		WRITE_ONCE(use->since, jiffies);
 	}
 	if (atomic_dec_and_test(&use->users) && !delayed_work_pending(&d->work))
-		queue_delayed_work(KPMU_SYSTEM_WQ, &d->work, KPMU_DETACH_TIME);
+		queue_delayed_work(KPMU_SYSTEM_WQ, &d->work, detach_time());
 }
 
 /**
@@ -65,7 +78,7 @@ bool kpmu_use_expired(const struct kpmu_use *use)
 	if (atomic_read(&use->users))
 		return false;
 	return READ_ONCE(use->calls) >= KPMU_DETACH_CALLS ||
-	       time_after_eq(jiffies, READ_ONCE(use->since) + KPMU_DETACH_TIME);
+	       time_after_eq(jiffies, READ_ONCE(use->since) + detach_time());
 }
 
 /**

@@ -4,7 +4,7 @@
  *
  * Attaching a probe patches kernel text, which costs as much as thousands of calls of a probe
  * that returns at once.  So a probe without users is detached only after it has been called
- * KPMU_DETACH_CALLS times, or after KPMU_DETACH_TIME, whichever is first.  The calls of an unused
+ * KPMU_DETACH_CALLS times, or after a minute (module parameter detach), whichever is first.  The calls of an unused
  * probe then cost about as much as attaching it once more would have, and never more.
  */
 #ifndef KPMU_DETACH_H
@@ -12,11 +12,9 @@
 
 #include <linux/atomic.h>
 #include <linux/irq_work.h>
-#include <linux/jiffies.h>
 #include <linux/workqueue.h>
 
 #define KPMU_DETACH_CALLS	1000
-#define KPMU_DETACH_TIME	(60 * HZ)
 
 /**
  * struct kpmu_detach - what detaches the unused probes of one owner

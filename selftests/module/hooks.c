@@ -316,21 +316,4 @@ TEST(few_stay_attached)
 	EXPECT_LE(unused, MOST);
 }
 
-/* A probe that is not called is detached after a minute, or two if others came after it */
-TEST_TIMEOUT(no_longer_than_minutes, 300)
-{
-	struct perf_event_attr a = attr_of_point("sched/sched_process_exec");
-	uint64_t end = now_ns() + 130000000000ull;
-	int unused;
-
-	if (slow() > 1)
-		SKIP(return, "it waits for minutes");
-	close(ev_must(&a, 0, -1, -1, 0));
-	do {
-		sleep(2);
-		points(&unused);
-	} while (unused && now_ns() < end);
-	EXPECT_EQ(unused, 0);
-}
-
 TEST_HARNESS_MAIN

@@ -261,6 +261,58 @@ TEST(unload_with_unused_probes)
 	ASSERT_EQ(module_load(""), 0);
 }
 
+/* Number of unused probes of tracepoints that are attached, from the caps file; -1 if unknown */
+static int unused_probes(void)
+{
+	FILE *f = fopen("/sys/kernel/debug/kpmu/caps", "r");
+	int all, unused = -1;
+	char line[256];
+	char *at;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		at = strncmp(line, "tracepoint probes ", 18) ? NULL : strpbrk(line, "0123456789");
+		if (at && sscanf(at, "%d attached, %d of", &all, &unused) != 2)
+			unused = -1;
+	}
+	if (f)
+		fclose(f);
+	return unused;
+}
+
+/* A probe that is not called is detached after the time that the parameter detach= sets */
+TEST(unused_probes_are_detached)
+{
+	const char *const name = "/sys/kernel/tracing/events/sched/sched_process_exec/id";
+	struct perf_event_attr a = ev_attr(PERF_TYPE_TRACEPOINT, read_long(name));
+	struct kpmu_open args = {
+		.attr = (uintptr_t)&a, .cpu = -1, .group_fd = -1,
+	};
+	uint64_t end, closed;
+	int dev, fd;
+
+	must_be_loaded();
+	ASSERT_EQ(module_unload_at_last(), 0);
+	ASSERT_EQ(module_load("detach=2"), 0);
+	EXPECT_EQ(read_long("/sys/module/kpmu/parameters/detach"), 2);
+	dev = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(dev, 0);
+	fd = ioctl(dev, KPMU_IOC_OPEN, &args);
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(unused_probes(), 0);
+	closed = now_ns();
+	close(fd);
+	if (unused_probes() == 0)	/* then that took long */
+		EXPECT_GT(now_ns() - closed, 1900000000ull);
+	end = patience();
+	while (unused_probes() && now_ns() < end)
+		usleep(100000);
+	EXPECT_EQ(unused_probes(), 0);
+	EXPECT_GT(now_ns() - closed, 1900000000ull);
+	close(dev);
+	ASSERT_EQ(module_unload_at_last(), 0);
+	ASSERT_EQ(module_load(""), 0);
+}
+
 static long meminfo(const char *what)
 {
 	char line[128];
@@ -355,7 +407,7 @@ TEST(called_while_loading)
 			prctl(PR_TASK_PERF_EVENTS_DISABLE);
 			prctl(PR_TASK_PERF_EVENTS_ENABLE);
 		}
-	for (i = 0; i < often(20); i++) {
+	for (i = 0; i < often(8); i++) {
 		EXPECT_EQ(module_unload_at_last(), 0);
 		EXPECT_EQ(module_load(""), 0);
 	}
@@ -367,7 +419,7 @@ TEST(called_while_loading)
 TEST_TIMEOUT(many_cycles, 500)
 {
 	const char *env = getenv("KPMU_CYCLES");
-	int cycles = env ? atoi(env) : often(20), i, tries = 0;
+	int cycles = env ? atoi(env) : often(12), i, tries = 0;
 	struct world before, after;
 	bool grown;
 
