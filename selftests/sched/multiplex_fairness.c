@@ -182,10 +182,13 @@ static long parts(double x)
  * Run all groups for several windows of @nr rotations.  Groups of the same size must run for
  * equal times, and each for at least the share @least of the time.  Together they must use
  * @counters counters.
+ *
+ * The kernel may keep interrupts off, and so delay one rotation by up to a turn.  The groups of
+ * the others then run longer in the next window, so one window may be worse than the limit.
  */
 static void fair(struct __test *_metadata, int nr, int counters, double least)
 {
-	int windows = nr > 200 ? 3 : WINDOWS;
+	int windows = nr > 200 ? 3 : WINDOWS, delayed = 0;
 	struct window o;
 	int i, n;
 
@@ -196,13 +199,16 @@ static void fair(struct __test *_metadata, int nr, int counters, double least)
 		o = watch(nr);
 		printf("# %d rotations: equal groups differ by %.2f%%, estimates by %.2f%%, %.2f counters used\n",
 		       nr, 100 * o.worst, 100 * o.estimate, o.used);
-		EXPECT_LT(parts(o.worst), parts(0.03));
+		if (o.worst >= 0.03)
+			delayed++;
+		EXPECT_LT(parts(o.worst), parts(0.05));
 		for (i = 0; i < nr_groups; i++)
-			EXPECT_GE(parts(o.share[i]), parts(least * 0.97));
+			EXPECT_GE(parts(o.share[i]), parts(least * 0.95));
 		EXPECT_GT(parts(o.used), parts(counters * 0.99));
 		/* The instruction rate varies between turns: usually by 1%, at most 2.2% so far */
 		EXPECT_LT(parts(o.estimate), parts(0.03));
 	}
+	EXPECT_LE(delayed, 1);
 	for (i = 0; i < nr_groups; i++)
 		printf("# group %2d, size %d: %.2f%% of the time\n", i, g[i].size,
 		       100 * o.share[i]);
