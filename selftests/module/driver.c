@@ -96,23 +96,30 @@ TEST(counts)
 /* Two events of a group count the same cycles, in units of 1 and of 2^10 */
 TEST(shifts)
 {
+	const struct sched_param first = { .sched_priority = 1 };
 	struct perf_event_attr a = toy(CYCLES);
-	uint64_t v[3];
+	uint64_t v[3], before, from, to, after;
 	int fd, shifted;
 
 	a.read_format = PERF_FORMAT_GROUP;
 	fd = ev_must(&a, 0, -1, -1, 0);
 	shifted = self(CYCLES | SHIFT(10), fd);
 	ioctl(shifted, PERF_EVENT_IOC_ENABLE, 0);
+	/* As in the test before */
+	ASSERT_EQ(sched_setscheduler(0, SCHED_FIFO, &first), 0);
+	before = __rdtsc();
 	ev_enable(fd);
+	from = __rdtsc();
 	work(WORK);
+	to = __rdtsc();
 	ev_disable(fd);
+	after = __rdtsc();
 	ASSERT_EQ(read(fd, v, sizeof(v)), sizeof(v));
 	ASSERT_EQ(v[0], 2);
-	/* The two start and stop at slightly different times: allow 1000 units of 2^10 cycles */
-	EXPECT_LE(v[2], (v[1] >> 10) + 1 + 1000);
-	EXPECT_GE(v[2] + 1 + 1000, v[1] >> 10);
-	EXPECT_GT(v[2], 0);
+	EXPECT_GE(v[1], to - from);
+	EXPECT_LE(v[1], after - before);
+	EXPECT_GE(v[2], (to - from) >> 10);
+	EXPECT_LE(v[2], ((after - before) >> 10) + 1);
 }
 
 /* An event on a task counts only while the task runs */
