@@ -10,6 +10,7 @@
 #include "event/sampling.h"
 #include "hooks/hooks.h"
 #include "life/life.h"
+#include "source/drivers.h"
 #include "source/source.h"
 #include "record/sample.h"
 #include "ring/ring.h"
@@ -48,6 +49,7 @@ static int __init kpmu_init(void)
 	kpmu_outputs_init();
 	kpmu_rates_init();
 	kpmu_on_overflow(kpmu_overflow);
+	kpmu_drivers_init(kpmu_overflow, kpmu_counters_slots());
 	err = kpmu_chardev_init();
 	if (err)
 		goto err_debugfs;
@@ -85,6 +87,7 @@ static void __exit kpmu_exit(void)
 	kpmu_traps_exit();
 	kpmu_events_drain();
 	kpmu_checks_exit();
+	kpmu_drivers_exit();
 	kpmu_sources_exit();
 	kpmu_ctxs_exit();
 	kpmu_events_exit();

@@ -57,7 +57,7 @@ static int describe_ctx(char *to, int room, const struct kpmu_ctx *ctx)
 		ctx->home, ctx->cpu, ctx->retired, ctx->time, ctx->since,
 		ctx->nr_events, ctx->nr_pinned, ctx->nr_flexible, ctx->nr_bound,
 		ctx->nr_placed, ctx->plan.cpu_waits, ctx->plan.task_waits,
-		ctx->plan.slots.mask);
+		kpmu_slots_used(&ctx->plan.slots));
 }
 
 /**

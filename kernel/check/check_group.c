@@ -87,7 +87,7 @@ static bool idx_is_of_plan(struct check_state *l)
 	if (!is_on(l))
 		return hw->idx < 0;
 	slots = &l->kc->applied->slots;
-	return hw->idx >= 0 && slots->mask & 1u << hw->idx &&
+	return hw->idx >= 0 && kpmu_slots_used(slots) & 1u << hw->idx &&
 	       slots->hw[hw->idx] == hw;
 }
 
@@ -110,11 +110,16 @@ static bool gate_follows(struct check_state *l)
 				 e->clock.is_running);
 }
 
-/* .start and .stop of a source are called exactly when the event starts and stops */
+/*
+ * .start and .stop of a source are called exactly when the event starts and stops.  For those with
+ * counters kpmu_drivers_check() is precise.
+ */
 static bool source_follows(struct check_state *l)
 {
 	const struct kpmu_entity *e = &l->e->se;
 
+	if (kpmu_has_counter(e))
+		return !e->hw.runs || e->hw.idx >= 0;
 	return e->hw.runs == (e->hw.source->start && l->kc && e->attached &&
 			      e->clock.is_running);
 }

@@ -3,6 +3,7 @@
 #include <linux/bitops.h>
 
 #include "../sched/recent.h"
+#include "../source/drivers.h"
 #include "check.h"
 
 static struct kpmu_entity *in_slot(const struct kpmu_slots *slots, int i)
@@ -102,12 +103,15 @@ static bool slots_are_of_groups(struct check_state *l)
 	u32 m, n = 0;
 	int i;
 
-	for (m = slots->mask; m; m &= m - 1) {
+	if (slots->mask & slots->driven)
+		return false;
+	for (m = kpmu_slots_used(slots); m; m &= m - 1) {
 		const struct kpmu_entity *e = in_slot(slots, __ffs(m));
 
 		if (!e->attached || !is_candidate_now(e) || !e->leader->group.placed ||
 		    !is_active(l->kc, e->ctx) ||
-		    !(e->hw.allowed & 1u << __ffs(m)))
+		    !(e->hw.allowed & 1u << __ffs(m)) ||
+		    kpmu_hw_is_driven(&e->hw) != !!(slots->driven & 1u << __ffs(m)))
 			return false;
 	}
 	if (slots->alt & ~slots->mask)
@@ -118,7 +122,7 @@ static bool slots_are_of_groups(struct check_state *l)
 			return true;
 		n += demand_of_group(plan->groups[i]);
 	}
-	return n == hweight32(slots->mask);
+	return n == hweight32(kpmu_slots_used(slots));
 }
 
 static bool slots_have_one_event(struct check_state *l)
@@ -126,7 +130,7 @@ static bool slots_have_one_event(struct check_state *l)
 	const struct kpmu_slots *slots = &l->kc->applied->slots;
 	u32 m;
 
-	for (m = slots->mask; m; m &= m - 1)
+	for (m = kpmu_slots_used(slots); m; m &= m - 1)
 		if (slots->hw[__ffs(m)]->idx != __ffs(m))
 			return false;
 	return true;
@@ -168,7 +172,9 @@ static bool rotation_is_armed(struct check_state *l)
 
 static bool registers_agree(struct check_state *l)
 {
-	l->detail = kpmu_counters_check(&l->kc->applied->slots);
+	const struct kpmu_slots *slots = &l->kc->applied->slots;
+
+	l->detail = kpmu_counters_check(slots) ?: kpmu_drivers_check(slots);
 	return !l->detail;
 }
 

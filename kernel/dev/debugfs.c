@@ -70,7 +70,7 @@ static void show_cpu(void *data)
 
 	local_irq_save(flags);
 	seq_printf(m, "cpu %d: plan %llu, counters %#x, waiting: %u of the CPU, %u of the task, rotation %s\n",
-		   kc->ctx.home, plan->serial, plan->slots.mask,
+		   kc->ctx.home, plan->serial, kpmu_slots_used(&plan->slots),
 		   plan->cpu_waits, plan->task_waits, kc->armed ? "on" : "off");
 	kpmu_for_each_cpu_ctx(ctx, kc)
 		show_ctx(m, ctx->css ? "cgroup" : "cpu", kc, ctx);

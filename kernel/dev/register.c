@@ -22,10 +22,18 @@ static const char *find_fault(const struct kpmu_pmu *pmu)
 	if (!source || !source->owner)
 		return "no source, or a source without an owner";
 	if (!source->init || !source->read || !source->start || !source->stop ||
-	    !source->ahead || !source->set_period)
-		return "init, read, start, stop, ahead and set_period are required";
-	if (pmu->counters || source->nmi || source->clock || source->trace)
-		return "a driver may not set counters, nmi, clock or trace";
+	    !source->set_period)
+		return "init, read, start, stop and set_period are required";
+	if (pmu->nr_counters > KPMU_PMU_COUNTERS)
+		return "too many counters";
+	if (!source->ahead == !source->interrupt)
+		return "either ahead or interrupt is required";
+	if (source->interrupt && !pmu->nr_counters)
+		return "a PMU without counters cannot have interrupts";
+	if (source->nmi && !source->interrupt)
+		return "a PMU without interrupts cannot have NMIs";
+	if (pmu->counters || source->clock || source->trace)
+		return "a driver may not set counters, clock or trace";
 	return NULL;
 }
 

@@ -7,6 +7,7 @@
 #include "../compat/ksym.h"
 #include "../sched/sched.h"
 #include "../source/period.h"
+#include "../source/pmu.h"
 #include "../trace/stats.h"
 #include "life.h"
 
@@ -49,7 +50,7 @@ static int check_driver(const struct kpmu_event *e, const struct kpmu_target *ta
 	if (err)
 		return err;
 	/* hw.sel and hw.key are the same word: the event would count hits */
-	if (source->owner && e->se.hw.key) {
+	if (source->owner && !e->se.hw.allowed && e->se.hw.key) {
 		*why = "the PMU's driver has set hw.sel";
 		return -EINVAL;
 	}
@@ -117,7 +118,7 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 	e->config = attr->config;
 	kpmu_entity_init(&e->se, kpmu_read_max(e));
 
-	err = source->init(&e->se.hw, attr, why);
+	err = kpmu_pmu_init_event(&e->se.hw, attr, why);
 	if (err)
 		*why = kpmu_source_why(source, *why);
 	else

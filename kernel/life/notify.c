@@ -10,6 +10,7 @@
 #include "../compat/compat.h"
 #include "../ring/ring.h"
 #include "../sched/sched.h"
+#include "../source/drivers.h"
 #include "life.h"
 
 static int stop_event_owned(struct kpmu_ctx *ctx, void *data)
@@ -20,7 +21,7 @@ static int stop_event_owned(struct kpmu_ctx *ctx, void *data)
 	s->stopped = false;
 	/* Another REFRESH was requested before the event was disabled */
 	if (atomic_read(&s->limit)) {
-		kpmu_counters_resume(&e->se.hw);
+		kpmu_counter_resume(&e->se.hw);
 		return 0;
 	}
 	kpmu_event_control_owned(ctx, e, KPMU_OP_DISABLE);
@@ -88,7 +89,7 @@ static int refresh_owned(struct kpmu_ctx *ctx, void *data)
 	struct kpmu_event *e = data;
 
 	if (e->se.hw.period)
-		kpmu_counters_resume(&e->se.hw);
+		kpmu_counter_resume(&e->se.hw);
 	return 0;
 }
 

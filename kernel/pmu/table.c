@@ -12,6 +12,7 @@
 
 #include "../abi/attr.h"
 #include "../compat/ksym.h"
+#include "../source/drivers.h"
 #include "../source/pmu.h"
 #include "host/host.h"
 #include "host/point.h"
@@ -112,6 +113,31 @@ const struct kpmu_source *kpmu_source_get(const struct kpmu_attr *attr)
 }
 
 /**
+ * kpmu_pmu_init_event() - initialise the source's part of an event
+ * @hw: the source's part; .source is set
+ * @attr: the event's attr, checked
+ * @why: set to the reason of an error
+ *
+ * Context: task.
+ * Return: 0, or an error of the source.
+ */
+int kpmu_pmu_init_event(struct kpmu_hw *hw, const struct kpmu_attr *attr, const char **why)
+{
+	int err = hw->source->init(hw, attr, why);
+	struct kpmu_pmu *pmu;
+
+	if (err || !hw->source->owner)
+		return err;
+	/* The reference to the driver's module keeps its PMU in the list */
+	rcu_read_lock();
+	list_for_each_entry_rcu(pmu, &drivers, node)
+		if (pmu->type == attr->type)
+			err = kpmu_drivers_place(hw, pmu, why);
+	rcu_read_unlock();
+	return err;
+}
+
+/**
  * kpmu_source_put() - drop the reference of kpmu_source_get()
  * @source: the source, or NULL
  *
@@ -147,7 +173,8 @@ static bool name_is_taken(const char *name)
  * module is freed, even if an event uses it.
  *
  * Context: task, may sleep.
- * Return: 0; -EEXIST if the name is in use; -ENOSPC without a free type; -ENOMEM.
+ * Return: 0; -EEXIST if the name is in use; -ENOSPC without a free type or enough free slots for
+ * its counters; -ENOMEM.
  */
 int kpmu_pmu_add(struct kpmu_pmu *pmu)
 {
@@ -156,6 +183,10 @@ int kpmu_pmu_add(struct kpmu_pmu *pmu)
 	mutex_lock(&drivers_lock);
 	id = name_is_taken(pmu->name) ? -EEXIST :
 	     ida_alloc_max(&driver_types, KPMU_MAX_DRIVERS - 1, GFP_KERNEL);
+	if (id >= 0 && kpmu_drivers_take_slots(pmu)) {
+		ida_free(&driver_types, id);
+		id = -ENOSPC;
+	}
 	if (id >= 0) {
 		pmu->type = KPMU_TYPE_DRIVERS + id;
 		list_add_tail_rcu(&pmu->node, &drivers);
@@ -187,6 +218,7 @@ void kpmu_pmu_remove(struct kpmu_pmu *pmu)
 	WRITE_ONCE(pmu->live, false);
 	list_del_rcu(&pmu->node);
 	ida_free(&driver_types, pmu->type - KPMU_TYPE_DRIVERS);
+	kpmu_drivers_return_slots(pmu);
 	mutex_unlock(&drivers_lock);
 	synchronize_rcu();
 }

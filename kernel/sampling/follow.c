@@ -21,13 +21,13 @@ static void run_source(struct kpmu_event *e, bool run)
 {
 	const struct kpmu_source *source = e->se.hw.source;
 
-	if (source->start && run && !e->se.hw.runs) {
+	if (kpmu_runs_source(e) && run && !e->se.hw.runs) {
 		e->se.hw.runs = true;
 		source->start(&e->se.hw);
 	}
 	if (kpmu_has_timer(e))
 		kpmu_timer_run(e, run && !e->sampling->stopped);
-	if (source->start && !run && e->se.hw.runs) {
+	if (kpmu_runs_source(e) && !run && e->se.hw.runs) {
 		source->stop(&e->se.hw);
 		e->se.hw.runs = false;
 	}

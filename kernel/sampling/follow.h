@@ -25,17 +25,30 @@ static inline bool kpmu_has_timer(const struct kpmu_event *e)
 }
 
 /**
+ * kpmu_runs_source() - is the event's source started and stopped with the event?
+ * @e: the event
+ *
+ * Context: any.
+ * Return: true if its source has .start, and it needs no counter: those are started and stopped by
+ * kpmu_drivers_commit().
+ */
+static inline bool kpmu_runs_source(const struct kpmu_event *e)
+{
+	return e->se.hw.source->start && !e->se.hw.allowed;
+}
+
+/**
  * kpmu_is_followed() - is the event's source or timer started and stopped with the event?
  * @e: the event
  *
  * Such events are in ctx->timed while they are attached.
  *
  * Context: any.
- * Return: true if its source has .start, or if it samples by a timer.
+ * Return: true for kpmu_runs_source(), or if it samples by a timer.
  */
 static inline bool kpmu_is_followed(const struct kpmu_event *e)
 {
-	return e->se.hw.source->start || kpmu_has_timer(e);
+	return kpmu_runs_source(e) || kpmu_has_timer(e);
 }
 
 /**

@@ -3,6 +3,7 @@
 #include <linux/errno.h>
 
 #include "../sched/sched.h"
+#include "../source/drivers.h"
 #include "follow.h"
 #include "rate.h"
 
@@ -24,7 +25,7 @@ static int period_owned(struct kpmu_ctx *ctx, void *data)
 	if (kpmu_has_timer(e))
 		kpmu_timer_reset(e);
 	if (!e->sampling->stopped)
-		kpmu_counters_resume(&e->se.hw);
+		kpmu_counter_resume(&e->se.hw);
 	return 0;
 }
 

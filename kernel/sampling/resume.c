@@ -4,6 +4,7 @@
  * period has become too long.
  */
 #include "../sched/sched.h"
+#include "../source/drivers.h"
 #include "rate.h"
 
 /* Return: true if the event needs the timer for its frequency */
@@ -12,7 +13,7 @@ static bool tick_event(struct kpmu_event *e)
 	struct kpmu_sampling *s = e->sampling;
 
 	if (!s || !s->stopped)
-		kpmu_counters_resume(&e->se.hw);
+		kpmu_counter_resume(&e->se.hw);
 	if (!s)
 		return false;
 	kpmu_rate_resume(e);

@@ -9,6 +9,7 @@
 
 #include "../record/record.h"
 #include "../sched/sched.h"
+#include "../source/drivers.h"
 #include "../trace/stats.h"
 #include "rate.h"
 
@@ -46,7 +47,7 @@ NOKPROBE_SYMBOL(kpmu_rate_resume);
 
 static void throttle_event(struct kpmu_event *e)
 {
-	kpmu_counters_halt(&e->se.hw);
+	kpmu_counter_halt(&e->se.hw);
 	if (kpmu_counts_hits(&e->se))
 		WRITE_ONCE(e->se.clock.is_still, true);
 	if (!e->sampling)
@@ -118,19 +119,26 @@ void kpmu_rate_exceeded(struct kpmu_event *e)
 }
 NOKPROBE_SYMBOL(kpmu_rate_exceeded);
 
+static bool is_throttled_in(struct kpmu_hw *hw, const struct kpmu_event *leader)
+{
+	const struct kpmu_event *e = kpmu_event_of_hw(hw);
+
+	return kpmu_leader(e) == leader && (!e->sampling || e->sampling->throttled);
+}
+
 /* Is a counter of the group halted, other than by REFRESH running out? */
 static bool counters_are_halted(const struct kpmu_event *leader)
 {
-	struct kpmu_event *e;
 	struct kpmu_hw *hw;
 	int i = -1;
 
-	while ((hw = kpmu_counters_halted(i + 1, &i))) {
-		e = kpmu_event_of_hw(hw);
-		if (kpmu_leader(e) == leader &&
-		    (!e->sampling || e->sampling->throttled))
+	while ((hw = kpmu_counters_halted(i + 1, &i)))
+		if (is_throttled_in(hw, leader))
 			return true;
-	}
+	i = -1;
+	while ((hw = kpmu_drivers_halted(i + 1, &i)))
+		if (is_throttled_in(hw, leader))
+			return true;
 	return false;
 }
 NOKPROBE_SYMBOL(counters_are_halted);

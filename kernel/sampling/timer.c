@@ -15,6 +15,7 @@
 
 #include "../compat/compat.h"
 #include "../sched/sched.h"
+#include "../source/drivers.h"
 #include "../source/period.h"
 #include "follow.h"
 #include "rate.h"
@@ -94,6 +95,8 @@ static enum hrtimer_restart timer_expired(struct hrtimer *timer)
 	/* Account excluded overflows too: they take CPU time just the same */
 	if (!pause)
 		halted |= kpmu_rate_took_timer(e, began);
+	if (halted && kpmu_hw_is_driven(&e->se.hw))
+		kpmu_drivers_halt(&e->se.hw);
 	if (halted)
 		kpmu_counters_update();
 	/* REFRESH has run out: the next REFRESH starts the timer again */

@@ -3,6 +3,7 @@
 #ifndef KPMU_APPLY_H
 #define KPMU_APPLY_H
 
+#include "../source/drivers.h"
 #include "../trace/stats.h"
 #include "sched.h"
 
@@ -48,6 +49,7 @@ static __always_inline void kpmu_resched_inline(struct kpmu_cpu *kc, u64 clock, 
 	if ((kc->stale || kc->applied != plan) && !(plain && kpmu_plan_enforce(kc, plan)))
 		kpmu_plan_apply(kc, plan, clock);
 	kpmu_commit(&plan->slots);
+	kpmu_drivers_commit(&plan->slots);
 	if ((plan->cpu_waits | plan->task_waits) && !kc->armed)
 		kpmu_rotate_arm(kc);
 	do {

@@ -4,6 +4,7 @@
  * those of its parent, which runs at the fork.  So if the child inherits all groups that have
  * counters, its plan is that of the parent with the copies of the events.
  */
+#include "../source/drivers.h"
 #include "sched.h"
 
 /**
@@ -21,7 +22,10 @@ void kpmu_plan_copy_entity(const struct kpmu_entity *from, struct kpmu_entity *t
 	int i = from->hw.idx;
 
 	if (i >= 0) {
-		plan->slots.mask |= 1u << i;
+		if (kpmu_hw_is_driven(&from->hw))
+			plan->slots.driven |= 1u << i;
+		else
+			plan->slots.mask |= 1u << i;
 		plan->slots.hw[i] = &to->hw;
 	}
 	if (kpmu_is_leader(from) && from->group.placed && !from->group.free)
@@ -40,7 +44,8 @@ static bool may_copy(const struct kpmu_cpu *kc, const struct kpmu_ctx *to,
 	return kc->applied == plan && !kc->stale && kpmu_plan_is_good(plan, kc) &&
 	       plan->cpu < 0 && !plan->task_waits && !to->nr_bound && !to->nr_placed &&
 	       to->nr_pinned == from->nr_pinned && to->nr_flexible == from->nr_flexible &&
-	       to->plan.nr == plan->nr && to->plan.slots.mask == plan->slots.mask;
+	       to->plan.nr == plan->nr && to->plan.slots.mask == plan->slots.mask &&
+	       to->plan.slots.driven == plan->slots.driven;
 }
 
 /**
@@ -62,6 +67,7 @@ void kpmu_plan_copy(struct kpmu_ctx *to, const struct kpmu_ctx *from, bool all)
 
 	if (!all || !may_copy(this_cpu_ptr(&kpmu_cpu), to, from)) {
 		plan->slots.mask = 0;
+		plan->slots.driven = 0;
 		plan->nr = 0;
 		return;
 	}

@@ -5,6 +5,7 @@
  * stay where they are.  A group that waits may always be removed: no counter becomes free.
  * Otherwise a new plan is built.
  */
+#include "../source/drivers.h"
 #include "../trace/kpmu_trace.h"
 #include "sched.h"
 
@@ -17,12 +18,12 @@
 static u32 counters_of(const struct kpmu_slots *slots, struct kpmu_entity *leader)
 {
 	int i = leader->hw.idx;
-	u32 m, mask = 0;
+	u32 m, mask = 0, used = kpmu_slots_used(slots);
 
 	if (list_empty(&leader->group.members) && i >= 0 &&
-	    slots->mask & 1u << i && slots->hw[i] == &leader->hw)
+	    used & 1u << i && slots->hw[i] == &leader->hw)
 		return 1u << i;
-	for (m = slots->mask; m; m &= m - 1) {
+	for (m = used; m; m &= m - 1) {
 		i = __ffs(m);
 		if (container_of(slots->hw[i], struct kpmu_entity, hw)->leader ==
 		    leader)
@@ -43,12 +44,15 @@ void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_entity *leader)
 {
 	struct kpmu_ctx *ctx = leader->ctx;
 	struct kpmu_plan *plan;
+	u32 left;
 
 	if (!kc || !leader->group.placed || leader->group.free)
 		return;
 	plan = kc->applied;
 	plan->slots.like = 0;
-	plan->slots.mask &= ~counters_of(&plan->slots, leader);
+	left = ~counters_of(&plan->slots, leader);
+	plan->slots.mask &= left;
+	plan->slots.driven &= left;
 	plan->slots.alt &= plan->slots.mask;
 	kpmu_groups_drop(plan->groups, &plan->nr, leader);
 	kpmu_groups_drop(ctx->placed, &ctx->nr_placed, leader);
@@ -74,10 +78,13 @@ static __always_inline bool add_entity(struct kpmu_slots *slots, struct kpmu_ent
 
 	if (!kpmu_has_counter(e) || e->state != KPMU_ON)
 		return true;
-	counter = free_counter(e, slots->mask);
+	counter = free_counter(e, kpmu_slots_used(slots));
 	if (counter < 0 || e->hw.extra_reg)
 		return false;
-	slots->mask |= 1u << counter;
+	if (kpmu_hw_is_driven(&e->hw))
+		slots->driven |= 1u << counter;
+	else
+		slots->mask |= 1u << counter;
 	slots->hw[counter] = &e->hw;
 	trace_kpmu_assign(e->id, counter, e->hw.allowed);
 	return true;
@@ -86,14 +93,16 @@ static __always_inline bool add_entity(struct kpmu_slots *slots, struct kpmu_ent
 /* Add all events of the group, or none */
 static noinline bool add_members(struct kpmu_slots *slots, struct kpmu_entity *leader)
 {
-	u32 mask = slots->mask;
+	u32 mask = slots->mask, driven = slots->driven;
 	struct kpmu_entity *e;
 	bool ok = add_entity(slots, leader);
 
 	kpmu_for_each_in_group(e, leader)
 		ok = ok && add_entity(slots, e);
-	if (!ok)
+	if (!ok) {
 		slots->mask = mask;
+		slots->driven = driven;
+	}
 	return ok;
 }
 

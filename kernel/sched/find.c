@@ -58,6 +58,7 @@ static void ctx_setup(struct kpmu_ctx *ctx, int home)
 	memset(&ctx->plan, 0, offsetof(struct kpmu_plan, groups));
 	ctx->plan.slots.like = 0;
 	ctx->plan.slots.mask = 0;
+	ctx->plan.slots.driven = 0;
 	ctx->plan.slots.alt = 0;
 	raw_spin_lock_init(&ctx->ctx_lock);
 	ctx->cpu = -1;

@@ -25,7 +25,8 @@ static void requeue_group(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
  * Disabled members count too: they may be enabled later.
  *
  * Context: the context's owner, IRQs off.
- * Return: true if it could, on counters that nothing else uses.
+ * Return: true if it could, on counters that nothing else uses.  All events of a group that need
+ * counters must be of the same PMU.
  */
 bool kpmu_group_fits(struct kpmu_entity *leader, struct kpmu_entity *new)
 {
@@ -37,10 +38,12 @@ bool kpmu_group_fits(struct kpmu_entity *leader, struct kpmu_entity *new)
 	events[n++] = new;
 	if (kpmu_has_counter(leader))
 		events[n++] = leader;
+	if (n > 1 && leader->hw.source != new->hw.source)
+		return false;
 	kpmu_for_each_in_group(e, leader) {
 		if (!kpmu_has_counter(e))
 			continue;
-		if (n == KPMU_NR_SLOTS)
+		if (n == KPMU_NR_SLOTS || e->hw.source != new->hw.source)
 			return false;
 		events[n++] = e;
 	}

@@ -10,6 +10,7 @@
  * The context whose groups ran less than those of the others, on average, places
  * its flexible groups first, so no context starves another.
  */
+#include "../source/drivers.h"
 #include "../trace/kpmu_trace.h"
 #include "../trace/stats.h"
 #include "place.h"
@@ -157,7 +158,8 @@ static void to_slots(struct kpmu_build *b)
 	int i;
 
 	slots->like = 0;
-	slots->mask = b->m.used;
+	slots->mask = b->m.used & kpmu_own_slots;
+	slots->driven = b->m.used & ~kpmu_own_slots;
 	slots->alt = 0;
 	for (i = 0; i < b->m.nr; i++) {
 		int counter = b->m.counter[i];
@@ -200,6 +202,6 @@ void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc)
 	kpmu_plan_stamp(plan, kc);
 	kpmu_stat_inc(plans);
 	trace_kpmu_plan(task ? task_pid_nr(task->task) : -1, plan->serial,
-			plan->slots.mask, plan->nr,
+			kpmu_slots_used(&plan->slots), plan->nr,
 			plan->cpu_waits + plan->task_waits);
 }

@@ -176,6 +176,7 @@ void kpmu_cpu_offline(void)
 	hrtimer_try_to_cancel(&kc->rotate);
 	kc->armed = false;
 	kpmu_commit(&nothing);
+	kpmu_drivers_commit(&nothing);
 	kpmu_counters_offline();
 	kc->applied = NULL;
 	kpmu_ctx_follow(&kc->ctx, false);

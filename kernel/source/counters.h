@@ -14,19 +14,41 @@ struct seq_file;
  * @like: assignments with the same number are alike, see kpmu_commit(); 0: not known to be
  *	like another.  To be set to 0 whenever anything else here changes, and when an event
  *	in it becomes shown (struct kpmu_hw)
- * @mask: counters in use
+ * @mask: the CPU's own counters in use
+ * @driven: counters of drivers' PMUs in use (drivers.h); none of them is in @mask
  * @alt: counters whose event uses the other one of extra registers 1 and 2
- * @hw: the event of each counter in @mask
+ * @hw: the event of each counter in @mask and @driven
  */
 struct kpmu_slots {
 	u64 like;
 	u32 mask;
+	u32 driven;
 	u32 alt;
 	struct kpmu_hw *hw[KPMU_NR_SLOTS];
 };
 
 /**
- * kpmu_commit() - program the counters of this CPU according to a plan
+ * kpmu_slots_used() - counters that have an event
+ * @slots: the assignment
+ *
+ * Context: owner of the assignment.
+ * Return: a bit each.
+ */
+static inline u32 kpmu_slots_used(const struct kpmu_slots *slots)
+{
+	return slots->mask | slots->driven;
+}
+
+/**
+ * kpmu_counters_slots() - the slots of the CPU's own counters
+ *
+ * Context: any.
+ * Return: a bit each.
+ */
+u32 kpmu_counters_slots(void);
+
+/**
+ * kpmu_commit() - program this CPU's own counters according to a plan
  * @want: the counters to use and their events; events that stay on their counter
  *	continue to count; @want->like may be changed
  *

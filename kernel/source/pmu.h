@@ -25,6 +25,9 @@ struct kpmu_file {
  * @events: named events; likewise
  * @caps: capabilities; likewise
  * @source: of a driver: the operations on its events
+ * @nr_counters: of a driver: counters on each CPU, one event each; 0: all events can count at
+ *	the same time
+ * @first: of a driver: slot of its first counter, set by kpmu_register_pmu()
  * @node: of a driver: entry in the list of such PMUs
  * @live: of a driver: events can be opened
  * @dev: of a driver: its sysfs directory
@@ -37,6 +40,8 @@ struct kpmu_pmu {
 	const struct kpmu_file *events;
 	const struct kpmu_file *caps;
 	const struct kpmu_source *source;
+	u8 nr_counters;
+	u8 first;
 	struct list_head node;
 	bool live;
 	void *dev;
@@ -54,6 +59,9 @@ struct kpmu_pmu {
  */
 bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu);
 
+#define KPMU_PMU_COUNTERS	16	/* maximum of nr_counters */
+
+int kpmu_pmu_init_event(struct kpmu_hw *hw, const struct kpmu_attr *attr, const char **why);
 int kpmu_pmu_add(struct kpmu_pmu *pmu);
 void kpmu_pmu_publish(struct kpmu_pmu *pmu);
 void kpmu_pmu_remove(struct kpmu_pmu *pmu);
@@ -62,5 +70,18 @@ void kpmu_pmu_remove(struct kpmu_pmu *pmu);
 int kpmu_register_pmu(struct kpmu_pmu *pmu);
 void kpmu_unregister_pmu(struct kpmu_pmu *pmu);
 void kpmu_pmu_set_period(struct kpmu_hw *hw, u64 period);
+struct kpmu_hw *kpmu_pmu_overflow(const struct kpmu_pmu *pmu, int counter, struct pt_regs *regs);
+
+/**
+ * kpmu_pmu_counter() - for drivers: the counter that an event is on
+ * @hw: the event, between .start and .stop of a PMU with counters
+ *
+ * Context: IRQs off, on the CPU of the counter.
+ * Return: its number, from 0.
+ */
+static inline int kpmu_pmu_counter(const struct kpmu_hw *hw)
+{
+	return hw->idx - hw->first;
+}
 
 #endif

@@ -84,6 +84,7 @@ struct kpmu_hit_key {
  * @hint: last counter used, -1 if none; preferred when free
  * @idx: current counter, -1 if the event is not on one
  * @fixed: the selector for a fixed counter, four bits
+ * @first: instead of @fixed, on a counter of a driver's PMU: slot of the PMU's counter 0
  * @kernel: counts at CPL 0 too
  * @extra_reg: number of the extra register needed, from 1; 0 for none
  * @shown: the task reads the counter with RDPMC, so it must not hold other events' counts
@@ -117,7 +118,10 @@ struct kpmu_hw {
 	u32 allowed;
 	s8 hint;
 	s8 idx;
-	u8 fixed;
+	union {
+		u8 fixed;
+		u8 first;
+	};
 	bool kernel;
 	union {
 		struct {
@@ -157,6 +161,7 @@ struct kpmu_target {
  * @both: ignore exclude_user: hits occur in the kernel, even if their registers are the
  *	user's
  * @clock: counts the event's running time in ns; hw->count is a constant added to it
+ * @interrupt: of a driver: its counters raise overflow interrupts, see kpmu_pmu_overflow()
  * @waits: @get may wait for files or user memory; no locks of tasks may be held
  * @init: check type and config of an attr, fill in an event's hw part.
  *	Task context.  0, -ENOENT (wrong source, or no such event here), -EINVAL,
@@ -167,8 +172,8 @@ struct kpmu_target {
  *	context, may sleep.  -EBUSY if it is reserved elsewhere; explained in *@why
  * @put: undo @get.  Task context, may sleep
  * @read: fold, and return the count.  IRQs off, on the CPU of hw->idx, or where hw->runs
- * @start: the event counts on this CPU from now on.  IRQs off.  NULL: for sources with
- *	counters of struct kpmu_slots, with hits, and for clocks
+ * @start: the event counts on this CPU from now on; on the counter hw->idx if it needs one.
+ *	IRQs off.  NULL: for the CPU's own counters, sources with hits, and clocks
  * @stop: the event no longer counts; fold for the last time.  IRQs off, on the CPU of
  *	@start
  * @ahead: of a source with @start, whose overflows are found by polling: the least time
@@ -202,6 +207,7 @@ struct kpmu_source {
 	bool nmi;
 	bool both;
 	bool clock;
+	bool interrupt;
 	bool waits;
 	int (*init)(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		    const char **why);

@@ -39,6 +39,12 @@ const struct kpmu_source x86_source = {
 };
 
 /* See counters.h */
+u32 kpmu_counters_slots(void)
+{
+	return x86_pmu.version ? x86_pmu.counters : 0;
+}
+
+/* See counters.h */
 int kpmu_counters_type(void)
 {
 	return x86_pmu.version ? KPMU_TYPE_RAW : -ENODEV;
