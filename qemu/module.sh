@@ -38,14 +38,14 @@ if grep -E 'warning|WARNING' "$out/build.log" >&2; then
 fi
 strip --strip-debug "$out/kpmu.ko" -o "$out/kpmu.stripped.ko"
 
-# The template of a PMU driver is a module of its own
+# The templates of PMU drivers are modules of their own
 if [ -e selftests/driver ]; then
 	if ! make -C "$kdir/build" M="$out/selftests/driver" "${cc[@]}" \
 		KBUILD_EXTRA_SYMBOLS="$out/Module.symvers" CONFIG_DEBUG_INFO_BTF_MODULES= \
 		modules >"$out/driver.log" 2>&1 || grep -E 'warning|WARNING' "$out/driver.log"; then
 		cat "$out/driver.log" >&2
-		die "the template of a driver does not build for $name"
+		die "the templates of drivers do not build for $name"
 	fi
-	strip --strip-debug "$out/selftests/driver/kpmu-toy.ko"
+	strip --strip-debug "$out"/selftests/driver/kpmu-{toy,few}.ko
 fi
 say "built $out/kpmu.ko for $(cat "$kdir/release")"

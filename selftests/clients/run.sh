@@ -29,6 +29,7 @@ for kernel in "${@:-6.1}"; do
 	echo "== ${script%.sh} on $kernel"
 	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -s $cpus -t "${CLIENTS_LIMIT:-900}" "${files[@]}" \
 		-f "$build/$kernel/selftests/driver/kpmu-toy.ko" \
+		-f "$build/$kernel/selftests/driver/kpmu-few.ko" \
 		"sh $script $only_arg" | tee "$log/${script%.sh}-$kernel"
 	[ "${PIPESTATUS[0]}" = 0 ] || bad=1
 	read -r e a < <(sed -n 's/^[a-z ]*: \([0-9]*\) of \([0-9]*\) .*/\1 \2/p' \
