@@ -9,10 +9,9 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <x86intrin.h>
 
+#include "driver.h"
 #include "event.h"
 #include "harness.h"
 #include "ring.h"
@@ -25,45 +24,10 @@
 
 static struct record rec;
 
-static int load(void)
-{
-	int fd = open("/tests/kpmu-few.ko", O_RDONLY | O_CLOEXEC), err;
-
-	if (fd < 0)
-		return errno;
-	err = syscall(SYS_finit_module, fd, "", 0) ? errno : 0;
-	close(fd);
-	return err;
-}
-
-static int unload(void)
-{
-	return syscall(SYS_delete_module, "kpmu_few", O_NONBLOCK) ? errno : 0;
-}
-
-/* Closed events are freed with a delay and hold a module reference until then: retry */
-static int unload_at_last(void)
-{
-	uint64_t end = patience();
-	int err;
-
-	while ((err = unload()) == EAGAIN && now_ns() < end)
-		usleep(10000);
-	return err;
-}
-
 static struct perf_event_attr few(uint64_t config)
 {
-	struct perf_event_attr a;
-	int err = load();
+	struct perf_event_attr a = driver_attr("few", config);
 
-	if (err && err != EEXIST) {
-		printf("# cannot load kpmu-few.ko: %s\n", strerror(err));
-		exit(1);
-	}
-	a = ev_attr(pmu_type("few"), config);
-	a.exclude_kernel = 0;
-	a.exclude_hv = 0;
 	a.read_format = FORMAT_TIMES;
 	return a;
 }
@@ -74,19 +38,6 @@ static int self(uint64_t config, int group)
 
 	a.disabled = 0;
 	return ev_must(&a, 0, -1, group, 0);
-}
-
-/* TSC cycles that WORK takes without preemption by other tasks, in which the event does not count */
-static uint64_t cycles_of_work(void)
-{
-	const struct sched_param first = { .sched_priority = 1 };
-	uint64_t from;
-
-	if (sched_setscheduler(0, SCHED_FIFO, &first))
-		return 0;
-	from = __rdtsc();
-	work(WORK);
-	return __rdtsc() - from;
 }
 
 TEST(counts)
@@ -296,7 +247,7 @@ TEST(inherited)
 	own = ev_times(fd).value;
 	for (i = 0; i < 4; i++)
 		if (!fork()) {
-			cycles[i] = cycles_of_work();
+			cycles[i] = cycles_of_work(WORK);
 			_exit(0);
 		}
 	while (wait(NULL) > 0)
@@ -533,11 +484,11 @@ TEST(unloads)
 	struct perf_event_attr a = few(ANY);
 	int fd = ev_must(&a, 0, -1, -1, 0), i;
 
-	EXPECT_EQ(unload(), EAGAIN);
+	EXPECT_EQ(driver_unload("few"), EAGAIN);
 	close(fd);
 	for (i = 0; i < 20; i++) {
-		ASSERT_EQ(unload_at_last(), 0);
-		ASSERT_EQ(load(), 0);
+		ASSERT_EQ(driver_unload_at_last("few"), 0);
+		ASSERT_EQ(driver_load("few"), 0);
 	}
 	a = few(SECOND);
 	a.disabled = 0;
@@ -545,7 +496,7 @@ TEST(unloads)
 	work(WORK);
 	EXPECT_GT(ev_times(fd).value, 0);
 	close(fd);
-	ASSERT_EQ(unload_at_last(), 0);
+	ASSERT_EQ(driver_unload_at_last("few"), 0);
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
 }
 

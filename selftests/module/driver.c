@@ -10,10 +10,9 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <x86intrin.h>
 
+#include "driver.h"
 #include "event.h"
 #include "harness.h"
 #include "ring.h"
@@ -24,46 +23,9 @@
 #define SHIFT(n)	((n) << 8)
 #define WORK	2000000
 
-static int load(void)
-{
-	int fd = open("/tests/kpmu-toy.ko", O_RDONLY | O_CLOEXEC), err;
-
-	if (fd < 0)
-		return errno;
-	err = syscall(SYS_finit_module, fd, "", 0) ? errno : 0;
-	close(fd);
-	return err;
-}
-
-static int unload(void)
-{
-	return syscall(SYS_delete_module, "kpmu_toy", O_NONBLOCK) ? errno : 0;
-}
-
-/* Closed events are freed with a delay and hold a module reference until then: retry */
-static int unload_at_last(void)
-{
-	uint64_t end = patience();
-	int err;
-
-	while ((err = unload()) == EAGAIN && now_ns() < end)
-		usleep(10000);
-	return err;
-}
-
 static struct perf_event_attr toy(uint64_t config)
 {
-	struct perf_event_attr a;
-	int err = load();
-
-	if (err && err != EEXIST) {
-		printf("# cannot load kpmu-toy.ko: %s\n", strerror(err));
-		exit(1);
-	}
-	a = ev_attr(pmu_type("toy"), config);
-	a.exclude_kernel = 0;
-	a.exclude_hv = 0;
-	return a;
+	return driver_attr("toy", config);
 }
 
 static int self(uint64_t config, int group)
@@ -71,19 +33,6 @@ static int self(uint64_t config, int group)
 	struct perf_event_attr a = toy(config);
 
 	return ev_must(&a, 0, -1, group, 0);
-}
-
-/* TSC cycles that WORK takes without preemption by other tasks, in which the event does not count */
-static uint64_t cycles_of_work(void)
-{
-	const struct sched_param first = { .sched_priority = 1 };
-	uint64_t from;
-
-	if (sched_setscheduler(0, SCHED_FIFO, &first))
-		return 0;
-	from = __rdtsc();
-	work(WORK);
-	return __rdtsc() - from;
 }
 
 TEST(counts)
@@ -176,7 +125,7 @@ TEST(inherited_event)
 	work(WORK);
 	own = ev_count(fd);
 	if (!fork()) {
-		*cycles = cycles_of_work();
+		*cycles = cycles_of_work(WORK);
 		_exit(0);
 	}
 	wait(NULL);
@@ -321,9 +270,9 @@ TEST(unloads)
 	int fd = ev_must(&a, 0, -1, -1, 0);
 	struct stat st;
 
-	EXPECT_EQ(unload(), EAGAIN);
+	EXPECT_EQ(driver_unload("toy"), EAGAIN);
 	close(fd);
-	EXPECT_EQ(unload_at_last(), 0);
+	EXPECT_EQ(driver_unload_at_last("toy"), 0);
 	EXPECT_NE(stat(TOY, &st), 0);
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
 }
@@ -361,15 +310,15 @@ TEST(unloads_under_load)
 		_exit(opened < 20 ? 2 : 0);
 	}
 	for (i = 0; !waitpid(pid, &status, WNOHANG); i++) {
-		if (!unload())
+		if (!driver_unload("toy"))
 			gone++;
-		load();
+		driver_load("toy");
 		usleep(500);
 	}
 	EXPECT_EQ(status, 0);
 	printf("# unloaded %d times in %d tries\n", gone, i);
-	load();
-	EXPECT_EQ(unload_at_last(), 0);
+	driver_load("toy");
+	EXPECT_EQ(driver_unload_at_last("toy"), 0);
 }
 
 /* The reason for a failed open is a string of the driver, but outlives it */
@@ -386,7 +335,7 @@ TEST(reason_outlives_driver)
 	for (i = 0; i < 2; i++) {
 		EXPECT_EQ(ioctl(fd, KPMU_IOC_WHY, &why), 0);
 		EXPECT_EQ(strcmp(why.text, "the shift exceeds 31"), 0);
-		ASSERT_EQ(i ? 0 : unload_at_last(), 0);
+		ASSERT_EQ(i ? 0 : driver_unload_at_last("toy"), 0);
 	}
 	/* An open that fails early has no reason of an earlier one */
 	EXPECT_EQ(ioctl(fd, KPMU_IOC_OPEN, 8), -1);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Load and unload the driver of a PMU (selftests/driver), and use its events. */
+#ifndef KPMU_TEST_DRIVER_H
+#define KPMU_TEST_DRIVER_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#include "event.h"
+
+/* Load kpmu-@name.ko; 0 or the errno */
+static inline int driver_load(const char *name)
+{
+	char path[64];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "/tests/kpmu-%s.ko", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno;
+	err = syscall(SYS_finit_module, fd, "", 0) ? errno : 0;
+	close(fd);
+	return err;
+}
+
+static inline int driver_unload(const char *name)
+{
+	char module[64];
+
+	snprintf(module, sizeof(module), "kpmu_%s", name);
+	return syscall(SYS_delete_module, module, O_NONBLOCK) ? errno : 0;
+}
+
+/* Closed events are freed with a delay and hold a module reference until then: retry */
+static inline int driver_unload_at_last(const char *name)
+{
+	uint64_t end = patience();
+	int err;
+
+	while ((err = driver_unload(name)) == EAGAIN && now_ns() < end)
+		usleep(10000);
+	return err;
+}
+
+/* An attr of an event of PMU @name, whose driver is loaded if it is not; disabled */
+static inline struct perf_event_attr driver_attr(const char *name, uint64_t config)
+{
+	int err = driver_load(name);
+	struct perf_event_attr a;
+
+	if (err && err != EEXIST) {
+		printf("# cannot load kpmu-%s.ko: %s\n", name, strerror(err));
+		exit(1);
+	}
+	a = ev_attr(pmu_type(name), config);
+	a.exclude_kernel = 0;
+	a.exclude_hv = 0;
+	return a;
+}
+
+/*
+ * TSC cycles that @rounds of work take, or 0.  The task is not preempted by others any more: an
+ * event of it would not count meanwhile, but the TSC advances.
+ */
+static inline uint64_t cycles_of_work(uint64_t rounds)
+{
+	const struct sched_param first = { .sched_priority = 1 };
+	uint64_t from;
+
+	if (sched_setscheduler(0, SCHED_FIFO, &first))
+		return 0;
+	from = __rdtsc();
+	work(rounds);
+	return __rdtsc() - from;
+}
+
+#endif
