@@ -8,38 +8,14 @@
 #include "family.h"
 
 /**
- * kpmu_family_look_at() - read a child without waiting for its context
- * @e: the child, linked
- * @fn: called for it as the owner of its context; it changes nothing
- * @data: for @fn
- * @err: set to the error of @fn
- *
- * The lock of the child's context must be taken before the family's lock, so it can only be
- * tried here.  A linked child exists.  It is attached: it ends as its context's owner unlinks it.
- *
- * Context: under the family_lock, IRQs off.
- * Return: false if the context is owned elsewhere.
- */
-static __always_inline bool
-kpmu_family_look_at(struct kpmu_event *e, int (*fn)(struct kpmu_event *child, void *data),
-		    void *data, int *err)
-{
-	struct kpmu_ctx *ctx = e->se.ctx;
-
-	if (!kpmu_ctx_borrow(ctx))
-		return false;
-	*err = fn(e, data);
-	kpmu_ctx_return(ctx);
-	return true;
-}
-
-/**
  * kpmu_family_look() - read all children at one moment, without waiting
  * @f: the family; the caller limits the number of its children
  * @fn: called for each child as the owner of its context; it changes nothing
  * @data: for @fn
  *
- * No child can be added or end meanwhile, as this takes the family's lock.
+ * No child can be added or end meanwhile, as this takes the family's lock.  The lock of a child's
+ * context must be taken before the family's lock, so it can only be tried here.  A linked child
+ * exists, and is attached: it ends as its context's owner unlinks it.
  *
  * Context: under the family_lock, IRQs off.
  * Return: 0; -EBUSY if the context of a child is owned elsewhere; the error of @fn.
@@ -49,15 +25,19 @@ kpmu_family_look(struct kpmu_family *f, int (*fn)(struct kpmu_event *child, void
 		 void *data)
 {
 	struct kpmu_event *e;
-	int err;
+	int err = 0;
 
 	list_for_each_entry(e, &f->children, sibling) {
-		if (!kpmu_family_look_at(e, fn, data, &err))
+		struct kpmu_ctx *ctx = e->se.ctx;
+
+		if (!kpmu_ctx_borrow(ctx))
 			return -EBUSY;
+		err = fn(e, data);
+		kpmu_ctx_return(ctx);
 		if (err)
-			return err;
+			break;
 	}
-	return 0;
+	return err;
 }
 
 #endif

@@ -18,10 +18,10 @@
 #include <linux/mutex.h>
 #include <linux/sched.h>
 
+#include "../sched/borrow.h"
 #include "../sched/sched.h"
 #include "event.h"
 #include "family.h"
-#include "look.h"
 
 struct visit {
 	struct kpmu_event *child;
@@ -42,7 +42,8 @@ static void mark_one(struct kpmu_event *e)
 
 /*
  * Mark a child as visited; the families of a group have one lock and one epoch.  A child that has
- * ended is not linked any more, and its group is being taken apart without the owner.
+ * ended is not linked any more, and its group is being taken apart.  Called by the owner of the
+ * child's context, under the lock of the family.
  */
 static void mark_visited(const struct visit *v, struct kpmu_event *child)
 {
@@ -89,6 +90,22 @@ static struct kpmu_event *get_first_unseen(struct kpmu_family *f)
 	return e;
 }
 
+/*
+ * Read a child and mark it, if its context is not owned elsewhere.  The mark is part of the owner's
+ * section: after it the child may end, and its members would not be marked any more.
+ */
+static bool look_at(const struct visit *v, struct kpmu_event *e, int *err)
+{
+	struct kpmu_ctx *ctx = e->se.ctx;
+
+	if (!kpmu_ctx_borrow(ctx))
+		return false;
+	*err = v->fn(e, v->data);
+	mark_visited(v, e);
+	kpmu_ctx_return(ctx);
+	return true;
+}
+
 /* Children that are read under the family's lock at a time, with IRQs off */
 #define LOOKS	32
 
@@ -108,12 +125,11 @@ static int look_at_some(struct kpmu_family *f, struct visit *v)
 		e = first_unseen(f);
 		if (!e)
 			break;
-		if (!kpmu_family_look_at(e, v->fn, v->data, &err)) {
+		if (!look_at(v, e, &err)) {
 			kpmu_event_get(e);
 			v->child = e;
 			break;
 		}
-		mark_visited(v, e);
 	}
 	raw_spin_unlock_irqrestore(&f->top->family_lock, flags);
 	return err ?: !!e;
