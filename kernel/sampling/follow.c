@@ -22,8 +22,10 @@ static void run_source(struct kpmu_event *e, bool run)
 	const struct kpmu_source *source = e->se.hw.source;
 
 	if (kpmu_runs_source(e) && run && !e->se.hw.runs) {
-		e->se.hw.runs = true;
 		source->start(&e->se.hw);
+		/* Not before: an NMI that reads the event would add to it since its last stop */
+		barrier();
+		e->se.hw.runs = true;
 	}
 	if (kpmu_has_timer(e))
 		kpmu_timer_run(e, run && !e->sampling->stopped);

@@ -146,9 +146,11 @@ static void start_source(struct driven *d, struct kpmu_hw *hw, int slot)
 	for (n = 0; n < MAX_STARTS; n++) {
 		if (n)
 			stop_source(d, hw, slot);
-		hw->runs = true;
 		this_cpu_and(driven.missed, ~bit);
 		hw->source->start(hw);
+		barrier();
+		/* Not before: an NMI that reads the event would add to it since its last stop */
+		hw->runs = true;
 		barrier();
 		WRITE_ONCE(d->hw[slot], hw);
 		barrier();
