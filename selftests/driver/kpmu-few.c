@@ -5,7 +5,7 @@
  *
  * Each CPU has two counters of TSC cycles.  few/any/ counts on either, few/second/ only on the second.
  * A counter raises an interrupt when it reaches the value that is programmed into it.  The "hardware"
- * is made of the TSC and timers.
+ * is made of the TSC and timers.  With the module parameter poll=1 it has no interrupts.
  */
 #define pr_fmt(fmt) "kpmu-few: " fmt
 
@@ -26,6 +26,10 @@
 #define NR_COUNTERS	2
 #define EVENT_ANY	1
 #define EVENT_SECOND	2
+
+static bool poll;
+module_param(poll, bool, 0444);
+MODULE_PARM_DESC(poll, "the counters raise no interrupts");
 
 /* Shortest time to an interrupt, in ns */
 #define SHORTEST	10000
@@ -87,7 +91,7 @@ static void few_start(struct kpmu_hw *hw)
 	WARN_ON_ONCE(c->user);
 	c->user = hw;
 	local64_set(&hw->prev, rdtsc_ordered());
-	if (hw->period)
+	if (hw->period && !poll)
 		hrtimer_start(&c->timer, time_left(hw), HRTIMER_MODE_REL_PINNED_HARD);
 }
 
@@ -125,10 +129,14 @@ static enum hrtimer_restart counter_overflows(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-static const struct kpmu_source few_source = {
+static u64 few_ahead(struct kpmu_hw *hw)
+{
+	return ktime_to_ns(time_left(hw));
+}
+
+static struct kpmu_source few_source __ro_after_init = {
 	.name = "few",
 	.owner = THIS_MODULE,
-	.interrupt = true,
 	.init = few_init,
 	.start = few_start,
 	.stop = few_stop,
@@ -161,6 +169,8 @@ static int __init few_init_module(void)
 
 	if (!tsc_khz)
 		return -ENODEV;
+	few_source.interrupt = !poll;
+	few_source.ahead = poll ? few_ahead : NULL;
 	for_each_possible_cpu(cpu)
 		for (i = 0; i < NR_COUNTERS; i++)
 			kpmu_hrtimer_setup(&per_cpu(counters[i], cpu).timer, counter_overflows,

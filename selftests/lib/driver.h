@@ -15,8 +15,8 @@
 
 #include "event.h"
 
-/* Load kpmu-@name.ko; 0 or the errno */
-static inline int driver_load(const char *name)
+/* Load kpmu-@name.ko with parameters; 0 or the errno */
+static inline int driver_load_with(const char *name, const char *params)
 {
 	char path[64];
 	int fd, err;
@@ -25,9 +25,14 @@ static inline int driver_load(const char *name)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno;
-	err = syscall(SYS_finit_module, fd, "", 0) ? errno : 0;
+	err = syscall(SYS_finit_module, fd, params, 0) ? errno : 0;
 	close(fd);
 	return err;
+}
+
+static inline int driver_load(const char *name)
+{
+	return driver_load_with(name, "");
 }
 
 static inline int driver_unload(const char *name)

@@ -291,8 +291,8 @@ static int sampled_few(struct ring *r, uint64_t period)
 	return fd;
 }
 
-/* Overflows are reported by the interrupt: each sample's period is a multiple of the event's */
-TEST(samples)
+/* Each sample's period is a multiple of the event's */
+static void check_samples(struct __test *_metadata)
 {
 	const uint64_t period = 1000000;
 	uint64_t sum = 0;
@@ -321,6 +321,11 @@ TEST(samples)
 	EXPECT_GE(sum, ev_times(fd).value / 2);
 }
 
+TEST(samples)
+{
+	check_samples(_metadata);
+}
+
 TEST(by_frequency)
 {
 	struct perf_event_attr a = few(SECOND);
@@ -345,7 +350,7 @@ TEST(by_frequency)
 }
 
 /* After the last overflow that REFRESH allows, the event does not count */
-TEST(refreshes)
+static void check_refresh(struct __test *_metadata)
 {
 	struct ring r;
 	uint64_t v;
@@ -363,6 +368,11 @@ TEST(refreshes)
 	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_REFRESH, 2), 0);
 	work(40 * WORK);
 	EXPECT_EQ(ring_count(&r, PERF_RECORD_SAMPLE), 2);
+}
+
+TEST(refreshes)
+{
+	check_refresh(_metadata);
 }
 
 /* An event that overflows too often pauses until the next tick, and then counts again */
@@ -476,6 +486,17 @@ TEST_TIMEOUT(churn, 200)
 		pthread_join(t[i], NULL);
 	if (exact())
 		EXPECT_EQ(ev_count(fd), WORK_INSNS(WORK));
+}
+
+/* The same if the counters raise no interrupts, but are polled */
+TEST(polled)
+{
+	int err = driver_unload_at_last("few");
+
+	ASSERT_TRUE(!err || err == ENOENT);
+	ASSERT_EQ(driver_load_with("few", "poll=1"), 0);
+	check_samples(_metadata);
+	check_refresh(_metadata);
 }
 
 /* The driver cannot be unloaded while an event exists; its slots are free again afterwards */
