@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The counters of a CPU. */
+/* The CPU's own counters, and the slots that they share with the counters of drivers' PMUs. */
 #ifndef KPMU_COUNTERS_H
 #define KPMU_COUNTERS_H
 
@@ -57,8 +57,8 @@ u32 kpmu_counters_slots(void);
  * nor is shown, and needs no extra register.  If @want is like the assignment in force,
  * the counters run on: each is handed over from one event to the next by one read.
  *
- * A direct call instead of an operation of struct kpmu_source: there is only one set of
- * counters, and the task switch is a hot path.
+ * A direct call instead of an operation of struct kpmu_source: a machine has one kind of own
+ * counters, and the task switch is a hot path.  Other PMUs: kpmu_drivers_commit().
  *
  * Context: IRQs off; NMIs may interrupt it.
  */
