@@ -70,7 +70,8 @@ static void calls(int n)
  */
 static int samples_after(int fd, struct ring *r, bool reset)
 {
-	int n, throttled;
+	static struct record rec;
+	int n = 0, throttled;
 
 	ev_enable(fd);
 	calls(CALLS * slow());
@@ -80,8 +81,10 @@ static int samples_after(int fd, struct ring *r, bool reset)
 	ring_skip(r);
 	calls(CALLS * slow());
 	ev_disable(fd);
-	n = ring_count(r, PERF_RECORD_SAMPLE);
-	throttled += ring_count(r, PERF_RECORD_THROTTLE);
+	while (ring_next(r, &rec)) {
+		n += rec.head.type == PERF_RECORD_SAMPLE;
+		throttled += rec.head.type == PERF_RECORD_THROTTLE;
+	}
 	ring_consume(r);
 	return throttled ? -1 : n;
 }
