@@ -17,12 +17,19 @@ static void requeue_group(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 	kpmu_queue_add(ctx, leader);
 }
 
+/* Does the event need a counter while its leader is enabled? */
+static bool needs_counter(const struct kpmu_entity *e)
+{
+	return kpmu_has_counter(e) && e->state == KPMU_ON;
+}
+
 /**
  * kpmu_group_fits() - could a group with a new member ever be scheduled in?
  * @leader: its leader
  * @new: the new member
  *
- * Disabled members count too: they may be enabled later.
+ * Members that are disabled do not count, as in upstream.  If they are enabled later, the group may
+ * have to wait for ever.
  *
  * Context: the context's owner, IRQs off.
  * Return: true if it could, on counters that nothing else uses.  All events of a group that need
@@ -43,17 +50,15 @@ bool kpmu_group_fits(struct kpmu_entity *leader, struct kpmu_entity *new)
 	kpmu_for_each_in_group(e, leader) {
 		if (!kpmu_has_counter(e))
 			continue;
-		if (n == KPMU_NR_SLOTS || e->hw.source != new->hw.source)
+		if (e->hw.source != new->hw.source)
+			return false;
+		if (!needs_counter(e))
+			continue;
+		if (n == KPMU_NR_SLOTS)
 			return false;
 		events[n++] = e;
 	}
 	return kpmu_plan_fits(events, n);
-}
-
-/* Does the event need a counter while its leader is enabled? */
-static bool needs_counter(const struct kpmu_entity *e)
-{
-	return kpmu_has_counter(e) && e->state == KPMU_ON;
 }
 
 /* Constant time for a group of any size, unless the event needs a counter now */

@@ -115,6 +115,32 @@ TEST(fixed_only_twice)
 	all_run(_metadata, lead, 1);
 }
 
+/*
+ * Members that are disabled need no counter: there may be more than fit.  If too many are enabled
+ * later, the whole group waits.
+ */
+TEST(disabled_members)
+{
+	ROWS("E-22 Q-12");
+	int gp = counters_general(), lead = general(-1), off[3], i;
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	uint64_t v[40];
+
+	a.read_format = PERF_FORMAT_GROUP | FORMAT_TIMES;
+	for (i = 0; i < 3; i++)
+		off[i] = ev_must(&a, 0, -1, lead, 0);
+	for (i = 1; i < gp; i++)
+		ASSERT_GE(general(lead), 0);
+	EXPECT_EQ(general(lead), -1);
+	EXPECT_EQ(errno, EINVAL);
+	all_run(_metadata, lead, gp + 3);
+	ASSERT_EQ(ioctl(off[0], PERF_EVENT_IOC_ENABLE, 0), 0);
+	work_counted(lead, N, 0);
+	ASSERT_GT(read(lead, v, sizeof(v)), 0);
+	EXPECT_GT(v[1], v[2]);
+	EXPECT_EQ(v[3 + 1], 0);
+}
+
 /* Closing a sibling frees its place in the group */
 TEST(closed_sibling_frees_counter)
 {
