@@ -4,8 +4,9 @@
  *
  * Attaching a probe patches kernel text, which costs as much as thousands of calls of a probe
  * that returns at once.  So a probe without users is detached only after it has been called
- * KPMU_DETACH_CALLS times, or after a minute (module parameter detach), whichever is first.  The calls of an unused
- * probe then cost about as much as attaching it once more would have, and never more.
+ * KPMU_DETACH_CALLS times, or after a minute (module parameter detach), whichever is first.  The
+ * calls of an unused probe then cost about as much as attaching it once more would have, and never
+ * more.
  */
 #ifndef KPMU_DETACH_H
 #define KPMU_DETACH_H

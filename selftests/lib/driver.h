@@ -15,6 +15,8 @@
 #include <x86intrin.h>
 
 #include "event.h"
+#include "harness.h"
+#include "ring.h"
 
 /* Load kpmu-@name.ko with parameters; 0 or the errno */
 static inline int driver_load_with(const char *name, const char *params)
@@ -112,6 +114,52 @@ static inline uint64_t cycles_of_work(uint64_t rounds)
 	from = __rdtsc();
 	work(rounds);
 	return __rdtsc() - from;
+}
+
+/* Samples that an event takes in a second with a frequency of 200, on slow kernels in several */
+static inline int samples_by_frequency(struct perf_event_attr a)
+{
+	uint64_t end = now_ns() + 1000000000ULL * slow();
+	struct ring r;
+	int fd, n;
+
+	throttle_at(1000000, 0);
+	a.freq = 1;
+	a.sample_freq = 200;
+	a.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 64);
+	ev_enable(fd);
+	while (now_ns() < end)
+		work(20000);
+	ev_disable(fd);
+	n = ring_count(&r, PERF_RECORD_SAMPLE);
+	printf("# %d samples in %d s\n", n, slow());
+	return n / slow();
+}
+
+/*
+ * Number of samples in @r; @sum: of their periods.  -1 if the period of one is not a multiple of
+ * @period, or if it has no instruction address.
+ */
+static inline int sum_samples(struct ring *r, uint64_t period, uint64_t *sum)
+{
+	static struct record rec;
+	bool wrong = false;
+	int n = 0;
+
+	*sum = 0;
+	while (ring_next(r, &rec)) {
+		struct parts p;
+
+		if (rec.head.type != PERF_RECORD_SAMPLE)
+			continue;
+		p = record_sample(r, &rec);
+		wrong |= !p.period || p.period % period || !p.ip;
+		*sum += p.period;
+		n++;
+	}
+	return wrong ? -1 : n;
 }
 
 #endif

@@ -128,10 +128,9 @@ TEST(samples)
 {
 	const uint64_t period = 1000000;
 	struct perf_event_attr a = toy(CYCLES);
-	uint64_t sum = 0, count;
-	static struct record rec;
+	uint64_t sum, count;
 	struct ring r;
-	int fd, n = 0;
+	int fd, n;
 
 	throttle_at(1000000, 0);
 	a.sample_period = period;
@@ -142,18 +141,7 @@ TEST(samples)
 	work(40 * WORK);
 	ev_disable(fd);
 	count = ev_count(fd);
-	while (ring_next(&r, &rec)) {
-		struct parts p;
-
-		if (rec.head.type != PERF_RECORD_SAMPLE)
-			continue;
-		p = record_sample(&r, &rec);
-		EXPECT_EQ(p.period % period, 0);
-		EXPECT_GT(p.period, 0);
-		EXPECT_NE(p.ip, 0);
-		sum += p.period;
-		n++;
-	}
+	n = sum_samples(&r, period, &sum);
 	EXPECT_GE(n, 3);
 	EXPECT_LE(sum, count);
 	/* Cycles after the last overflow are in no sample, but they are less than half of all */
@@ -163,25 +151,10 @@ TEST(samples)
 /* The sample rate is within a factor of 10 of the frequency requested */
 TEST(samples_by_frequency)
 {
-	struct perf_event_attr a = toy(CYCLES);
-	uint64_t end = now_ns() + 1000000000ULL * slow();
-	struct ring r;
-	int fd, n;
+	int n = samples_by_frequency(toy(CYCLES));
 
-	throttle_at(1000000, 0);
-	a.freq = 1;
-	a.sample_freq = 200;
-	a.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
-	fd = ev_must(&a, 0, -1, -1, 0);
-	ring_map(&r, fd, &a, 64);
-	ev_enable(fd);
-	while (now_ns() < end)
-		work(WORK / 100);
-	ev_disable(fd);
-	n = ring_count(&r, PERF_RECORD_SAMPLE);
-	printf("# %d samples in %d s\n", n, slow());
-	EXPECT_GE(n, 20 * slow());
-	EXPECT_LE(n, 2000 * slow());
+	EXPECT_GE(n, 20);
+	EXPECT_LE(n, 2000);
 }
 
 TEST(refreshes)

@@ -183,8 +183,8 @@ static long parts(double x)
  * equal times, and each for at least the share @least of the time.  Together they must use
  * @counters counters.
  *
- * The kernel may keep interrupts off, and so delay one rotation by up to a turn.  The groups of
- * the others then run longer in the next window, so one window may be worse than the limit.
+ * The kernel may keep interrupts off, which delays a rotation by up to a turn.  So one window may
+ * be worse than the limit; the groups that ran less are served first in the next one.
  */
 static void fair(struct __test *_metadata, int nr, int counters, double least)
 {
