@@ -100,6 +100,20 @@ TEST(other_fields_refused)
 	EXPECT_EQ(errno, EFAULT);
 }
 
+/* What an event cannot use is not kept at open: the same attr is then a change */
+TEST(branch_type_without_branches)
+{
+	ROWS("I-27");
+	struct perf_event_attr a = bp(&data[0]);
+	int fd;
+
+	a.branch_sample_type = PERF_SAMPLE_BRANCH_USER;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	EXPECT_EQ(modify(fd, &a), EINVAL);
+	a.branch_sample_type = 0;
+	EXPECT_EQ(modify(fd, &a), 0);
+}
+
 TEST(other_types)
 {
 	ROWS("I-26");

@@ -37,15 +37,20 @@ static int breakpoint_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 		.exclude_user = !!(a->flags & KPMU_ATTR_EXCLUDE_USER),
 		.exclude_kernel = !!(a->flags & KPMU_ATTR_EXCLUDE_KERNEL),
 	};
+	struct kpmu_attr *own;
 	struct kpmu_tap *tap;
 
 	/* Kept to check that MODIFY_ATTRIBUTES changes only the breakpoint */
-	hw->own = kmemdup(a, sizeof(*a), GFP_KERNEL);
-	if (!hw->own)
+	own = kmemdup(a, sizeof(*a), GFP_KERNEL);
+	if (!own)
 		return -ENOMEM;
+	/* Upstream clears it at open, and then compares the new attr with the cleared one */
+	if (!(a->sample_type & KPMU_SAMPLE_BRANCH_STACK))
+		own->branch_sample_type = 0;
+	hw->own = own;
 	tap = kpmu_tap_own(&attr, target->task, target->cpu);
 	if (IS_ERR(tap)) {
-		kfree(hw->own);
+		kfree(own);
 		*why = "the kernel refuses such a breakpoint";
 		return PTR_ERR(tap);
 	}
