@@ -140,6 +140,8 @@ static inline void put_history(struct show *s, const struct slot *slot)
 		put(s, slot->leaderless == 2 ? " leaderless of one off" : " leaderless");
 	if (slot->moved)
 		put(s, " moved while off");
+	if (slot->two_pmus)
+		put(s, " of two PMUs");
 	if (slot->of_cgroup)
 		put(s, slot->was_off ? " of a cgroup, once off" : " of a cgroup");
 	if (slot->attr.inherit && s->forks)

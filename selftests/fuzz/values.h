@@ -28,6 +28,7 @@ struct slot {
 	int was_off;		/* was disabled at some time: by its attr, ioctl or prctl */
 	int leaderless;		/* 1: the leader was closed, 2: and it had was_off */
 	int moved;		/* see saw_move() */
+	int two_pmus;		/* see of_two_pmus() */
 	int mixed;		/* other events may write to its ring */
 };
 
@@ -144,16 +145,34 @@ static inline void saw_move(struct show *s, int leader)
 		s->slot[i].moved |= s->slot[i].group == leader;
 }
 
+/* Events that need no counter, by the PMU that upstream gives them */
+static inline int software_pmu(const struct perf_event_attr *a)
+{
+	int is_clock = a->type == PERF_TYPE_SOFTWARE && a->config <= PERF_COUNT_SW_TASK_CLOCK;
+
+	return is_clock ? -1 - (int)a->config : (int)a->type;
+}
+
+/* Upstream schedules only the PMU of the event that is opened, even if its leader has another */
+static inline int of_two_pmus(const struct slot *event, const struct slot *leader)
+{
+	return !is_hardware(&event->attr) && !is_hardware(&leader->attr) &&
+	       software_pmu(&event->attr) != software_pmu(&leader->attr);
+}
+
 static inline void saw_open(struct show *s, const struct op *op)
 {
 	struct slot *slot = &s->slot[op->arg[0]], was = *slot;
 	int group = op->arg[3] < 0 ? op->arg[0] : s->slot[op->arg[3]].group;
+	struct slot leader = s->slot[group];
 
 	/* The open has closed the event that used the slot before; it may be the leader */
 	saw_close(s, op->arg[0]);
 	*slot = (struct slot) { .attr = s->attr.a, .group = group };
 	if (group == op->arg[0] && op->arg[3] >= 0)
 		slot->leaderless = 1 + was.was_off;
+	slot->two_pmus = op->arg[3] >= 0 && !(op->arg[4] & PERF_FLAG_FD_NO_GROUP) &&
+			 of_two_pmus(slot, &leader);
 	slot->was_off = slot->attr.disabled;
 	/* If the closed leader was disabled, the event starts to count in this operation */
 	slot->loose = is_loose(&slot->attr);
