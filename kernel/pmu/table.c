@@ -18,7 +18,12 @@
 #include "host/point.h"
 #include "host/tap.h"
 #include "soft/soft.h"
-#include "x86/x86.h"
+#include "x86/intel/intel.h"
+
+/* Core PMUs; the first that the machine has is used */
+static const struct kpmu_core *const cores[] __initconst = {
+	&intel_core,
+};
 
 static const struct kpmu_source *find_software(u64 config)
 {
@@ -68,7 +73,7 @@ static const struct kpmu_source *find_own(const struct kpmu_attr *attr)
 	case KPMU_TYPE_HARDWARE:
 	case KPMU_TYPE_HW_CACHE:
 	case KPMU_TYPE_RAW:
-		return &x86_source;
+		return kpmu_core.source;
 	case KPMU_TYPE_SOFTWARE:
 		return find_software(attr->config);
 	case KPMU_TYPE_TRACEPOINT:
@@ -246,7 +251,7 @@ bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu)
 {
 	switch (n) {
 	case 0:
-		return x86_describe(pmu);
+		return kpmu_core.describe(pmu);
 	case 1:
 		return fill_pmu(pmu, "software", KPMU_TYPE_SOFTWARE, NULL);
 	case 2:
@@ -298,6 +303,20 @@ void kpmu_sources_cpu_up(int cpu)
 	kpmu_taps_cpu_up(cpu);
 }
 
+/* A machine without a core PMU still has the other types of events */
+static int __init start_core(void)
+{
+	int i, err;
+
+	for (i = 0; i < ARRAY_SIZE(cores); i++) {
+		kpmu_core_set(cores[i]);
+		err = cores[i]->start();
+		if (err != -ENODEV)
+			return err;
+	}
+	return 0;
+}
+
 /**
  * kpmu_sources_init() - initialise all sources
  * @hit: callback that counts hits
@@ -313,7 +332,7 @@ int __init kpmu_sources_init(kpmu_hit_fn hit, kpmu_time_fn time)
 	kpmu_task_clock.read = time;
 	kpmu_faults_init();
 	kpmu_points_init();
-	return x86_start();
+	return start_core();
 }
 
 /**
@@ -325,5 +344,5 @@ void kpmu_sources_exit(void)
 {
 	kpmu_faults_exit();
 	kpmu_taps_exit();
-	x86_end();
+	kpmu_core.end();
 }

@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The CPU's own counters, and the slots that they share with the counters of drivers' PMUs. */
+/*
+ * The core PMU, which has the CPU's own counters, and the slots that they share with the counters
+ * of drivers' PMUs.
+ *
+ * What a core PMU can do is one structure, struct kpmu_core.  At module init, that of the machine is
+ * chosen (pmu/table.c).  The operations of task switches and interrupts are static calls, as a
+ * machine has one core PMU.
+ */
 #ifndef KPMU_COUNTERS_H
 #define KPMU_COUNTERS_H
+
+#include <linux/static_call.h>
 
 #include "source.h"
 
 struct kpmu_grant;
+struct kpmu_pmu;
 struct mm_struct;
 struct seq_file;
 
@@ -40,12 +50,85 @@ static inline u32 kpmu_slots_used(const struct kpmu_slots *slots)
 }
 
 /**
+ * struct kpmu_core - the operations of a core PMU
+ * @source: the operations on its events
+ * @start: detect the PMU and initialise: 0, -ENODEV if the machine does not have it, or another
+ *	error.  All other operations may be called afterwards, in each case
+ * @end: undo @start
+ * @describe: see kpmu_pmu_get()
+ * @slots: see kpmu_counters_slots()
+ * @on_overflow: see kpmu_on_overflow()
+ * @commit: see kpmu_commit()
+ * @halt: see kpmu_counters_halt()
+ * @resume: see kpmu_counters_resume()
+ * @update: see kpmu_counters_update()
+ * @halted: see kpmu_counters_halted()
+ * @hide: see kpmu_counters_hide()
+ * @release: see kpmu_counters_yield()
+ * @online: see kpmu_counters_online()
+ * @offline: see kpmu_counters_offline()
+ * @check: see kpmu_counters_check()
+ * @show: see kpmu_counters_show()
+ * @rdpmc_guarded: see kpmu_rdpmc_guarded()
+ * @rdpmc_grant: see kpmu_rdpmc_grant()
+ * @rdpmc_share: see kpmu_rdpmc_share()
+ * @rdpmc_drop: see kpmu_rdpmc_drop()
+ * @rdpmc_set: see kpmu_rdpmc_set()
+ * @rdpmc_get: see kpmu_rdpmc_get()
+ * @freeze_on_smi_set: see kpmu_freeze_on_smi_set()
+ * @freeze_on_smi_get: see kpmu_freeze_on_smi_get()
+ */
+struct kpmu_core {
+	const struct kpmu_source *source;
+	int (*start)(void);
+	void (*end)(void);
+	bool (*describe)(struct kpmu_pmu *pmu);
+	u32 (*slots)(void);
+	void (*on_overflow)(kpmu_overflow_fn fn);
+	void (*commit)(struct kpmu_slots *want);
+	void (*halt)(const struct kpmu_hw *hw);
+	void (*resume)(const struct kpmu_hw *hw);
+	void (*update)(void);
+	struct kpmu_hw *(*halted)(int from, int *at);
+	void (*hide)(void);
+	void (*release)(void);
+	void (*online)(void);
+	void (*offline)(void);
+	const char *(*check)(const struct kpmu_slots *want);
+	void (*show)(struct seq_file *m, int cpu);
+	void (*rdpmc_guarded)(bool yes);
+	struct kpmu_grant *(*rdpmc_grant)(struct mm_struct *mm);
+	void (*rdpmc_share)(struct kpmu_grant *grant);
+	void (*rdpmc_drop)(struct kpmu_grant *grant);
+	int (*rdpmc_set)(unsigned long knob);
+	int (*rdpmc_get)(void);
+	int (*freeze_on_smi_set)(unsigned long val);
+	int (*freeze_on_smi_get)(void);
+};
+
+/* That of this machine; constant after module init */
+extern struct kpmu_core kpmu_core;
+
+DECLARE_STATIC_CALL(kpmu_core_commit, *kpmu_core.commit);
+DECLARE_STATIC_CALL(kpmu_core_halt, *kpmu_core.halt);
+DECLARE_STATIC_CALL(kpmu_core_resume, *kpmu_core.resume);
+DECLARE_STATIC_CALL(kpmu_core_update, *kpmu_core.update);
+DECLARE_STATIC_CALL(kpmu_core_halted, *kpmu_core.halted);
+DECLARE_STATIC_CALL(kpmu_core_hide, *kpmu_core.hide);
+
+void kpmu_core_set(const struct kpmu_core *core);
+int kpmu_counters_type(void);
+
+/**
  * kpmu_counters_slots() - the slots of the CPU's own counters
  *
  * Context: any.
  * Return: a bit each.
  */
-u32 kpmu_counters_slots(void);
+static inline u32 kpmu_counters_slots(void)
+{
+	return kpmu_core.slots();
+}
 
 /**
  * kpmu_commit() - program this CPU's own counters according to a plan
@@ -57,12 +140,14 @@ u32 kpmu_counters_slots(void);
  * nor is shown, and needs no extra register.  If @want is like the assignment in force,
  * the counters run on: each is handed over from one event to the next by one read.
  *
- * A direct call instead of an operation of struct kpmu_source: a machine has one kind of own
- * counters, and the task switch is a hot path.  Other PMUs: kpmu_drivers_commit().
+ * Other PMUs: kpmu_drivers_commit().
  *
  * Context: IRQs off; NMIs may interrupt it.
  */
-void kpmu_commit(struct kpmu_slots *want);
+static __always_inline void kpmu_commit(struct kpmu_slots *want)
+{
+	static_call(kpmu_core_commit)(want);
+}
 
 /**
  * kpmu_counters_check() - check this CPU's counters against the last commit
@@ -71,7 +156,10 @@ void kpmu_commit(struct kpmu_slots *want);
  * Context: IRQs off.
  * Return: name of the first rule that is violated, NULL if none is.
  */
-const char *kpmu_counters_check(const struct kpmu_slots *want);
+static inline const char *kpmu_counters_check(const struct kpmu_slots *want)
+{
+	return kpmu_core.check(want);
+}
 
 /**
  * kpmu_on_overflow() - set the overflow callback
@@ -79,7 +167,10 @@ const char *kpmu_counters_check(const struct kpmu_slots *want);
  *
  * Context: module init, before the first event.
  */
-void kpmu_on_overflow(kpmu_overflow_fn fn);
+static inline void kpmu_on_overflow(kpmu_overflow_fn fn)
+{
+	kpmu_core.on_overflow(fn);
+}
 
 /**
  * kpmu_counters_halt() - mark an event's counter as stopped
@@ -90,7 +181,10 @@ void kpmu_on_overflow(kpmu_overflow_fn fn);
  *
  * Context: IRQs off or NMI, on the event's CPU.
  */
-void kpmu_counters_halt(const struct kpmu_hw *hw);
+static __always_inline void kpmu_counters_halt(const struct kpmu_hw *hw)
+{
+	static_call(kpmu_core_halt)(hw);
+}
 
 /**
  * kpmu_counters_resume() - restart a counter stopped by kpmu_counters_halt()
@@ -98,14 +192,20 @@ void kpmu_counters_halt(const struct kpmu_hw *hw);
  *
  * Context: IRQs off, on the event's CPU.
  */
-void kpmu_counters_resume(const struct kpmu_hw *hw);
+static __always_inline void kpmu_counters_resume(const struct kpmu_hw *hw)
+{
+	static_call(kpmu_core_resume)(hw);
+}
 
 /**
  * kpmu_counters_update() - make previous kpmu_counters_halt() calls take effect
  *
  * Context: IRQs off, on the events' CPU; for callers that do not run in a PMI.
  */
-void kpmu_counters_update(void);
+static __always_inline void kpmu_counters_update(void)
+{
+	static_call(kpmu_core_update)();
+}
 
 /**
  * kpmu_counters_halted() - iterate over the events whose counter is stopped
@@ -115,29 +215,30 @@ void kpmu_counters_update(void);
  * Context: IRQs off or NMI.
  * Return: the event, NULL if there is none from @from on.
  */
-struct kpmu_hw *kpmu_counters_halted(int from, int *at);
+static __always_inline struct kpmu_hw *kpmu_counters_halted(int from, int *at)
+{
+	return static_call(kpmu_core_halted)(from, at);
+}
 
 /**
  * kpmu_counters_yield() - release the counters to other users if no event needs them
  *
  * Context: task, IRQs on; does not sleep.
  */
-void kpmu_counters_yield(void);
+static inline void kpmu_counters_yield(void)
+{
+	kpmu_core.release();
+}
 
 /**
  * kpmu_counters_offline() - release this CPU's counters before it goes offline
  *
  * Context: on the CPU, IRQs off; no event is on a counter.
  */
-void kpmu_counters_offline(void);
-
-/**
- * kpmu_counters_type() - attr.type of the CPU's counters
- *
- * Context: any.
- * Return: the type; -ENODEV if the machine has no usable counters.
- */
-int kpmu_counters_type(void);
+static inline void kpmu_counters_offline(void)
+{
+	kpmu_core.offline();
+}
 
 /**
  * kpmu_rdpmc_grant() - permit user space of an mm to execute RDPMC
@@ -148,9 +249,32 @@ int kpmu_counters_type(void);
  * Context: task, may sleep.
  * Return: a reference for kpmu_rdpmc_drop(); NULL if it cannot be permitted.
  */
-struct kpmu_grant *kpmu_rdpmc_grant(struct mm_struct *mm);
-void kpmu_rdpmc_share(struct kpmu_grant *grant);
-void kpmu_rdpmc_drop(struct kpmu_grant *grant);
+static inline struct kpmu_grant *kpmu_rdpmc_grant(struct mm_struct *mm)
+{
+	return kpmu_core.rdpmc_grant(mm);
+}
+
+/**
+ * kpmu_rdpmc_share() - take a reference for another mapping of the same mm
+ * @grant: the grant
+ *
+ * Context: any.
+ */
+static inline void kpmu_rdpmc_share(struct kpmu_grant *grant)
+{
+	kpmu_core.rdpmc_share(grant);
+}
+
+/**
+ * kpmu_rdpmc_drop() - drop the reference of a mapping
+ * @grant: the grant
+ *
+ * Context: task, may sleep.
+ */
+static inline void kpmu_rdpmc_drop(struct kpmu_grant *grant)
+{
+	kpmu_core.rdpmc_drop(grant);
+}
 
 /**
  * kpmu_counters_hide() - clear other tasks' counts from the counters
@@ -163,7 +287,10 @@ void kpmu_rdpmc_drop(struct kpmu_grant *grant);
  * are scheduled in and before it runs; and when a kernel thread that borrows an mm
  * is scheduled out.
  */
-void kpmu_counters_hide(void);
+static __always_inline void kpmu_counters_hide(void)
+{
+	static_call(kpmu_core_hide)();
+}
 
 /**
  * kpmu_rdpmc_guarded() - set whether mm switches call kpmu_counters_hide()
@@ -172,7 +299,10 @@ void kpmu_counters_hide(void);
  *
  * Context: module init, before the first event.
  */
-void kpmu_rdpmc_guarded(bool yes);
+static inline void kpmu_rdpmc_guarded(bool yes)
+{
+	kpmu_core.rdpmc_guarded(yes);
+}
 
 /**
  * kpmu_rdpmc_set() - set which tasks kpmu permits to execute RDPMC
@@ -182,8 +312,21 @@ void kpmu_rdpmc_guarded(bool yes);
  * Return: 0; -EINVAL; -EOPNOTSUPP for 2 if the kernel's switch for it cannot be reached,
  * or if mm switches do not call kpmu_counters_hide().
  */
-int kpmu_rdpmc_set(unsigned long knob);
-int kpmu_rdpmc_get(void);
+static inline int kpmu_rdpmc_set(unsigned long knob)
+{
+	return kpmu_core.rdpmc_set(knob);
+}
+
+/**
+ * kpmu_rdpmc_get() - the current setting of kpmu_rdpmc_set()
+ *
+ * Context: any.
+ * Return: 0, 1 or 2.
+ */
+static inline int kpmu_rdpmc_get(void)
+{
+	return kpmu_core.rdpmc_get();
+}
 
 /**
  * kpmu_freeze_on_smi_set() - set whether counters stop in system-management mode
@@ -192,7 +335,10 @@ int kpmu_rdpmc_get(void);
  * Context: task, may sleep.
  * Return: 0; -EINVAL; -ENODEV if the CPU does not support it.
  */
-int kpmu_freeze_on_smi_set(unsigned long val);
+static inline int kpmu_freeze_on_smi_set(unsigned long val)
+{
+	return kpmu_core.freeze_on_smi_set(val);
+}
 
 /**
  * kpmu_freeze_on_smi_get() - do this CPU's counters stop in system-management mode?
@@ -200,14 +346,20 @@ int kpmu_freeze_on_smi_set(unsigned long val);
  * Context: any.
  * Return: 0 or 1; -ENODEV if the CPU does not support it.
  */
-int kpmu_freeze_on_smi_get(void);
+static inline int kpmu_freeze_on_smi_get(void)
+{
+	return kpmu_core.freeze_on_smi_get();
+}
 
 /**
  * kpmu_counters_online() - apply settings made for all CPUs to a CPU that comes online
  *
  * Context: on the CPU, IRQs off.
  */
-void kpmu_counters_online(void);
+static inline void kpmu_counters_online(void)
+{
+	kpmu_core.online();
+}
 
 /**
  * kpmu_counters_show() - print the state of a CPU's counters, for debugfs
@@ -216,6 +368,9 @@ void kpmu_counters_online(void);
  *
  * Context: on that CPU with IRQs off; any, if an inconsistent view is acceptable.
  */
-void kpmu_counters_show(struct seq_file *m, int cpu);
+static inline void kpmu_counters_show(struct seq_file *m, int cpu)
+{
+	kpmu_core.show(m, cpu);
+}
 
 #endif

@@ -152,7 +152,7 @@ TEST(at_each_instruction_of_a_handover)
 	no_throttle();
 	pin_to(0);
 	pid = echo_start();
-	from = symbol("kpmu_commit", 0);
+	from = symbol("x86_commit", 0);
 	to = symbol(NULL, from);
 	first = symbol("hand_over_first", 0);
 	end = symbol(NULL, first);

@@ -145,8 +145,14 @@ static const char *check_registers(const struct x86_cpu *c, const struct kpmu_sl
 /* A PMI during the check may change what was just read; then retry, but not forever */
 #define MAX_TRIES	4
 
-/* See counters.h */
-const char *kpmu_counters_check(const struct kpmu_slots *want)
+/**
+ * x86_check() - .check of struct kpmu_core
+ * @want: see kpmu_counters_check()
+ *
+ * Context: see kpmu_counters_check().
+ * Return: see kpmu_counters_check().
+ */
+const char *x86_check(const struct kpmu_slots *want)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
 	const char *why;

@@ -14,7 +14,7 @@
  *
  * The value of a free-running counter includes what was counted for other tasks.  So
  * counters are set to a new value before a task that may execute RDPMC runs:
- * kpmu_counters_hide() does it at the switch of mm, and prepare() for the counters that
+ * x86_hide() does it at the switch of mm, and prepare() for the counters that
  * the task reads through its user pages.
  *
  * All of this runs with IRQs off, but may be interrupted by PMIs (NMIs) at any point.
@@ -217,8 +217,12 @@ static void hide_event(struct x86_cpu *c, int idx)
 	}
 }
 
-/* See counters.h */
-void kpmu_counters_hide(void)
+/**
+ * x86_hide() - .hide of struct kpmu_core
+ *
+ * Context: see kpmu_counters_hide().
+ */
+void x86_hide(void)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
 	u32 m;
@@ -231,8 +235,13 @@ void kpmu_counters_hide(void)
 	enable_counters(c, c->slots.mask);
 }
 
-/* See counters.h */
-void kpmu_counters_halt(const struct kpmu_hw *hw)
+/**
+ * x86_halt() - .halt of struct kpmu_core
+ * @hw: see kpmu_counters_halt()
+ *
+ * Context: see kpmu_counters_halt().
+ */
+void x86_halt(const struct kpmu_hw *hw)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
 	int idx = READ_ONCE(c->hidden) == hw ? c->hidden_idx : hw->idx;
@@ -241,8 +250,13 @@ void kpmu_counters_halt(const struct kpmu_hw *hw)
 		this_cpu_or(x86_cpu.halted, 1u << idx);
 }
 
-/* See counters.h */
-void kpmu_counters_resume(const struct kpmu_hw *hw)
+/**
+ * x86_resume() - .resume of struct kpmu_core
+ * @hw: see kpmu_counters_resume()
+ *
+ * Context: see kpmu_counters_resume().
+ */
+void x86_resume(const struct kpmu_hw *hw)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
 
@@ -252,8 +266,12 @@ void kpmu_counters_resume(const struct kpmu_hw *hw)
 	enable_counters(c, c->slots.mask);
 }
 
-/* See counters.h */
-void kpmu_counters_update(void)
+/**
+ * x86_update() - .update of struct kpmu_core
+ *
+ * Context: see kpmu_counters_update().
+ */
+void x86_update(void)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
 
@@ -262,8 +280,15 @@ void kpmu_counters_update(void)
 		enable_counters(c, c->on);
 }
 
-/* See counters.h */
-struct kpmu_hw *kpmu_counters_halted(int from, int *at)
+/**
+ * x86_halted() - .halted of struct kpmu_core
+ * @from: see kpmu_counters_halted()
+ * @at: see kpmu_counters_halted()
+ *
+ * Context: see kpmu_counters_halted().
+ * Return: see kpmu_counters_halted().
+ */
+struct kpmu_hw *x86_halted(int from, int *at)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
 	u64 m = (u64)READ_ONCE(c->halted) >> from << from;
@@ -277,7 +302,7 @@ struct kpmu_hw *kpmu_counters_halted(int from, int *at)
 	}
 	return NULL;
 }
-NOKPROBE_SYMBOL(kpmu_counters_halted);
+NOKPROBE_SYMBOL(x86_halted);
 
 /* The selector with the event code for the other extra register */
 static noinline u64 alt_selector(const struct kpmu_hw *hw)
@@ -486,8 +511,13 @@ static noinline void commit_changes(struct x86_cpu *c, struct kpmu_slots *want)
 	trace_kpmu_commit(stopped, changed, want->mask);
 }
 
-/* See counters.h */
-void kpmu_commit(struct kpmu_slots *want)
+/**
+ * x86_commit() - .commit of struct kpmu_core
+ * @want: see kpmu_commit()
+ *
+ * Context: see kpmu_commit().
+ */
+void x86_commit(struct kpmu_slots *want)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
 

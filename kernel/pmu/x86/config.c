@@ -250,7 +250,7 @@ int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 	if (err)
 		return err;
 	hw->sel = c.sel;
-	hw->rdpmc = kpmu_rdpmc_get();
+	hw->rdpmc = x86_rdpmc_get();
 	err = extra_reg(hw, c.extra, why) ?: refuse(hw, attr, why);
 	if (err)
 		return err;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Taking over the registers of a CPU, and leaving them. */
 #include <linux/bitops.h>
+#include <linux/cache.h>
 #include <asm/apic.h>
 
 #include "../../compat/ksym.h"
 #include "counter.h"
+
+struct x86_pmu x86_pmu __ro_after_init;
 
 DEFINE_PER_CPU(struct x86_cpu, x86_cpu);
 

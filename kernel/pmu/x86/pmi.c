@@ -29,8 +29,13 @@ static bool no_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 /* Static call, avoids a retpoline */
 DEFINE_STATIC_CALL(x86_overflow, no_overflow);
 
-/* See source.h */
-void __init kpmu_on_overflow(kpmu_overflow_fn fn)
+/**
+ * x86_on_overflow() - .on_overflow of struct kpmu_core
+ * @fn: see kpmu_on_overflow()
+ *
+ * Context: see kpmu_on_overflow().
+ */
+void __init x86_on_overflow(kpmu_overflow_fn fn)
 {
 	static_call_update(x86_overflow, fn);
 }
@@ -43,7 +48,7 @@ static __always_inline void report_overflow(struct x86_cpu *c, struct kpmu_hw *h
 	c->hit.period = hw->period;
 	kpmu_stat_inc(overflows);
 	if (static_call(x86_overflow)(hw, &c->hit))
-		kpmu_counters_halt(hw);
+		x86_halt(hw);
 	/* An NMI's time is accounted once, with its first overflow */
 	c->hit.began = 0;
 }

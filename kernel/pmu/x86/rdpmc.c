@@ -5,7 +5,7 @@
  *
  * An mm may execute RDPMC while mm->context.perf_rdpmc_allowed is not 0; the kernel's own
  * perf increments the same count.  On a switch to such an mm the kernel sets CR4.PCE and
- * calls perf_clear_dirty_counters(), whose entry is hooked for kpmu_counters_hide().
+ * calls perf_clear_dirty_counters(), whose entry is hooked for x86_hide().
  */
 #include <linux/jump_label.h>
 #include <linux/mm_types.h>
@@ -85,14 +85,25 @@ static void forbid_rdpmc(struct mm_struct *mm)
 		on_each_cpu_mask(mm_cpumask(mm), update_pce, NULL, 1);
 }
 
-/* See counters.h */
-void kpmu_rdpmc_guarded(bool yes)
+/**
+ * x86_rdpmc_guarded() - .rdpmc_guarded of struct kpmu_core
+ * @yes: see kpmu_rdpmc_guarded()
+ *
+ * Context: see kpmu_rdpmc_guarded().
+ */
+void x86_rdpmc_guarded(bool yes)
 {
 	guarded = yes;
 }
 
-/* See counters.h */
-struct kpmu_grant *kpmu_rdpmc_grant(struct mm_struct *mm)
+/**
+ * x86_rdpmc_grant() - .rdpmc_grant of struct kpmu_core
+ * @mm: see kpmu_rdpmc_grant()
+ *
+ * Context: see kpmu_rdpmc_grant().
+ * Return: see kpmu_rdpmc_grant().
+ */
+struct kpmu_grant *x86_rdpmc_grant(struct mm_struct *mm)
 {
 	struct kpmu_grant *g;
 
@@ -112,23 +123,23 @@ struct kpmu_grant *kpmu_rdpmc_grant(struct mm_struct *mm)
 }
 
 /**
- * kpmu_rdpmc_share() - take a reference for another mapping of the same mm
- * @grant: the grant
+ * x86_rdpmc_share() - .rdpmc_share of struct kpmu_core
+ * @grant: see kpmu_rdpmc_share()
  *
- * Context: any.
+ * Context: see kpmu_rdpmc_share().
  */
-void kpmu_rdpmc_share(struct kpmu_grant *grant)
+void x86_rdpmc_share(struct kpmu_grant *grant)
 {
 	refcount_inc(&grant->ref);
 }
 
 /**
- * kpmu_rdpmc_drop() - drop the reference of a mapping
- * @grant: the grant
+ * x86_rdpmc_drop() - .rdpmc_drop of struct kpmu_core
+ * @grant: see kpmu_rdpmc_drop()
  *
- * Context: task, may sleep.
+ * Context: see kpmu_rdpmc_drop().
  */
-void kpmu_rdpmc_drop(struct kpmu_grant *grant)
+void x86_rdpmc_drop(struct kpmu_grant *grant)
 {
 	if (!refcount_dec_and_test(&grant->ref))
 		return;
@@ -141,18 +152,24 @@ void kpmu_rdpmc_drop(struct kpmu_grant *grant)
 }
 
 /**
- * kpmu_rdpmc_get() - the current setting of kpmu_rdpmc_set()
+ * x86_rdpmc_get() - .rdpmc_get of struct kpmu_core
  *
- * Context: any.
- * Return: 0, 1 or 2.
+ * Context: see kpmu_rdpmc_get().
+ * Return: see kpmu_rdpmc_get().
  */
-int kpmu_rdpmc_get(void)
+int x86_rdpmc_get(void)
 {
 	return READ_ONCE(knob);
 }
 
-/* See counters.h */
-int kpmu_rdpmc_set(unsigned long new)
+/**
+ * x86_rdpmc_set() - .rdpmc_set of struct kpmu_core
+ * @new: see kpmu_rdpmc_set()
+ *
+ * Context: see kpmu_rdpmc_set().
+ * Return: see kpmu_rdpmc_set().
+ */
+int x86_rdpmc_set(unsigned long new)
 {
 	struct static_key *everybody =
 		kpmu_ksym_data(KSYM_rdpmc_always_available_key);
@@ -187,5 +204,5 @@ int kpmu_rdpmc_set(unsigned long new)
  */
 void x86_rdpmc_exit(void)
 {
-	kpmu_rdpmc_set(1);
+	x86_rdpmc_set(1);
 }

@@ -100,8 +100,12 @@ int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 	return -EBUSY;
 }
 
-/* See counters.h */
-void kpmu_counters_offline(void)
+/**
+ * x86_offline() - .offline of struct kpmu_core
+ *
+ * Context: see kpmu_counters_offline().
+ */
+void x86_offline(void)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
 
@@ -133,8 +137,12 @@ static bool yield_locked(void)
 	return atomic_read(&users) < 0;
 }
 
-/* See counters.h */
-void kpmu_counters_yield(void)
+/**
+ * x86_release() - .release of struct kpmu_core
+ *
+ * Context: see kpmu_counters_yield().
+ */
+void x86_release(void)
 {
 	if (atomic_read(&users))
 		return;
@@ -182,7 +190,7 @@ void x86_yield_end(void)
 void x86_put(struct kpmu_hw *hw)
 {
 	if (atomic_dec_and_test(&users) && !keep)
-		kpmu_counters_yield();
+		x86_release();
 }
 
 /**
@@ -196,5 +204,5 @@ void x86_retain(bool on, bool safe)
 {
 	keep = on;
 	guarded = safe;
-	kpmu_counters_yield();
+	x86_release();
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The core PMU of x86 CPUs: declarations shared by the files of this directory.
+ * The core PMU of x86 CPUs: what all makers have in common, and the declarations that the files of
+ * this directory share.  The directory of a maker has what only its CPUs have, and its struct
+ * kpmu_core, whose operations are mostly the functions declared here.
  *
  * Counters are numbered as struct kpmu_slots does: general counter n is n,
  * fixed counter n is 16 + n.  SDM volume 3, chapter "Performance Monitoring".
@@ -95,9 +97,6 @@ struct x86_model {
 	const struct kpmu_file *events;
 };
 
-extern const struct x86_model *const x86_models[];
-extern const struct x86_model x86_generic;
-
 #define X86_HAS_EXTRA	0x80
 
 /**
@@ -184,7 +183,6 @@ struct x86_cpu {
 
 DECLARE_PER_CPU(struct x86_cpu, x86_cpu);
 
-int x86_detect(void);
 int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		   const char **why);
 bool x86_check_period(const struct kpmu_hw *hw, u64 flags, u64 period);
@@ -200,7 +198,24 @@ u64 x86_read(struct kpmu_hw *hw);
 u32 x86_user_view(struct kpmu_hw *hw, u16 *width, s64 *offset);
 void x86_user_jump(struct kpmu_hw *hw, u64 from, u64 to);
 void x86_rdpmc_exit(void);
-void x86_smi_exit(void);
+u32 x86_slots(void);
+void x86_on_overflow(kpmu_overflow_fn fn);
+void x86_commit(struct kpmu_slots *want);
+void x86_halt(const struct kpmu_hw *hw);
+void x86_resume(const struct kpmu_hw *hw);
+void x86_update(void);
+struct kpmu_hw *x86_halted(int from, int *at);
+void x86_hide(void);
+void x86_release(void);
+void x86_offline(void);
+const char *x86_check(const struct kpmu_slots *want);
+void x86_show(struct seq_file *m, int cpu);
+void x86_rdpmc_guarded(bool yes);
+struct kpmu_grant *x86_rdpmc_grant(struct mm_struct *mm);
+void x86_rdpmc_share(struct kpmu_grant *grant);
+void x86_rdpmc_drop(struct kpmu_grant *grant);
+int x86_rdpmc_set(unsigned long new);
+int x86_rdpmc_get(void);
 void x86_counter_move(struct kpmu_hw *hw);
 void x86_cpu_setup(struct x86_cpu *c);
 void x86_cpu_clear(struct x86_cpu *c);

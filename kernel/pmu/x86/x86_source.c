@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The core PMU as a source of events, and its state in debugfs. */
-#include <linux/errno.h>
 #include <linux/init.h>
 #include <linux/seq_file.h>
 
-#include "../../abi/attr.h"
 #include "msr.h"
 
-/* See counters.h */
-void kpmu_counters_show(struct seq_file *m, int cpu)
+/**
+ * x86_show() - .show of struct kpmu_core
+ * @m: see kpmu_counters_show()
+ * @cpu: see kpmu_counters_show()
+ *
+ * Context: see kpmu_counters_show().
+ */
+void x86_show(struct seq_file *m, int cpu)
 {
 	struct x86_cpu *c = per_cpu_ptr(&x86_cpu, cpu);
 	int i;
@@ -38,33 +42,27 @@ const struct kpmu_source x86_source = {
 	.user_view = x86_user_view,
 };
 
-/* See counters.h */
-u32 kpmu_counters_slots(void)
+/**
+ * x86_slots() - .slots of struct kpmu_core
+ *
+ * Context: see kpmu_counters_slots().
+ * Return: see kpmu_counters_slots().
+ */
+u32 x86_slots(void)
 {
 	return x86_pmu.version ? x86_pmu.counters : 0;
 }
 
-/* See counters.h */
-int kpmu_counters_type(void)
-{
-	return x86_pmu.version ? KPMU_TYPE_RAW : -ENODEV;
-}
-
 /**
- * x86_start() - detect and initialise the core PMU
+ * x86_start() - initialise what all makers' core PMUs have in common
  *
- * Context: module init.
- * Return: 0, also if there is no supported PMU; else an error.
+ * Context: module init, after x86_pmu was filled in.
+ * Return: 0 or an error.
  */
 int __init x86_start(void)
 {
-	int err = x86_detect();
+	int err = x86_pmi_init();
 
-	/* A machine without a PMU still supports the other types of events */
-	if (err == -ENODEV)
-		return 0;
-	if (!err)
-		err = x86_pmi_init();
 	if (!err)
 		x86_rivals_init();
 	return err;
@@ -78,7 +76,6 @@ int __init x86_start(void)
 void x86_end(void)
 {
 	x86_rdpmc_exit();
-	x86_smi_exit();
 	if (!x86_pmu.version)
 		return;
 	x86_rivals_exit();

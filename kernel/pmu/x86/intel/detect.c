@@ -10,9 +10,8 @@
 #include <asm/cpufeature.h>
 #include <asm/processor.h>
 
-#include "msr.h"
-
-struct x86_pmu x86_pmu __ro_after_init;
+#include "../msr.h"
+#include "intel.h"
 
 #define CAP_SMM_FREEZE		BIT_ULL(12)
 #define CAP_FULL_WIDTH_WRITE	BIT_ULL(13)
@@ -36,12 +35,12 @@ static const struct x86_model *find_model(void)
 	const u8 *n;
 
 	if (boot_cpu_data.x86 != 6)
-		return &x86_generic;
-	for (m = x86_models; *m; m++)
+		return &intel_generic;
+	for (m = intel_models; *m; m++)
 		for (n = (*m)->models; *n; n++)
 			if (*n == boot_cpu_data.x86_model)
 				return *m;
-	return &x86_generic;
+	return &intel_generic;
 }
 
 /* Some hypervisors ignore writes to registers that they do not implement */
@@ -129,12 +128,12 @@ static void index_constraints(void)
 }
 
 /**
- * x86_detect() - detect this machine's core PMU and fill in x86_pmu
+ * intel_detect() - detect this machine's core PMU and fill in x86_pmu
  *
  * Context: module init.
  * Return: 0, or -ENODEV if there is no supported PMU.
  */
-int __init x86_detect(void)
+int __init intel_detect(void)
 {
 	u32 eax, ebx, ecx, edx;
 	u64 caps = 0;

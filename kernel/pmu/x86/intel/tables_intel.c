@@ -5,7 +5,7 @@
  */
 #include <linux/stddef.h>
 
-#include "x86.h"
+#include "intel.h"
 
 #define FIXED(n)	(1u << (X86_FIXED + (n)))
 #define ANY_GP		0xffu
@@ -250,11 +250,11 @@ static const struct x86_model sapphire_rapids = {
 	spr_extra, icl_events
 };
 
-const struct x86_model *const x86_models[] = {
+const struct x86_model *const intel_models[] = {
 	&skylake, &icelake, &icelake_x, &sapphire_rapids, NULL
 };
 
 /* Any other model: only the architectural events are known */
-const struct x86_model x86_generic = {
+const struct x86_model intel_generic = {
 	"generic", NULL, gen_constraints, NULL, NULL, NULL, NULL
 };

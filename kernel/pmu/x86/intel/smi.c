@@ -11,7 +11,8 @@
 #include <linux/mutex.h>
 #include <linux/smp.h>
 
-#include "msr.h"
+#include "../msr.h"
+#include "intel.h"
 
 #define FREEZE_WHILE_SMM	BIT_ULL(14)
 
@@ -44,14 +45,25 @@ static void set_here(void *unused)
 	kpmu_wrmsr_safe(MSR_IA32_DEBUGCTLMSR, val);
 }
 
-/* See counters.h */
-int kpmu_freeze_on_smi_get(void)
+/**
+ * intel_freeze_on_smi_get() - .freeze_on_smi_get of struct kpmu_core
+ *
+ * Context: see kpmu_freeze_on_smi_get().
+ * Return: see kpmu_freeze_on_smi_get().
+ */
+int intel_freeze_on_smi_get(void)
 {
 	return x86_pmu.freeze_smi ? is_frozen() : -ENODEV;
 }
 
-/* See counters.h */
-int kpmu_freeze_on_smi_set(unsigned long val)
+/**
+ * intel_freeze_on_smi_set() - .freeze_on_smi_set of struct kpmu_core
+ * @val: see kpmu_freeze_on_smi_set()
+ *
+ * Context: see kpmu_freeze_on_smi_set().
+ * Return: see kpmu_freeze_on_smi_set().
+ */
+int intel_freeze_on_smi_set(unsigned long val)
 {
 	if (!x86_pmu.freeze_smi)
 		return -ENODEV;
@@ -69,20 +81,24 @@ int kpmu_freeze_on_smi_set(unsigned long val)
 	return 0;
 }
 
-/* See counters.h */
-void kpmu_counters_online(void)
+/**
+ * intel_online() - .online of struct kpmu_core
+ *
+ * Context: see kpmu_counters_online().
+ */
+void intel_online(void)
 {
 	if (READ_ONCE(ours))
 		set_here(NULL);
 }
 
 /**
- * x86_smi_exit() - restore the initial value
+ * intel_smi_exit() - restore the initial value
  *
  * Context: task, may sleep.
  */
-void x86_smi_exit(void)
+void intel_smi_exit(void)
 {
 	if (ours)
-		kpmu_freeze_on_smi_set(found);
+		intel_freeze_on_smi_set(found);
 }

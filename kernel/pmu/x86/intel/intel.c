@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The operations of the core PMU of Intel CPUs. */
+#include <linux/init.h>
+
+#include "intel.h"
+
+static int __init intel_start(void)
+{
+	return intel_detect() ?: x86_start();
+}
+
+static void intel_end(void)
+{
+	intel_smi_exit();
+	x86_end();
+}
+
+const struct kpmu_core intel_core __initconst = {
+	.source = &x86_source,
+	.start = intel_start,
+	.end = intel_end,
+	.describe = x86_describe,
+	.slots = x86_slots,
+	.on_overflow = x86_on_overflow,
+	.commit = x86_commit,
+	.halt = x86_halt,
+	.resume = x86_resume,
+	.update = x86_update,
+	.halted = x86_halted,
+	.hide = x86_hide,
+	.release = x86_release,
+	.online = intel_online,
+	.offline = x86_offline,
+	.check = x86_check,
+	.show = x86_show,
+	.rdpmc_guarded = x86_rdpmc_guarded,
+	.rdpmc_grant = x86_rdpmc_grant,
+	.rdpmc_share = x86_rdpmc_share,
+	.rdpmc_drop = x86_rdpmc_drop,
+	.rdpmc_set = x86_rdpmc_set,
+	.rdpmc_get = x86_rdpmc_get,
+	.freeze_on_smi_set = intel_freeze_on_smi_set,
+	.freeze_on_smi_get = intel_freeze_on_smi_get,
+};

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The core PMU of this machine. */
+#include <linux/cache.h>
+#include <linux/errno.h>
+#include <linux/init.h>
+
+#include "../abi/attr.h"
+#include "counters.h"
+
+struct kpmu_core kpmu_core __ro_after_init;
+
+/* Not called before kpmu_core_set() */
+DEFINE_STATIC_CALL_NULL(kpmu_core_commit, *kpmu_core.commit);
+DEFINE_STATIC_CALL_NULL(kpmu_core_halt, *kpmu_core.halt);
+DEFINE_STATIC_CALL_NULL(kpmu_core_resume, *kpmu_core.resume);
+DEFINE_STATIC_CALL_NULL(kpmu_core_update, *kpmu_core.update);
+DEFINE_STATIC_CALL_NULL(kpmu_core_halted, *kpmu_core.halted);
+DEFINE_STATIC_CALL_NULL(kpmu_core_hide, *kpmu_core.hide);
+
+/**
+ * kpmu_core_set() - choose the operations of the core PMU
+ * @core: the operations; copied
+ *
+ * Context: module init, before the first event.
+ */
+void __init kpmu_core_set(const struct kpmu_core *core)
+{
+	kpmu_core = *core;
+	static_call_update(kpmu_core_commit, core->commit);
+	static_call_update(kpmu_core_halt, core->halt);
+	static_call_update(kpmu_core_resume, core->resume);
+	static_call_update(kpmu_core_update, core->update);
+	static_call_update(kpmu_core_halted, core->halted);
+	static_call_update(kpmu_core_hide, core->hide);
+}
+
+/**
+ * kpmu_counters_type() - attr.type of the CPU's counters
+ *
+ * Context: any.
+ * Return: the type; -ENODEV if the machine has no usable counters.
+ */
+int kpmu_counters_type(void)
+{
+	return kpmu_counters_slots() ? KPMU_TYPE_RAW : -ENODEV;
+}
