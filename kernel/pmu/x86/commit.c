@@ -304,38 +304,6 @@ struct kpmu_hw *x86_halted(int from, int *at)
 }
 NOKPROBE_SYMBOL(x86_halted);
 
-/* The selector with the event code for the other extra register */
-static noinline u64 alt_selector(const struct kpmu_hw *hw)
-{
-	const struct x86_extra_reg *e = x86_pmu.model->extra;
-
-	while (e->reg != 3 - hw->extra_reg)
-		e++;
-	return (hw->sel & ~SEL_CODE) | e->code;
-}
-
-/* The selector of an event: PERFEVTSEL, or 4 bits for a fixed counter */
-static __always_inline u64 selector(const struct kpmu_hw *hw, int idx, bool alt)
-{
-	if (idx >= X86_FIXED)
-		return hw->fixed;
-	return unlikely(alt) ? alt_selector(hw) : hw->sel;
-}
-
-/**
- * x86_selector() - the selector of an event on a counter
- * @hw: the event
- * @idx: the counter
- * @alt: the event uses the other one of extra registers 1 and 2
- *
- * Context: any.
- * Return: the selector.
- */
-u64 x86_selector(const struct kpmu_hw *hw, int idx, bool alt)
-{
-	return selector(hw, idx, alt);
-}
-
 static noinline void write_extra(struct x86_cpu *c, const struct kpmu_hw *hw,
 				 bool alt)
 {
@@ -435,7 +403,7 @@ static u32 must_stop(const struct x86_cpu *c, const struct kpmu_slots *want,
 		int i = __ffs(left);
 
 		if (want->hw[i]->period ||
-		    c->sel[i] != selector(want->hw[i], i, false))
+		    c->sel[i] != x86_selector(want->hw[i], i, false))
 			off |= 1u << i;
 	}
 	return off;
@@ -499,7 +467,7 @@ static noinline void commit_changes(struct x86_cpu *c, struct kpmu_slots *want)
 		int i = __ffs(m);
 		bool alt = want->alt & 1u << i;
 
-		start_event(c, want->hw[i], i, selector(want->hw[i], i, alt), alt);
+		start_event(c, want->hw[i], i, x86_selector(want->hw[i], i, alt), alt);
 	}
 	if (c->fixed_ctrl != fixed)
 		x86_wrmsr(MSR_CORE_PERF_FIXED_CTR_CTRL, c->fixed_ctrl);

@@ -8,6 +8,22 @@
 #include "msr.h"
 
 /**
+ * x86_selector() - the selector of an event on a counter
+ * @hw: the event
+ * @idx: the counter
+ * @alt: the event uses the other one of extra registers 1 and 2
+ *
+ * Context: any.
+ * Return: PERFEVTSEL, or 4 bits for a fixed counter.
+ */
+static __always_inline u64 x86_selector(const struct kpmu_hw *hw, int idx, bool alt)
+{
+	if (idx >= X86_FIXED)
+		return hw->fixed;
+	return unlikely(alt) ? x86_alt_selector(hw) : hw->sel;
+}
+
+/**
  * x86_sign_extend() - a counter's value as users of RDPMC extend it
  * @raw: the value; bits above the counter's width are ignored
  *

@@ -81,3 +81,19 @@ void x86_cpu_clear(struct x86_cpu *c)
 	if (x86_pmu.version >= 2)
 		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, c->boot_ctrl);
 }
+
+/**
+ * x86_alt_selector() - the selector with the event code for the other extra register
+ * @hw: an event that needs extra register 1 or 2
+ *
+ * Context: any.
+ * Return: the selector.
+ */
+u64 x86_alt_selector(const struct kpmu_hw *hw)
+{
+	const struct x86_extra_reg *e = x86_pmu.model->extra;
+
+	while (e->reg != 3 - hw->extra_reg)
+		e++;
+	return (hw->sel & ~SEL_CODE) | e->code;
+}

@@ -220,7 +220,7 @@ void x86_counter_move(struct kpmu_hw *hw);
 void x86_cpu_setup(struct x86_cpu *c);
 void x86_cpu_clear(struct x86_cpu *c);
 void x86_go_on_now(struct x86_cpu *c);
-u64 x86_selector(const struct kpmu_hw *hw, int idx, bool alt);
+u64 x86_alt_selector(const struct kpmu_hw *hw);
 void x86_set_period(struct kpmu_hw *hw, u64 period);
 void x86_reset(struct kpmu_hw *hw);
 bool x86_yield_begin(void);
