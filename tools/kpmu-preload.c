@@ -173,14 +173,15 @@ static int open_device(void)
 	return high;
 }
 
-/* fd of the device, opened at the first use and kept */
-static int device(void)
-{
-	static atomic_int kept = -1;
-	int fd = atomic_load(&kept), old = fd, new;
+static atomic_int kept = -1;
 
-	if (is_device(fd))
-		return fd;
+/* A new fd of the device, kept unless another thread was faster */
+static int new_device(void)
+{
+	int old = atomic_load(&kept), new;
+
+	if (is_device(old))
+		return old;
 	new = open_device();
 	if (new < 0)
 		return new;
@@ -189,6 +190,31 @@ static int device(void)
 		return old;
 	}
 	return new;
+}
+
+/*
+ * Open by the device's fd, which is opened at the first use and kept.  Looking each time whether it
+ * still is the device's would cost a quarter of an open, so that is only done if the call fails: all
+ * other files refuse this ioctl.  Sets *@dev to a negative number if there is no device.
+ */
+static long open_on(int *dev, struct kpmu_open *o)
+{
+	long ret = -1;
+	int err;
+
+	*dev = atomic_load(&kept);
+	if (*dev >= 0) {
+		ret = ioctl(*dev, KPMU_IOC_OPEN, o);
+		if (ret >= 0)
+			return ret;
+		err = errno;
+		if (is_device(*dev)) {
+			errno = err;
+			return ret;
+		}
+	}
+	*dev = new_device();
+	return *dev < 0 ? -1 : ioctl(*dev, KPMU_IOC_OPEN, o);
 }
 
 static void __attribute__((format(printf, 1, 2))) say(const char *fmt, ...)
@@ -252,23 +278,24 @@ HIDDEN long preload_open(struct perf_event_attr *attr, pid_t pid, int cpu,
 		.group_fd = group_fd, .flags = flags,
 	};
 	int saved = errno, dev = -1, err;
-	bool native;
-	long ret;
+	bool native = !preload_on();
+	long ret = -1;
 
-	native = !preload_on();
 	if (!native) {
-		dev = device();
+		ret = open_on(&dev, &o);
+		/* Without the device; but if no fd is left for it, none is for the event either */
 		if (dev < 0 && errno != EMFILE && errno != ENFILE) {
 			if (options.mode == STRICT)
 				return no_device(errno);
 			native = true;
-		} else if (dev < 0) {
-			return -1;	/* no fd is left for the event either */
 		}
 	}
-	errno = saved;
-	ret = native ? call(SYS_perf_event_open, (long)attr, pid, cpu, group_fd, flags) :
-		       ioctl(dev, KPMU_IOC_OPEN, &o);
+	if (native) {
+		errno = saved;
+		ret = call(SYS_perf_event_open, (long)attr, pid, cpu, group_fd, flags);
+	} else if (ret >= 0) {
+		errno = saved;
+	}
 	err = errno;
 	report(attr, &o, ret, err, native);
 	errno = err;
