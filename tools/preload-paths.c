@@ -60,6 +60,38 @@ static bool ours(const char *path, const char *twin)
 	return S_ISREG(st.st_mode) || !stat_of(path, &st);
 }
 
+#define NAMES		8
+#define NAME_LEN	32
+
+/*
+ * Is @path below /sys/devices not in the directory of a PMU of kpmu?  Programs read hundreds of files
+ * there, of few directories.  So names of directories that kpmu does not have are looked up once
+ * in a thread.
+ */
+static bool is_no_pmu(const char *path)
+{
+	static __thread char names[NAMES][NAME_LEN];
+	static __thread unsigned int nr;
+	const char *name = path + strlen(rules[1].from);
+	size_t len = strcspn(name, "/");
+	char twin[64];
+	struct stat st;
+	unsigned int i;
+
+	if (!len || len >= NAME_LEN)
+		return false;
+	for (i = 0; i < NAMES && i < nr; i++)
+		if (!memcmp(names[i], name, len) && !names[i][len])
+			return true;
+	snprintf(twin, sizeof(twin), "%s%.*s", rules[1].to, (int)len, name);
+	if (!stat_of(twin, &st))
+		return false;
+	i = nr++ % NAMES;
+	memcpy(names[i], name, len);
+	names[i][len] = 0;
+	return true;
+}
+
 /* The path to use; @buf has room for PATH_MAX bytes */
 static const char *map(const char *path, char *buf)
 {
@@ -75,6 +107,8 @@ static const char *map(const char *path, char *buf)
 
 		if (!starts(path, from))
 			continue;
+		if (i == 1 && is_no_pmu(path))
+			break;
 		if (i < 2)
 			atomic_store_explicit(&relative, true, memory_order_relaxed);
 		if (snprintf(buf, PATH_MAX, "%s%s", rules[i].to,
