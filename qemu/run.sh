@@ -112,6 +112,22 @@ overlay()
 	(cd "$o" && find . | LC_ALL=C sort | cpio -o -H newc -R 0:0 --reproducible --quiet)
 }
 
+# tsc_khz - frequency of the host's TSC, which is that of a guest of TCG without -icount.  A guest that
+# measures it by itself while the host is busy may be wrong by a multiple, and so is its clock then.
+tsc_khz()
+{
+	local kept
+	[ "$(uname -m)" = x86_64 ] || return 0
+	kept=$KPMU_CACHE/tsc/$(hash_of "$here/tsc.c" /proc/sys/kernel/random/boot_id)
+	if [ ! -s "$kept" ]; then
+		mkdir -p "$KPMU_CACHE/tsc"
+		gcc -O1 -o "$work/tsc" "$here/tsc.c"
+		"$work/tsc" >"$work/tsc.khz"
+		mv "$work/tsc.khz" "$kept"
+	fi
+	echo "tsc_early_khz=$(cat "$kept")"
+}
+
 # boot CPIO OUT LOG LIMIT - run QEMU until it exits; returns the status of timeout
 boot()
 {
@@ -128,6 +144,7 @@ boot()
 			-rtc base=2026-01-01T00:00:00,clock=vm -seed 1)
 	     else
 		args+=(-accel "tcg,thread=multi")
+		append+=" $(tsc_khz)"
 	     fi ;;
 	*) die "ACCEL=tcg or kvm, not $accel" ;;
 	esac
