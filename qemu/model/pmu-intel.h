@@ -1,0 +1,61 @@
+/*
+ * x86 performance monitoring unit for TCG: what the files of Intel's PMU share
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef I386_TCG_PMU_INTEL_H
+#define I386_TCG_PMU_INTEL_H
+
+#include "pmu-internal.h"
+
+#define EVTSEL_EVENT        0x000000ffull
+#define EVTSEL_USR          (1ull << 16)
+#define EVTSEL_OS           (1ull << 17)
+#define EVTSEL_INT          (1ull << 20)
+#define EVTSEL_ANY          (1ull << 21)
+#define EVTSEL_EN           (1ull << 22)
+
+#define FIXED_OS            1
+#define FIXED_USR           2
+#define FIXED_ANY           4
+#define FIXED_INT           8
+
+#define STATUS_LBR_FRZ      (1ull << 58)
+#define STATUS_CTR_FRZ      (1ull << 59)
+#define STATUS_ASCI         (1ull << 60)
+#define STATUS_UNCORE       (1ull << 61)
+#define STATUS_OVFBUF       (1ull << 62)
+#define STATUS_CONDCHGD     (1ull << 63)
+
+#define DEBUGCTL_FREEZE_PERFMON     (1ull << 12)
+#define DEBUGCTL_FREEZE_SMM         (1ull << 14)
+
+static inline uint8_t pmu_version(X86PMU *p)
+{
+    return p->cpu->pmu_props.version;
+}
+
+static inline bool pmu_gp_absent(X86PMU *p, int i)
+{
+    return i >= p->cpu->pmu_props.gp;
+}
+
+static inline bool pmu_fixed_absent(X86PMU *p, int i)
+{
+    return i >= p->cpu->pmu_props.fixed;
+}
+
+/* Bits of all counters, as in the GLOBAL registers */
+static inline uint64_t pmu_ctr_bits(X86PMU *p)
+{
+    return MAKE_64BIT_MASK(0, p->cpu->pmu_props.gp) |
+           (p->cpu->pmu_props.fixed ?
+            MAKE_64BIT_MASK(32, p->cpu->pmu_props.fixed) : 0);
+}
+
+/* pmu-intel-msr.c */
+bool pmu_intel_owns(X86PMU *p, uint32_t msr);
+int pmu_intel_wrmsr(X86PMU *p, uint32_t msr, uint64_t val);
+int pmu_intel_rdmsr(X86PMU *p, uint32_t msr, uint64_t *val);
+
+#endif
