@@ -148,7 +148,7 @@ place()
 	for f in "${model[@]}"; do
 		case ${f##*/} in
 		pmu.h) to=target/i386 ;;
-		pmu-gen*) to=target/i386/tcg ;;
+		pmu-gen*|pmu-far.h) to=target/i386/tcg ;;
 		*) to=target/i386/tcg/system ;;
 		esac
 		cmp -s "$f" "$src/$to/${f##*/}" || cp "$f" "$src/$to/"

@@ -17,7 +17,7 @@
  */
 static bool pmu_access_begin(CPUX86State *env)
 {
-    bool counted = env->hflags & HF_PMU_MASK;
+    bool counted = env->hflags & HF_PMU_LEVEL;
 
     env->pmu.left[PMU_Q_INSN] += counted;
     return counted;

@@ -6,13 +6,13 @@
 #ifndef I386_TCG_PMU_GEN_H
 #define I386_TCG_PMU_GEN_H
 
-/* helper_pmu_branch(): kind of the branch and its page offset */
+/* helper_pmu_branch(), helper_pmu_lbr(): kind and length of the branch */
 #define PMU_BR_TAKEN    (1u << 0)
 #define PMU_BR_COND     (1u << 1)
 #define PMU_BR_CALL     (1u << 2)
 #define PMU_BR_RET      (1u << 3)
 #define PMU_BR_IND      (1u << 4)
-#define PMU_BR_DESC(kind, pc)   ((kind) | ((uint32_t)(pc) & 0xfff) << 8)
-#define PMU_BR_INDEX(desc)      ((desc) >> 8)
+#define PMU_BR_DESC(kind, len)  ((kind) | (uint32_t)(len) << 8)
+#define PMU_BR_LEN(desc)        ((desc) >> 8)
 
 #endif

@@ -17,6 +17,12 @@
 #define MSR_CORE_PERF_GLOBAL_INUSE      0x392
 #define MSR_PERF_METRICS                0x329
 #define MSR_IA32_PMC0                   0x4c1
+#define MSR_LBR_SELECT                  0x1c8   /* and MSR_LASTBRANCH_TOS */
+#define MSR_LER_FROM                    0x1dd   /* and TO */
+#define MSR_LER_INFO                    0x1e0
+#define MSR_LASTBRANCH_0_FROM           0x680
+#define MSR_LASTBRANCH_0_TO             0x6c0
+#define MSR_LBR_INFO_0                  0xdc0
 
 #define INUSE_PMI                   (1ull << 63)
 
@@ -224,7 +230,7 @@ static int rd_capabilities(X86PMU *p, int i, uint64_t *val)
     return 1;
 }
 
-/* Only the bits that freeze counters have an effect; the others are stored. */
+/* LBR and the bits that freeze have an effect; the others are only stored. */
 static int wr_debugctl(X86PMU *p, int i, uint64_t val)
 {
     if (val & ~debugctl_valid(p)) {
@@ -272,9 +278,12 @@ typedef struct IntelMsr {
     uint8_t version;            /* first PMU version with it */
     int (*rd)(X86PMU *p, int i, uint64_t *val);
     int (*wr)(X86PMU *p, int i, uint64_t val);  /* NULL rd, wr: #GP */
+    uint8_t lbr;                /* kinds of LBR that have it, 0: not of LBR */
 } IntelMsr;
 
 #define NEVER 255
+#define LEGACY PMU_LBR_LEGACY
+#define ARCH PMU_LBR_ARCH
 
 /* Sorted by MSR number for find_msr() */
 static const IntelMsr intel_msrs[] = {
@@ -282,7 +291,10 @@ static const IntelMsr intel_msrs[] = {
     { MSR_P6_EVNTSEL0, PMU_MAX_GP, 1, rd_evtsel, wr_evtsel },
     { MSR_IA32_MISC_ENABLE, 1, 1, rd_misc_enable, wr_misc_enable },
     { MSR_OFFCORE_RSP_0, 2, 1, rd_offcore, wr_offcore },
+    { MSR_LBR_SELECT, 2, 1, pmu_rd_lbr_select, pmu_wr_lbr_select, LEGACY },
     { MSR_IA32_DEBUGCTL, 1, 1, rd_debugctl, wr_debugctl },
+    { MSR_LER_FROM, 2, 1, pmu_rd_ler, pmu_wr_ler, LEGACY | ARCH },
+    { MSR_LER_INFO, 1, 1, pmu_rd_ler_info, pmu_wr_ler_info, ARCH },
     { MSR_CORE_PERF_FIXED_CTR0, 16, 2, rd_fixed, wr_fixed },
     { MSR_PERF_METRICS, 1, NEVER, NULL, NULL },
     { MSR_IA32_PERF_CAPABILITIES, 1, 1, rd_capabilities, NULL },
@@ -293,6 +305,13 @@ static const IntelMsr intel_msrs[] = {
     { MSR_CORE_PERF_GLOBAL_STATUS_SET, 1, 4, rd_zero, wr_status_set },
     { MSR_CORE_PERF_GLOBAL_INUSE, 1, 4, rd_inuse, NULL },
     { MSR_IA32_PMC0, PMU_MAX_GP, 1, rd_pmc_full, wr_pmc_full },
+    { MSR_LASTBRANCH_0_FROM, 32, 1, pmu_rd_lbr_from, pmu_wr_lbr_from, LEGACY },
+    { MSR_LASTBRANCH_0_TO, 32, 1, pmu_rd_lbr_to, pmu_wr_lbr_to, LEGACY },
+    { MSR_LBR_INFO_0, 32, 1, pmu_rd_lbr_info, pmu_wr_lbr_info, LEGACY },
+    { MSR_ARCH_LBR_INFO_0, 64, 1, pmu_rd_lbr_info, pmu_wr_lbr_info, ARCH },
+    { MSR_ARCH_LBR_CTL, 2, 1, pmu_rd_lbr_ctl, pmu_wr_lbr_ctl, ARCH },
+    { MSR_ARCH_LBR_FROM_0, 64, 1, pmu_rd_lbr_from, pmu_wr_lbr_from, ARCH },
+    { MSR_ARCH_LBR_TO_0, 64, 1, pmu_rd_lbr_to, pmu_wr_lbr_to, ARCH },
 };
 
 /* Binary search, since each RDMSR and WRMSR of the guest calls this */
@@ -315,23 +334,31 @@ static const IntelMsr *find_msr(uint32_t msr)
     return NULL;
 }
 
+/* True if this version, with this kind of LBR, has the register */
+static bool has_msr(X86PMU *p, const IntelMsr *m)
+{
+    return pmu_version(p) >= m->version &&
+           (!m->lbr || m->lbr & pmu_lbr_kind(p));
+}
+
+/* A CPU without LBR leaves its registers to the rest of QEMU */
 bool pmu_intel_owns(X86PMU *p, uint32_t msr)
 {
-    return find_msr(msr) != NULL;
+    const IntelMsr *m = find_msr(msr);
+
+    return m && (!m->lbr || pmu_lbr_kind(p));
 }
 
 int pmu_intel_wrmsr(X86PMU *p, uint32_t msr, uint64_t val)
 {
     const IntelMsr *m = find_msr(msr);
 
-    return m->wr && pmu_version(p) >= m->version ?
-           m->wr(p, msr - m->first, val) : -1;
+    return m->wr && has_msr(p, m) ? m->wr(p, msr - m->first, val) : -1;
 }
 
 int pmu_intel_rdmsr(X86PMU *p, uint32_t msr, uint64_t *val)
 {
     const IntelMsr *m = find_msr(msr);
 
-    return m->rd && pmu_version(p) >= m->version ?
-           m->rd(p, msr - m->first, val) : -1;
+    return m->rd && has_msr(p, m) ? m->rd(p, msr - m->first, val) : -1;
 }

@@ -25,13 +25,14 @@ static int intel_rdpmc(X86PMU *p, uint32_t index)
     }
 }
 
-/* Report the counters that run and their privilege levels */
+/* Report the counters that run, what LBR records, and the privilege levels */
 static void intel_collect(X86PMU *p)
 {
     uint64_t on = pmu_version(p) >= 2 ? p->global_ctrl : pmu_ctr_bits(p);
     PMUActive a;
     int i;
 
+    pmu_lbr_collect(p);
     if (p->status & STATUS_CTR_FRZ) {
         return;
     }
@@ -82,6 +83,7 @@ static void intel_pmi(X86PMU *p)
             p->global_ctrl = 0;
         }
     }
+    pmu_lbr_pmi(p);
 }
 
 /*
@@ -90,6 +92,7 @@ static void intel_pmi(X86PMU *p)
  */
 static void intel_smm(X86PMU *p, bool enter)
 {
+    pmu_lbr_smm(p, enter);
     if (enter && (p->debugctl & DEBUGCTL_FREEZE_SMM)) {
         p->smm_frozen = true;
         p->smm_global_ctrl = p->global_ctrl;
@@ -103,6 +106,7 @@ static void intel_smm(X86PMU *p, bool enter)
 static void intel_reset(X86PMU *p)
 {
     p->global_ctrl = MAKE_64BIT_MASK(0, p->cpu->pmu_props.gp);
+    pmu_lbr_reset(p);
 }
 
 const PMUVendor pmu_intel = {

@@ -27,6 +27,8 @@
 #define STATUS_OVFBUF       (1ull << 62)
 #define STATUS_CONDCHGD     (1ull << 63)
 
+#define DEBUGCTL_LBR                (1ull << 0)
+#define DEBUGCTL_FREEZE_LBRS        (1ull << 11)
 #define DEBUGCTL_FREEZE_PERFMON     (1ull << 12)
 #define DEBUGCTL_FREEZE_SMM         (1ull << 14)
 
@@ -57,5 +59,21 @@ static inline uint64_t pmu_ctr_bits(X86PMU *p)
 bool pmu_intel_owns(X86PMU *p, uint32_t msr);
 int pmu_intel_wrmsr(X86PMU *p, uint32_t msr, uint64_t val);
 int pmu_intel_rdmsr(X86PMU *p, uint32_t msr, uint64_t *val);
+
+/* pmu-lbr-msr.c */
+int pmu_rd_lbr_from(X86PMU *p, int i, uint64_t *val);
+int pmu_wr_lbr_from(X86PMU *p, int i, uint64_t val);
+int pmu_rd_lbr_to(X86PMU *p, int i, uint64_t *val);
+int pmu_wr_lbr_to(X86PMU *p, int i, uint64_t val);
+int pmu_rd_lbr_info(X86PMU *p, int i, uint64_t *val);
+int pmu_wr_lbr_info(X86PMU *p, int i, uint64_t val);
+int pmu_rd_lbr_select(X86PMU *p, int i, uint64_t *val);
+int pmu_wr_lbr_select(X86PMU *p, int i, uint64_t val);
+int pmu_rd_lbr_ctl(X86PMU *p, int i, uint64_t *val);
+int pmu_wr_lbr_ctl(X86PMU *p, int i, uint64_t val);
+int pmu_rd_ler(X86PMU *p, int i, uint64_t *val);
+int pmu_wr_ler(X86PMU *p, int i, uint64_t val);
+int pmu_rd_ler_info(X86PMU *p, int i, uint64_t *val);
+int pmu_wr_ler_info(X86PMU *p, int i, uint64_t val);
 
 #endif

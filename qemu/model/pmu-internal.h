@@ -87,6 +87,31 @@ typedef struct PMUModel {
     uint32_t ras_top;
 } PMUModel;
 
+/* Kinds of last branch records; both are never there */
+#define PMU_LBR_NONE        0
+#define PMU_LBR_LEGACY      1
+#define PMU_LBR_ARCH        2
+
+#define PMU_LBR_LEGACY_FMT  5       /* PERF_CAPABILITIES[5:0] */
+#define PMU_LBR_ARCH_FMT    0x3f
+#define PMU_LBR_LEGACY_NR   32
+#define PMU_LBR_DEPTHS      0x0b    /* bit n: 8 * (n + 1) entries */
+
+/* Last branch records; the entries and the registers of ARCH are in env */
+typedef struct PMULbr {
+    uint64_t select;
+    uint32_t tos;               /* the newest entry */
+    LBREntry ler;               /* the newest one at the last exception */
+    bool smm;                   /* was enabled before the SMI */
+
+    /* Derived from the registers by pmu_lbr_collect() */
+    bool enabled;
+    bool on;                    /* enabled and not frozen */
+    bool stack;                 /* call-stack mode */
+    bool cpl[2];                /* levels that are recorded, [user] */
+    uint16_t types;             /* types of branches that are */
+} PMULbr;
+
 struct X86PMU {
     X86CPU *cpu;
     const PMUVendor *vendor;
@@ -102,6 +127,8 @@ struct X86PMU {
     /* Frozen in SMM; smm_global_ctrl is GLOBAL_CTRL before the SMI */
     bool smm_frozen;
     uint64_t smm_global_ctrl;
+
+    PMULbr lbr;
 
     /* Fraction of each counter below one unit, in 1/div */
     uint64_t rem[PMU_MAX_CTRS];
@@ -129,6 +156,27 @@ static inline X86PMU *env_pmu(CPUX86State *env)
     return env_archcpu(env)->pmu;
 }
 
+static inline int pmu_lbr_kind(X86PMU *p)
+{
+    switch (p->cpu->env.features[FEAT_PERF_CAPABILITIES] & PERF_CAP_LBR_FMT) {
+    case 0:
+        return PMU_LBR_NONE;
+    case PMU_LBR_ARCH_FMT:
+        return PMU_LBR_ARCH;
+    default:
+        return PMU_LBR_LEGACY;
+    }
+}
+
+static inline bool pmu_lbr_arch(X86PMU *p)
+{
+    return pmu_lbr_kind(p) == PMU_LBR_ARCH;
+}
+
+/* The bits of HF_PMU_MASK for countdowns, and the bit for branches */
+#define HF_PMU_LEVEL    ((uint32_t)PMU_TB_LEVEL << HF_PMU_SHIFT)
+#define HF_PMU_BRANCH   ((uint32_t)PMU_TB_BRANCH << HF_PMU_SHIFT)
+
 static inline uint64_t pmu_ctr_mask(X86PMU *p)
 {
     return MAKE_64BIT_MASK(0, p->cpu->pmu_props.width);
@@ -154,6 +202,17 @@ const char *pmu_intel_event_name(X86PMU *p, int ctr);
 
 /* pmu-model.c */
 void pmu_model_reset(PMUModel *m);
+
+/* pmu-lbr.c */
+void pmu_lbr_collect(X86PMU *p);
+void pmu_lbr_pmi(X86PMU *p);
+void pmu_lbr_smm(X86PMU *p, bool enter);
+void pmu_lbr_reset(X86PMU *p);
+void pmu_lbr_normalize(X86PMU *p);
+void pmu_lbr_near(CPUX86State *env, uint32_t desc, uint64_t from, uint64_t to,
+                  bool miss);
+LBREntry *pmu_lbr_entry(X86PMU *p, int i);
+uint64_t pmu_lbr_canonical(X86PMU *p, uint64_t addr);
 
 /* pmu-stats.c */
 bool pmu_stats_owns(uint32_t msr);

@@ -4,7 +4,8 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * A small deterministic model.  It is updated only while one of its events is
- * counted, and only by code at a privilege level that is counted.
+ * counted, and only by code at a privilege level that is counted.  Branch
+ * prediction is updated by code that LBR records, too.
  *
  * All tables use virtual addresses.  An index depends on address bits only.
  * For branches and the first-level cache it depends on the page offset only.
@@ -142,38 +143,68 @@ static bool predict_return(PMUModel *m, uint64_t target)
     return top == target;
 }
 
-/*
- * Called for a near branch.  @desc is PMU_BR_DESC() of the branch, @target the
- * target of an indirect branch or a return, @next the return address of a call.
- */
-void helper_pmu_branch(CPUX86State *env, uint32_t desc, target_ulong target,
-                       target_ulong next)
+/* Let the model predict a near branch, and learn.  Returns false on a miss. */
+static bool predict(PMUModel *m, uint32_t desc, uint64_t from, uint64_t to)
 {
-    PMUModel *m = &env_pmu(env)->model;
-    uint32_t index = PMU_BR_INDEX(desc);
+    uint32_t index = from % PMU_BTB_SIZE;
     bool right = true;
 
     if (desc & PMU_BR_COND) {
-        note(env, PMU_Q_BR_COND);
-        if (!(desc & PMU_BR_TAKEN)) {
-            note(env, PMU_Q_BR_NTAKEN);
-        }
         right = predict_cond(m, index, desc & PMU_BR_TAKEN);
     }
-    if (desc & PMU_BR_TAKEN) {
-        note(env, PMU_Q_BR_TAKEN);
-    }
     if (desc & PMU_BR_RET) {
-        note(env, PMU_Q_BR_RET);
-        right = predict_return(m, target);
+        right = predict_return(m, to);
     } else if (desc & PMU_BR_IND) {
-        right = predict_target(m, index, target);
+        right = predict_target(m, index, to);
     }
     if (desc & PMU_BR_CALL) {
-        note(env, PMU_Q_BR_CALL);
-        m->ras[++m->ras_top % PMU_RAS_SIZE] = next;
+        m->ras[++m->ras_top % PMU_RAS_SIZE] = from + PMU_BR_LEN(desc);
     }
-    if (!right) {
-        note(env, PMU_Q_BR_MISS);
+    return right;
+}
+
+/*
+ * Called for a near branch at a level at which something counts, if a branch
+ * event is counted or LBR records.  @desc is PMU_BR_DESC() of the branch, @from
+ * its linear address, @to its linear target.
+ */
+void helper_pmu_branch(CPUX86State *env, uint32_t desc, target_ulong from,
+                       target_ulong to)
+{
+    X86PMU *p = env_pmu(env);
+    bool right = predict(&p->model, desc, from, to);
+
+    /* The countdowns of other quantities are not loaded */
+    if (p->nr_q > PMU_Q_STATIC) {
+        if (desc & PMU_BR_COND) {
+            note(env, PMU_Q_BR_COND);
+            if (!(desc & PMU_BR_TAKEN)) {
+                note(env, PMU_Q_BR_NTAKEN);
+            }
+        }
+        if (desc & PMU_BR_TAKEN) {
+            note(env, PMU_Q_BR_TAKEN);
+        }
+        if (desc & PMU_BR_RET) {
+            note(env, PMU_Q_BR_RET);
+        }
+        if (desc & PMU_BR_CALL) {
+            note(env, PMU_Q_BR_CALL);
+        }
+        if (!right) {
+            note(env, PMU_Q_BR_MISS);
+        }
     }
+    if (unlikely(env->pmu.lbr)) {
+        pmu_lbr_near(env, desc, from, to, !right);
+    }
+}
+
+/* The same at a level at which nothing counts, for LBR */
+void helper_pmu_lbr(CPUX86State *env, uint32_t desc, target_ulong from,
+                    target_ulong to)
+{
+    bool right = predict(&env_pmu(env)->model, desc, from, to);
+
+    pmu_lbr_near(env, desc, from, to, !right);
 }

@@ -135,6 +135,46 @@ static const char *no_pmu(X86CPU *cpu, X86PMUProps *c)
     return NULL;
 }
 
+/* LBR is off unless lbr-fmt and, for format 3FH, arch-lbr are given. */
+static bool check_lbr(X86CPU *cpu, Error **errp)
+{
+    CPUX86State *env = &cpu->env;
+    bool given = env->user_features[FEAT_7_0_EDX] & CPUID_7_0_EDX_ARCH_LBR;
+    unsigned fmt = env->features[FEAT_PERF_CAPABILITIES] & PERF_CAP_LBR_FMT;
+    bool arch;
+
+    if (!given) {                       /* -cpu max */
+        env->features[FEAT_7_0_EDX] &= ~CPUID_7_0_EDX_ARCH_LBR;
+    }
+    arch = env->features[FEAT_7_0_EDX] & CPUID_7_0_EDX_ARCH_LBR;
+
+    if (!arch && !fmt) {
+        return true;
+    } else if (fmt && fmt != PMU_LBR_LEGACY_FMT && fmt != PMU_LBR_ARCH_FMT) {
+        error_setg(errp, "lbr-fmt must be 0x%x or 0x%x with TCG, not 0x%x",
+                   PMU_LBR_LEGACY_FMT, PMU_LBR_ARCH_FMT, fmt);
+    } else if (arch != (fmt == PMU_LBR_ARCH_FMT)) {
+        error_setg(errp, "arch-lbr=on and lbr-fmt=0x%x need each other",
+                   PMU_LBR_ARCH_FMT);
+    } else if (arch && env->cpuid_level < 0x1c) {
+        error_setg(errp, "arch-lbr: this CPU's CPUID has no leaf 0x1c");
+    } else if (!cpu->enable_pmu) {
+        error_setg(errp, "lbr-fmt needs pmu=on");
+    } else if (env->user_features[FEAT_1_ECX] & CPUID_EXT_PDCM &&
+               !(env->features[FEAT_1_ECX] & CPUID_EXT_PDCM)) {
+        error_setg(errp, "lbr-fmt needs pdcm");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+static void no_lbr(CPUX86State *env)
+{
+    env->features[FEAT_7_0_EDX] &= ~CPUID_7_0_EDX_ARCH_LBR;
+    env->features[FEAT_PERF_CAPABILITIES] &= ~PERF_CAP_LBR_FMT;
+}
+
 bool x86_pmu_realize(X86CPU *cpu, Error **errp)
 {
     CPUX86State *env = &cpu->env;
@@ -143,7 +183,7 @@ bool x86_pmu_realize(X86CPU *cpu, Error **errp)
 
     /* An invalid value is an error even with pmu=off */
     set_defaults(&props, env);
-    if (!check_props(&props, errp)) {
+    if (!check_props(&props, errp) || !check_lbr(cpu, errp)) {
         return false;
     }
     if (!cpu->enable_pmu) {
@@ -153,6 +193,7 @@ bool x86_pmu_realize(X86CPU *cpu, Error **errp)
     if (why) {
         warn_report_once("pmu=on: no PMU: %s", why);
         cpu->enable_pmu = false;
+        no_lbr(env);
         return true;
     }
     *c = props;
@@ -217,5 +258,24 @@ bool x86_pmu_cpuid(X86CPU *cpu, uint32_t *eax, uint32_t *ebx,
     if (c->version >= 5) {
         *edx |= 1 << 15;                /* AnyThread deprecated */
     }
+    return true;
+}
+
+/* CPUID leaf 1CH; returns false if this CPU has no PMU model */
+bool x86_pmu_cpuid_lbr(X86CPU *cpu, uint32_t *eax, uint32_t *ebx,
+                       uint32_t *ecx, uint32_t *edx)
+{
+    bool arch = cpu->pmu && pmu_lbr_arch(cpu->pmu);
+
+    if (!cpu->pmu) {
+        return false;
+    }
+    /* Depths, linear addresses */
+    *eax = arch ? PMU_LBR_DEPTHS | 1u << 31 : 0;
+    /* Filters of privilege levels and branches, call-stack mode */
+    *ebx = arch ? 7 : 0;
+    /* Mispredictions, cycles, types of branches */
+    *ecx = arch ? 7 : 0;
+    *edx = 0;
     return true;
 }

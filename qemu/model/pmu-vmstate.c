@@ -125,6 +125,8 @@ static int pmu_pre_save(void *opaque)
 
     /* Raises no PMI: x86_pmu_leave() ran when the vCPU left cpu_exec(). */
     x86_pmu_sync(&cpu->env);
+    /* Before cpu/arch_lbr is saved: it follows in the list of subsections */
+    pmu_lbr_normalize(cpu->pmu);
     return 0;
 }
 
@@ -142,8 +144,11 @@ static int pmu_pre_load(void *opaque)
 static int pmu_post_load(void *opaque, int version_id)
 {
     X86CPU *cpu = opaque;
+    int64_t lbr_n[2];
 
-    pmu_config(&cpu->env);
+    memcpy(lbr_n, cpu->env.pmu.lbr_n, sizeof(lbr_n));
+    pmu_config(&cpu->env);              /* starts to count for LBR */
+    memcpy(cpu->env.pmu.lbr_n, lbr_n, sizeof(lbr_n));
     pmu_rearm(&cpu->env);
     return 0;
 }
@@ -184,6 +189,68 @@ static const VMStateDescription vmstate_pmu_state = {
     }
 };
 
+/* Last branch records, except what cpu/arch_lbr has */
+static bool lbr_legacy(void *opaque, int version_id)
+{
+    X86CPU *cpu = opaque;
+
+    return pmu_lbr_kind(cpu->pmu) == PMU_LBR_LEGACY;
+}
+
+static bool lbr_needed(void *opaque)
+{
+    X86CPU *cpu = opaque;
+    PMULbr *l = &cpu->pmu->lbr;
+    uint64_t any = l->select | l->tos | l->ler.from | l->ler.to | l->ler.info |
+                   l->smm | cpu->env.pmu.lbr_n[0] | cpu->env.pmu.lbr_n[1];
+
+    for (int i = 0; lbr_legacy(cpu, 0) && i < PMU_LBR_LEGACY_NR; i++) {
+        const LBREntry *e = &cpu->env.lbr_records[i];
+
+        any |= e->from | e->to | e->info;
+    }
+    return any != 0;
+}
+
+static const VMStateDescription vmstate_lbr_entry = {
+    .name = "cpu/tcg_pmu/lbr/entry",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64(from, LBREntry),
+        VMSTATE_UINT64(to, LBREntry),
+        VMSTATE_UINT64(info, LBREntry),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static const VMStateDescription vmstate_lbr_regs = {
+    .name = "cpu/tcg_pmu/lbr/regs",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64(lbr.select, X86PMU),
+        VMSTATE_UINT32(lbr.tos, X86PMU),
+        VMSTATE_STRUCT(lbr.ler, X86PMU, 1, vmstate_lbr_entry, LBREntry),
+        VMSTATE_BOOL(lbr.smm, X86PMU),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static const VMStateDescription vmstate_lbr = {
+    .name = "cpu/tcg_pmu/lbr",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = lbr_needed,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_POINTER(pmu, X86CPU, vmstate_lbr_regs, X86PMU),
+        VMSTATE_STRUCT_ARRAY_TEST(env.lbr_records, X86CPU, PMU_LBR_LEGACY_NR,
+                                  lbr_legacy, 1, vmstate_lbr_entry, LBREntry),
+        VMSTATE_INT64_ARRAY(env.pmu.lbr_n, X86CPU, 2),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
 const VMStateDescription vmstate_x86_pmu = {
     .name = "cpu/tcg_pmu",
     .version_id = 1,
@@ -199,5 +266,9 @@ const VMStateDescription vmstate_x86_pmu = {
         VMSTATE_UINT8_EQUAL(pmu_props.width, X86CPU, "x-pmu-width"),
         VMSTATE_STRUCT_POINTER(pmu, X86CPU, vmstate_pmu_state, X86PMU),
         VMSTATE_END_OF_LIST()
+    },
+    .subsections = (const VMStateDescription * const []) {
+        &vmstate_lbr,
+        NULL
     }
 };

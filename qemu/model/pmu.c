@@ -27,10 +27,10 @@
  * Invariants:
  * - start[q] - left[q] is the number of occurrences since the last fold, all at
  *   privilege level p->user.  Either this is the current level, or nothing
- *   counts at the current level and its HF_PMU bits are clear.
+ *   counts at the current level and the level in its HF_PMU bits is 0.
  * - Between two instructions, an overflow that must raise a PMI and is not yet
- *   detected implies left[PMU_Q_INSN] <= 0.  The next TB with HF_PMU set does
- *   not run before the overflow is folded.
+ *   detected implies left[PMU_Q_INSN] <= 0.  The next TB that counts does not
+ *   run before the overflow is folded.
  * - While the vCPU runs, only its own thread accesses its PMU.
  */
 #include "qemu/osdep.h"
@@ -80,6 +80,7 @@ void pmu_add_active(X86PMU *p, bool user, const PMUActive *a)
 void pmu_config(CPUX86State *env)
 {
     X86PMU *p = env_pmu(env);
+    bool lbr_was_on = p->lbr.on;
     int user;
 
     for (user = 0; user < 2; user++) {
@@ -94,8 +95,15 @@ void pmu_config(CPUX86State *env)
         if (p->n_active[user] && !(p->tb_flags[user] & PMU_TB_LEVEL)) {
             p->tb_flags[user] |= PMU_TB_INSN;
         }
-        env->pmu.on |= p->n_active[user] != 0;
+        if (p->lbr.on && p->lbr.cpl[user]) {
+            p->tb_flags[user] |= PMU_TB_BRANCH;
+        }
+        env->pmu.on |= p->tb_flags[user] != PMU_TB_OFF;
     }
+    if (p->lbr.on && !lbr_was_on) {
+        env->pmu.lbr_n[0] = env->pmu.lbr_n[1] = 0;
+    }
+    env->pmu.lbr = p->lbr.enabled;
     p->dirty = false;
 }
 
@@ -115,6 +123,11 @@ static int64_t pmu_distance(X86PMU *p, const PMUActive *a)
     }
     return MAX(1, DIV_ROUND_UP((int64_t)(need * a->div - p->rem[a->ctr]),
                                a->mul));
+}
+
+static void set_tb_flags(CPUX86State *env, uint32_t flags)
+{
+    env->hflags = (env->hflags & ~HF_PMU_MASK) | flags << HF_PMU_SHIFT;
 }
 
 /* Load the countdowns for the nearest overflow at the current CPL. */
@@ -160,7 +173,7 @@ void pmu_rearm(CPUX86State *env)
         flags |= PMU_TB_INSN;
     }
     p->armed = flags;
-    env->hflags = (env->hflags & ~HF_PMU_MASK) | flags << HF_PMU_SHIFT;
+    set_tb_flags(env, flags);
 }
 
 /* Make the next TB that has HF_PMU set take the slow path. */
@@ -270,17 +283,18 @@ void x86_pmu_sync(CPUX86State *env)
 /*
  * Handle a change of CPL without a fold.  This is possible at a return to the
  * level of the countdowns, and at a change to a level where nothing counts.
- * The countdowns are unchanged.  Returns false if a fold is needed.
+ * The countdowns are unchanged.  LBR may record at both levels.  Returns false
+ * if a fold is needed.
  */
 static bool pmu_change_is_cheap(CPUX86State *env, X86PMU *p)
 {
     if (p->user == pmu_user(env)) {
-        env->hflags |= p->armed << HF_PMU_SHIFT;
+        set_tb_flags(env, p->armed);
         return true;
     }
     if (!p->n_active[!p->user] && !p->cpu->pmu_props.always && !p->skid_left &&
         env->pmu.left[PMU_Q_INSN] > 0) {
-        env->hflags &= ~HF_PMU_MASK;
+        set_tb_flags(env, p->tb_flags[!p->user]);
         return true;
     }
     return false;
@@ -323,7 +337,7 @@ void x86_pmu_smm(CPUX86State *env, bool enter)
 /* True if the next TB would detect an overflow */
 bool x86_pmu_pending(CPUX86State *env)
 {
-    return (env->hflags & HF_PMU_MASK) && env->pmu.left[PMU_Q_INSN] <= 0;
+    return (env->hflags & HF_PMU_LEVEL) && env->pmu.left[PMU_Q_INSN] <= 0;
 }
 
 /*
@@ -355,6 +369,23 @@ bool x86_pmu_boundary(CPUX86State *env)
 }
 
 /*
+ * Give back what a TB has counted but did not execute.  @flags are those of the
+ * TB, @pk has the counts.
+ */
+void x86_pmu_give_back(CPUX86State *env, uint32_t flags, uint32_t pk)
+{
+    if (flags & HF_PMU_LEVEL) {
+        env->pmu.left[PMU_Q_INSN] += PMU_PK_N(pk);
+        env->pmu.left[PMU_Q_BR] += PMU_PK_B(pk);
+        env->pmu.left[PMU_Q_LD] += PMU_PK_L(pk);
+        env->pmu.left[PMU_Q_ST] += PMU_PK_S(pk);
+    }
+    if (flags & HF_PMU_BRANCH) {
+        env->pmu.lbr_n[(flags & HF_CPL_MASK) != 0] -= PMU_PK_N(pk);
+    }
+}
+
+/*
  * Called when an exception is raised.  If this happens during the delivery of
  * INT n, INT3 or INTO, that instruction has faulted and did not retire.  It was
  * the last instruction of its TB, so only its own counts are given back.
@@ -364,9 +395,8 @@ void x86_pmu_delivery_failed(CPUX86State *env)
     CPUState *cs = env_cpu(env);
 
     if (cs->exception_index >= 0 && cs->exception_index < EXCP_INTERRUPT &&
-        env->exception_is_int && (env->hflags & HF_PMU_MASK)) {
-        env->pmu.left[PMU_Q_INSN]++;
-        env->pmu.left[PMU_Q_BR]++;
+        env->exception_is_int) {
+        x86_pmu_give_back(env, env->hflags, PMU_PACK(1, 0, 0, 1));
     }
 }
 

@@ -41,8 +41,7 @@ enum {
 /*
  * The three HF_PMU bits of hflags.  They are part of the TB flags and select
  * what the generated code counts.  The two low bits are a level.  The third bit
- * is independent of the level.  PMU_TB_BRANCH without a level is reserved for
- * branch recording.
+ * is independent of the level.  PMU_TB_BRANCH without a level is for LBR.
  */
 enum {
     PMU_TB_OFF      = 0,
@@ -50,7 +49,8 @@ enum {
     PMU_TB_MEM      = 2,        /* ... and loads and stores */
     PMU_TB_CACHE    = 3,        /* ... and pass each access to pmu-model.c */
     PMU_TB_LEVEL    = 3,
-    PMU_TB_BRANCH   = 4,        /* pass each near branch to pmu-model.c */
+    PMU_TB_BRANCH   = 4,        /* pass each near branch to pmu-model.c, and
+                                   count instructions for LBR */
 };
 
 /*
@@ -71,7 +71,9 @@ enum {
 /* State that generated code accesses; it is part of CPUX86State. */
 typedef struct X86PMUHot {
     int64_t left[PMU_Q_NR];     /* countdowns, see tcg/system/pmu.c */
-    bool on;                    /* counters, skid or statistics are active */
+    int64_t lbr_n[2];           /* instructions since a record, [user] */
+    bool on;                    /* counters, LBR, skid, statistics are active */
+    bool lbr;                   /* LBR is enabled, though it may be frozen */
 } X86PMUHot;
 
 /* Properties; x86_pmu_realize() replaces the "auto" values. */
@@ -106,7 +108,12 @@ void x86_pmu_unrealize(struct ArchCPU *cpu);
 void x86_pmu_reset(struct ArchCPU *cpu);
 bool x86_pmu_cpuid(struct ArchCPU *cpu, uint32_t *eax, uint32_t *ebx,
                    uint32_t *ecx, uint32_t *edx);
+bool x86_pmu_cpuid_lbr(struct ArchCPU *cpu, uint32_t *eax, uint32_t *ebx,
+                       uint32_t *ecx, uint32_t *edx);
 void x86_pmu_sync(struct CPUArchState *env);
+void x86_pmu_give_back(struct CPUArchState *env, uint32_t flags, uint32_t pk);
+void x86_pmu_keep_lbr(struct CPUArchState *env,
+                      const struct CPUArchState *old);
 void x86_pmu_cpl_changed(struct CPUArchState *env);
 void x86_pmu_leave(struct CPUArchState *env);
 void x86_pmu_smm(struct CPUArchState *env, bool enter);
