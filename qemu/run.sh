@@ -9,6 +9,7 @@
 #  -P PARAMS  module parameters
 #  -c MODEL   CPU: skylake (default) icelake spr generic, or a QEMU -cpu line
 #  -p PROPS   more CPU properties, as x-pmu-gp=2,x-pmu-skid=3
+#  -L         last branch records: architectural for spr, else legacy
 #  -s N       CPUs (default 2)
 #  -M MIB     memory in MiB (default 1024)
 #  -f SRC[:DST]  copy a file or folder into the guest (default DST /tests/)
@@ -33,17 +34,17 @@ trap 'exit 125' ERR
 here=$KPMU_TOP/qemu
 kernel=6.12 model=skylake cpus=2 mem=1024 limit=60
 module='' params='' props='' kargs='' keeplog='' place=''
-icount=0 keep=0 interactive=0
+icount=0 keep=0 interactive=0 lbr=0
 files=()
 accel=${ACCEL:-tcg}
 
-while getopts k:m:P:c:p:s:M:f:t:a:o:W:iKI opt; do
+while getopts k:m:P:c:p:s:M:f:t:a:o:W:iKIL opt; do
 	case $opt in
 	k) kernel=$OPTARG ;; m) module=$OPTARG ;; P) params=$OPTARG ;;
 	c) model=$OPTARG ;; p) props=,$OPTARG ;; s) cpus=$OPTARG ;;
 	M) mem=$OPTARG ;; f) files+=("$OPTARG") ;; t) limit=$OPTARG ;;
 	a) kargs=$OPTARG ;; o) keeplog=$OPTARG ;; W) place=$OPTARG ;; i) icount=1 ;;
-	K) keep=1 ;; I) interactive=1 ;;
+	K) keep=1 ;; I) interactive=1 ;; L) lbr=1 ;;
 	*) sed -n '3,/^$/s/^# \?//p' "$0" >&2; exit 125 ;;
 	esac
 done
@@ -53,6 +54,13 @@ shift $((OPTIND - 1))
 # Lines of the kernel log that fail a run, regardless of the result of the command.  They
 # include reports of RCU, lockdep, KASAN, kmemleak, hung task and lockup detectors.
 bad='WARNING:|BUG:|Oops|Kernel panic|general protection|unchecked MSR|RCU.*(stall|detected)|rcu_.*(stall|detected)|INFO: (task|rcu|possible|suspicious)|blocked for more than|lockup|KASAN|UBSAN|possible (circular|recursive)|inconsistent lock|unreferenced object|kmemleak is off|lockdep is off|unable to handle|Call Trace|Uhhuh|double fault'
+
+if [ $lbr = 1 ]; then
+	case $model in
+	spr) props+=,arch-lbr=on,lbr-fmt=0x3f ;;
+	*) props+=,lbr-fmt=0x5 ;;
+	esac
+fi
 
 kdir=$("$here/kernel.sh" "$kernel")
 base=$("$here/initramfs.sh")

@@ -130,6 +130,19 @@ static void print_msrs(Monitor *mon, X86PMU *p)
     }
 }
 
+static void print_lbr(Monitor *mon, X86PMU *p)
+{
+    bool arch = pmu_lbr_arch(p);
+
+    if (pmu_lbr_kind(p)) {
+        monitor_printf(mon, "  %s LBR of %d entries, %s\n",
+                       arch ? "architectural" : "legacy",
+                       arch ? (int)p->cpu->env.msr_lbr_depth
+                            : PMU_LBR_LEGACY_NR,
+                       p->lbr.on ? "on" : p->lbr.enabled ? "frozen" : "off");
+    }
+}
+
 static void sync_on_cpu(CPUState *cs, run_on_cpu_data unused)
 {
     x86_pmu_sync(cpu_env(cs));
@@ -156,6 +169,7 @@ void hmp_info_pmu(Monitor *mon, const QDict *qdict)
     monitor_printf(mon, "  global control %016" PRIx64 "  status %016" PRIx64
                    "  debugctl %" PRIx64 "\n",
                    p->global_ctrl, p->status, p->debugctl);
+    print_lbr(mon, p);
     for (i = 0; i < PMU_MAX_CTRS; i++) {
         if (i < PMU_MAX_GP ? i < p->cpu->pmu_props.gp :
                              i < PMU_MAX_GP + p->cpu->pmu_props.fixed) {

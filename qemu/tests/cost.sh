@@ -31,7 +31,7 @@ trap 'rm -rf "$work"' EXIT
 make -s -C "$tests/guest" O="$work" >"$work/log" 2>&1 || { cat "$work/log" >&2; die "no test guest"; }
 
 # name | build | CPU properties | events: 1 instructions 2 branches 4 loads
-# 8 stores 16 branch misses 32 cache misses | period
+# 8 stores 16 branch misses 32 cache misses | period | 1: LBR of user mode
 configs='patched, pmu=off|new||0|0
 pmu=on, idle|new|,pmu=on|0|0
 instructions:u|new|,pmu=on|1|0
@@ -40,12 +40,14 @@ loads, stores:u|new|,pmu=on|12|0
 all four:u|new|,pmu=on|15|0
 branch misses:u|new|,pmu=on|16|0
 cache misses:u|new|,pmu=on|32|0
+LBR:u|new|,pmu=on,lbr-fmt=0x5|0|0|1
+LBR, instructions:u|new|,pmu=on,lbr-fmt=0x5|1|0|1
 PMI every 10,000|new|,pmu=on|0|'$period'
 always (statistics)|new|,pmu=on,x-pmu-always=on|0|0'
 [ $plain = 1 ] || configs="unpatched|base||0|0
 $configs"
 
-# loop BUILD PROPS EVENTS PERIOD LOOP - print the user CPU seconds of the host
+# loop BUILD PROPS EVENTS PERIOD LBR LOOP - print the user CPU seconds of the host
 loop()
 {
 	local q=${!1} TIMEFORMAT=%U
@@ -56,7 +58,8 @@ loop()
 		-fw_cfg name=opt/kpmu/tests,string=bench \
 		-fw_cfg "name=opt/kpmu/count,string=$3" \
 		-fw_cfg "name=opt/kpmu/period,string=$4" \
-		-fw_cfg "name=opt/kpmu/loop,string=$5" \
+		-fw_cfg "name=opt/kpmu/lbr,string=$5" \
+		-fw_cfg "name=opt/kpmu/loop,string=$6" \
 		-fw_cfg "name=opt/kpmu/millions,string=$millions" \
 		</dev/null >/dev/null 2>&1; } 2>&1 || true
 	grep -q '^done' "$work/said" || die "the test guest did not end: $(cat "$work/said")"
@@ -77,12 +80,12 @@ least() { sort -n "$1" | head -n1; }
 
 for ((r = 0; r < runs; r++)); do
 	i=0
-	while IFS='|' read -r _ build props events per; do
+	while IFS='|' read -r _ build props events per lbr; do
 		i=$((i + 1))
 		for c in 0 1 2 3; do
-			loop "$build" "$props" "$events" "$per" $c >>"$work/$i.$c"
+			loop "$build" "$props" "$events" "$per" "${lbr:-0}" $c >>"$work/$i.$c"
 		done
-		[ $r -ge 3 ] || [ "$events$per" != 00 ] || boot "$build" "$props" >>"$work/$i.boot"
+		[ $r -ge 3 ] || [ "$events$per$lbr" != 00 ] || boot "$build" "$props" >>"$work/$i.boot"
 	done <<<"$configs"
 done
 
@@ -90,7 +93,7 @@ echo "ns a round (against the first line); boot: seconds.  User time, minimum of
 printf '%-26s %17s %17s %17s %14s\n' "" "registers (10)" "ld+st (4)" "syscall" "boot"
 rounds=$((millions * 24))	# millions
 i=0
-while IFS='|' read -r name _ _ events per; do
+while IFS='|' read -r name _ _ events per _; do
 	i=$((i + 1))
 	row=$(printf '%-26s' "$name")
 	for c in 1 2 3; do

@@ -47,9 +47,11 @@ start32_all:					/* %ebx: CPU number */
 	orl	$0x80010022, %eax
 	movl	%eax, %cr0
 	lgdt	gdt64r
-	ljmp	$SEL_KCODE, $1f
+ap_far3:
+	ljmp	$SEL_KCODE, $ap_far3_to
 	.code64
-1:	movw	$SEL_KDATA, %ax
+ap_far3_to:
+	movw	$SEL_KDATA, %ax
 	movw	%ax, %ds
 	movw	%ax, %es
 	movw	%ax, %ss
@@ -77,6 +79,7 @@ gdt64:	.quad	0
 	.globl	gdt_tss
 gdt_tss:
 	.fill	MAX_CPUS * 2, 8, 0
+	.quad	0x00cffb010000ffff		/* user code, 32-bit, at BASED */
 gdt64r:	.word	. - gdt64 - 1
 	.quad	gdt64
 
@@ -86,15 +89,20 @@ gdt64r:	.word	. - gdt64 - 1
 	.code16
 ap_start:
 	cli
+	.globl	ap_far, ap_far_to, ap_far2, ap_far2_to, ap_far3, ap_far3_to
+ap_far:	ljmp	$TRAMPOLINE >> 4, $ap_far_to - ap_start
+ap_far_to:
 	xorw	%ax, %ax
 	movw	%ax, %ds
 	lgdtl	TRAMPOLINE + ap_gdtr - ap_start
 	movl	%cr0, %eax
 	orl	$1, %eax
 	movl	%eax, %cr0
-	ljmpl	$8, $TRAMPOLINE + 1f - ap_start
+ap_far2:
+	ljmpl	$8, $TRAMPOLINE + ap_far2_to - ap_start
 	.code32
-1:	movw	$16, %ax
+ap_far2_to:
+	movw	$16, %ax
 	movw	%ax, %ds
 	movw	%ax, %es
 	movw	%ax, %ss
@@ -168,6 +176,8 @@ trap_return:
 	popq	%rbx
 	popq	%rax
 	addq	$16, %rsp
+	.globl	trap_iret
+trap_iret:
 	iretq
 
 /* enter_user(struct frame *): run user code from the frame; returns when the case ends */

@@ -92,6 +92,21 @@ static inline void write_cr4(u64 v) { asm volatile("mov %0, %%cr4" :: "r"(v) : "
 #define MSR_GLOBAL_INUSE	0x392
 #define MSR_FULL(n)		(0x4c1 + (n))
 
+/* Last branch records: legacy, then architectural */
+#define MSR_LBR_SELECT		0x1c8
+#define MSR_LBR_TOS		0x1c9
+#define MSR_LER_FROM		0x1dd
+#define MSR_LER_TO		0x1de
+#define MSR_LER_INFO		0x1e0
+#define MSR_LBR_FROM(n)		(0x680 + (n))
+#define MSR_LBR_TO(n)		(0x6c0 + (n))
+#define MSR_LBR_INFO(n)		(0xdc0 + (n))
+#define MSR_LBR_CTL		0x14ce
+#define MSR_LBR_DEPTH		0x14cf
+#define MSR_ARCH_FROM(n)	(0x1500 + (n))
+#define MSR_ARCH_TO(n)		(0x1600 + (n))
+#define MSR_ARCH_INFO(n)	(0x1200 + (n))
+
 #define SEL_USR			(1u << 16)
 #define SEL_OS			(1u << 17)
 #define SEL_EDGE		(1u << 18)
@@ -189,7 +204,20 @@ extern struct ucase cases_start[], cases_end[];
 extern const struct ucase long_case[], shadow_cases[];
 
 /* test_msr.c */
+struct reg {
+	const char *name;
+	u32 msr;
+	int there;		/* RDMSR does not raise #GP */
+	int writable;
+	u64 valid;		/* bits that may be written */
+	u64 reads_as;		/* ... and are read back */
+};
+void check_reg(const struct reg *r);
 void check_reset_state(const char *what);
+
+/* test_lbr_msr.c */
+u64 lbr_reset_state(void);
+void lbr_fill(struct cpu *cpu);
 
 /* user.c */
 void run_case(struct cpu *cpu, const struct ucase *c, u64 rflags);

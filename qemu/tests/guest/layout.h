@@ -18,11 +18,32 @@
 #define SEL_UCODE	0x2b
 #define SEL_UDATA2	0x33		/* loaded by SYSEXIT */
 #define SEL_TSS		0x38
+#define SEL_BASED	(SEL_TSS + 16 * MAX_CPUS + 3)	/* 32-bit user code at BASED */
+#define BASED		0x10000
 
 /* Interrupt vectors */
 #define VEC_EXIT	0x80		/* end of a case */
 #define VEC_PRIV	0x81		/* not allowed in user mode: #GP */
 #define VEC_TIMER	0x40
 #define VEC_PMI		0x50		/* LVTPC in fixed mode */
+
+/* Types of branches, as in the INFO of architectural LBR */
+#define T_JCC		0
+#define T_IND_JMP	1
+#define T_REL_JMP	2
+#define T_IND_CALL	3
+#define T_REL_CALL	4
+#define T_RET		5
+#define T_OTHER		8
+
+/* Privilege levels of a branch: from user to kernel and so on */
+#define U2U		0
+#define U2K		1
+#define K2U		2
+
+/* Flags of the cases in lbr.S */
+#define L_STACK		1		/* the list is the stack of calls at the end */
+#define L_IRQ		2		/* with an interrupt before the first instruction */
+#define L_CPU0		4		/* has addresses of CPU 0 */
 
 #endif

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Run the tests that the parameter "tests" lists, separated by blanks. */
-#include "guest.h"
+#include "lbr.h"
 
 #define TESTS(T) \
 	T(cpuid) T(registers) T(rdpmc) T(unavail) T(listing) T(step) T(overflow) \
 	T(cycles) T(width) T(lvtpc) T(status) T(together) T(reload) T(freeze) T(smm) \
 	T(skid) T(kernel) T(always) T(stats) T(model) T(model_overflow) T(cmask) \
 	T(interrupts) T(late) T(shadow) T(halt) T(init) T(reset) T(smp) T(contention) \
-	T(long) T(icount)
+	T(long) T(icount) T(lbr_none) T(lbr_registers) T(lbr) T(lbr_freeze) T(lbr_ler) \
+	T(lbr_smm) T(lbr_init) T(lbr_smp) T(lbr_long)
 
 #define T(name) void test_##name(void);
 TESTS(T)
@@ -71,7 +72,7 @@ static void bench_pmi(struct cpu *cpu, struct frame *f)
 
 /*
  * For cost.sh: run one of three loops, with a counter for each event in the bit mask
- * "count", or with a PMI every "period" instructions.  "loop" is the number of the
+ * "count", with LBR if "lbr" is 1, or with a PMI every "period" instructions.  "loop" is the number of the
  * loop from 1; 0 runs none, to measure the rest of a run.
  */
 static void bench(void)
@@ -86,6 +87,8 @@ static void bench(void)
 	for (int i = 0, n = 0; i < 6; i++)
 		if (mask >> i & 1)
 			wrmsr(MSR_PERFEVTSEL(n++), events[i] | SEL_USR | SEL_EN);
+	if (param("lbr", 0))
+		lbr_start(&lbr_all_user);
 	if (bench_period) {
 		cpu->rearm = LVT_NMI;
 		cpu->on_pmi = bench_pmi;

@@ -6,18 +6,9 @@
  */
 #include "guest.h"
 
-struct reg {
-	const char *name;
-	u32 msr;
-	int there;		/* RDMSR does not raise #GP */
-	int writable;
-	u64 valid;		/* bits that may be written */
-	u64 reads_as;		/* ... and are read back */
-};
-
 #define BIT(n) (1ul << (n))
 
-static void check_reg(const struct reg *r)
+void check_reg(const struct reg *r)
 {
 	u64 old = 0, v, bad_rd = 0, bad_gp = 0, bad_val = 0;
 
@@ -159,7 +150,7 @@ void check_reset_state(const char *what)
 		bad |= rdmsr(MSR_FIXED_CTRL) | rdmsr(MSR_GLOBAL_STATUS);
 		bad |= rdmsr(MSR_GLOBAL_CTRL) != BIT(pmu.gp) - 1;
 	}
-	bad |= rdmsr(MSR_DEBUGCTL);
+	bad |= rdmsr(MSR_DEBUGCTL) | lbr_reset_state();
 	check(!bad, "%s: all 0, GLOBAL_CTRL enables the general counters", what);
 }
 

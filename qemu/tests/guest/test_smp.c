@@ -364,6 +364,7 @@ void test_reset(void)
 		*MARK = 0x7e5e7;
 		set_regs(cpu);
 		gp_start(1, EV_BR | SEL_USR | SEL_OS, 99);
+		lbr_fill(cpu);
 		outb(0xcf9, 6);
 		for (;;)
 			asm volatile("hlt");

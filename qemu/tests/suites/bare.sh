@@ -36,5 +36,16 @@ suite_bare()
 	bare "bare: long skid" "$skl,x-pmu-skid=25" "skid" $(p skid 25)
 	bare "bare: no skid" "$skl" "skid"
 	bare "bare: statistics without counters" "$skl,x-pmu-always=on" "always $every"
+	bare "bare: no LBR" "$skl" "lbr_none"
+	bare "bare: legacy LBR, Skylake" "$skl_lbr" "$lbr $every model"
+	bare "bare: legacy LBR, Icelake" "$icx,lbr-fmt=0x5" "$lbr"
+	for v in 1 2 3; do
+		bare "bare: legacy LBR, version $v" "$skl_lbr,x-pmu-version=$v" "$lbr"
+	done
+	bare "bare: legacy LBR, 2 counters, all retired" \
+		"$skl_lbr,x-pmu-version=2,x-pmu-gp=2,x-pmu-always=on" "$lbr"
+	bare "bare: architectural LBR, Sapphire Rapids" "$spr_lbr" "$lbr $every" $(p arch 1)
+	bare "bare: architectural LBR, any Intel" \
+		"max,vendor=GenuineIntel,pmu=on,arch-lbr=on,lbr-fmt=0x3f,min-level=0x1c" "$lbr" $(p arch 1)
 	bare "bare: x2APIC" "$skl" "lvtpc reload freeze halt" $(p x2apic 1)
 }

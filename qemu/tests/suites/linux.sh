@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # Native perf of the stock kernels drives the model.
 
-# guest NAME [run.sh options] -- ARGS - run native.c in a guest
+# guest NAME [run.sh options] -- ARGS - run $prog (default: native) in a guest
 guest()
 {
 	local name=$1 rc=0 opts=()
@@ -10,17 +10,20 @@ guest()
 	while [ "$1" != -- ]; do opts+=("$1"); shift; done
 	shift
 	QEMU=$qemu "$KPMU_TOP/qemu/run.sh" -m none -t 600 "${opts[@]}" \
-		-f "$work/native" "/tests/native $*" >"$work/out" 2>"$work/err" || rc=$?
+		-f "$work/${prog:-native}" "/tests/${prog:-native} $*" >"$work/out" 2>"$work/err" || rc=$?
 	[ $rc = 0 ] || sed 's/^/# /' "$work/err" | tail -n 30
 	judge "$name" $rc "$work/out"
 }
 
 suite_linux()
 {
-	local rc
+	local rc prog
 
-	gcc -O2 -Wall -Wextra -Werror -mno-red-zone -static -pthread -o "$work/native" \
-		"$tests/linux/native.c" || die "native.c does not build"
+	for prog in native lbr; do
+		gcc -O2 -Wall -Wextra -Werror -mno-red-zone -static -pthread -o "$work/$prog" \
+			"$tests/linux/$prog.c" || die "$prog.c does not build"
+	done
+	prog=native
 	guest "linux: 6.1, Skylake, 2 CPUs" -k 6.1 -c skylake --
 	guest "linux: 6.12, Sapphire Rapids, 4 CPUs" -k 6.12 -c spr -s 4 --
 	guest "linux: 6.12, Icelake, 1 CPU" -k 6.12 -c icelake -s 1 --
@@ -31,4 +34,11 @@ suite_linux()
 	cmp -s "$work/first" "$work/out" || diff "$work/first" "$work/out" | sed 's/^/# /' || true
 	cmp -s "$work/first" "$work/out" && rc=0 || rc=1
 	single $rc "linux: two boots with -icount are the same"
+	prog=lbr
+	guest "linux: 6.1, Skylake, legacy LBR" -k 6.1 -c skylake -L --
+	guest "linux: 6.12, Skylake, legacy LBR" -k 6.12 -c skylake -L --
+	guest "linux: 6.12, Icelake, legacy LBR" -k 6.12 -c icelake -L --
+	guest "linux: 6.1, Sapphire Rapids, architectural LBR" -k 6.1 -c spr -L --
+	guest "linux: 6.12, Sapphire Rapids, architectural LBR" -k 6.12 -c spr -L --
+	guest "linux: 6.12, architectural LBR, -icount" -k 6.12 -c spr -L -i --
 }

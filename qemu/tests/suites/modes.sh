@@ -26,7 +26,7 @@ save_state()
 	rm -f "$work"/mon.* "$work/state"
 	mkfifo "$work/mon.in" "$work/mon.out"
 	cat "$work/mon.out" >"$work/mon.log" &
-	vm "$skl" "$list" "$@" -chardev "pipe,id=m,path=$work/mon" \
+	vm "${on:-$skl}" "$list" "$@" -chardev "pipe,id=m,path=$work/mon" \
 		-mon m,mode=readline >"$work/one" &
 	pid=$!
 	exec 7>"$work/mon.in"
@@ -46,7 +46,7 @@ save_state()
 }
 
 # moved NAME TESTS LENGTH VALUE [QEMU args] - save the state in the middle of a run and
-# continue in a second QEMU.  LENGTH is the guest parameter for the length of the run.  If
+# continue in a second QEMU.  The CPU is $on, or Skylake.  LENGTH is the guest parameter for the length of the run.  If
 # the run ends too early, try again with a longer one.
 moved()
 {
@@ -62,7 +62,7 @@ moved()
 		single 1 "$name: state in the middle of a run ($try tries)"
 		return
 	fi
-	vm "$skl" "$list" $(p "$length" "$value") "$@" -incoming "file:$work/state" \
+	vm "${on:-$skl}" "$list" $(p "$length" "$value") "$@" -incoming "file:$work/state" \
 		>"$work/two" || rc=$?
 	cat "$work/one" "$work/two" >"$work/out"
 	judge "$name" $((rc == 1 ? 0 : 1)) "$work/out"
@@ -138,4 +138,26 @@ suite_modes()
 		$(p cpus 2) -accel tcg,thread=single
 	monitor
 	state_size
+	modes_lbr "legacy LBR" "$skl_lbr" $(p arch 0)
+	modes_lbr "architectural LBR" "$spr_lbr" $(p arch 1)
+}
+
+# modes_lbr NAME CPU [QEMU args] - last branch records
+modes_lbr()
+{
+	local name=$1 cpu=$2 n on
+	shift 2
+	for n in 1 2 4; do
+		bare "modes: $name, $n CPUs" "$cpu" lbr_smp -smp $n $(p cpus $n) "$@"
+	done
+	bare "modes: $name, INIT" "$cpu" "lbr_init init" -smp 2 "$@"
+	bare "modes: $name, reset" "$cpu" reset "$@"
+	bare "modes: $name, one thread for 2 CPUs" "$cpu" "$lbr lbr_smp" -smp 2 $(p cpus 2) \
+		-accel tcg,thread=single "$@"
+	bare "modes: $name, one instruction per block" "$cpu" "$lbr interrupts" \
+		-accel tcg,one-insn-per-tb=on "$@"
+	bare "modes: $name, -icount" "$cpu" "$lbr lbr_smp" "${icount[@]}" "$@"
+	bare "modes: $name, a long run" "$cpu" "lbr_long" "$@"
+	on=$cpu moved "modes: $name, migration" lbr_long millions 1500 "$@"
+	on=$cpu moved "modes: $name, migration, -icount" lbr_long millions 1500 "${icount[@]}" "$@"
 }

@@ -55,6 +55,8 @@ every_model()
 
 suite_props()
 {
+	local cpu
+
 	refused "$skl,x-pmu-version=6" "x-pmu-version must be 1 to 5, not 6"
 	refused "$skl,x-pmu-gp=9" "x-pmu-gp must be 1 to 8, not 9"
 	refused "$skl,x-pmu-fixed=5" "x-pmu-fixed must be 0 to 4, not 5"
@@ -83,4 +85,19 @@ suite_props()
 	starts "Snowridge,pmu=on" "PMU version 5, 4 general and 3 fixed counters of 48 bits"
 	starts "$icx" "PMU version 5, 8 general and 4 fixed counters of 48 bits"
 	every_model
+	refused "$skl,lbr-fmt=0x4" "lbr-fmt must be 0x5 or 0x3f with TCG, not 0x4"
+	refused "$skl,lbr-fmt=0x3f" "arch-lbr=on and lbr-fmt=0x3f need each other"
+	refused "$spr,arch-lbr=on" "arch-lbr=on and lbr-fmt=0x3f need each other"
+	refused "$spr,arch-lbr=on,lbr-fmt=0x5" "arch-lbr=on and lbr-fmt=0x3f need each other"
+	refused "$spr,arch-lbr=on,lbr-fmt=0x3f,level=0x1b" "CPUID has no leaf 0x1c"
+	refused "Skylake-Client,lbr-fmt=0x5" "lbr-fmt needs pmu=on"
+	refused "$skl,lbr-fmt=0x5,-pdcm" "lbr-fmt needs pdcm"
+	starts "EPYC,pmu=on,lbr-fmt=0x5" "only a model of Intel's"
+	starts "$skl,lbr-fmt=0x5" "legacy LBR of 32 entries, off"
+	starts "$icx,lbr-fmt=0x5" "legacy LBR of 32 entries, off"
+	starts "$spr,+arch-lbr,lbr-fmt=0x3f" "architectural LBR of 32 entries, off"
+	for cpu in "$skl" "$spr" "max,vendor=GenuineIntel" "max,vendor=GenuineIntel,pmu=off"; do
+		paused "$cpu" | grep -q -e LBR -e lbr && single 1 "props: $cpu: no LBR" ||
+			single 0 "props: $cpu: no LBR"
+	done
 }
