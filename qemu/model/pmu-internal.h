@@ -105,6 +105,8 @@ typedef struct PMULbr {
     bool smm;                   /* was enabled before the SMI */
 
     /* Derived from the registers by pmu_lbr_collect() */
+    bool arch;
+    uint32_t mask;              /* number of entries - 1 */
     bool enabled;
     bool on;                    /* enabled and not frozen */
     bool stack;                 /* call-stack mode */

@@ -82,17 +82,10 @@ static void enable(X86PMU *p, bool on)
     }
 }
 
-static uint32_t nr_entries(X86PMU *p)
-{
-    return pmu_lbr_arch(p) ? lbr_env(p)->msr_lbr_depth : PMU_LBR_LEGACY_NR;
-}
-
 /* Number of the entry that is @n entries older than the newest one */
 static uint32_t older(X86PMU *p, uint32_t n)
 {
-    uint32_t i = pmu_lbr_arch(p) ? p->lbr.tos + n : p->lbr.tos - n;
-
-    return i & (nr_entries(p) - 1);
+    return (p->lbr.arch ? p->lbr.tos + n : p->lbr.tos - n) & p->lbr.mask;
 }
 
 /**
@@ -120,6 +113,8 @@ void pmu_lbr_collect(X86PMU *p)
     PMULbr *l = &p->lbr;
     int i;
 
+    l->arch = arch;
+    l->mask = (arch ? lbr_env(p)->msr_lbr_depth : PMU_LBR_LEGACY_NR) - 1;
     l->enabled = enabled(p);
     l->on = l->enabled && !(p->status & STATUS_LBR_FRZ);
     l->cpl[0] = arch ? ctl & CTL_OS : !(select & SELECT_CPL0);
@@ -143,10 +138,10 @@ void pmu_lbr_collect(X86PMU *p)
  */
 LBREntry *pmu_lbr_entry(X86PMU *p, int i)
 {
-    if (i >= nr_entries(p)) {
+    if (i > p->lbr.mask) {
         return NULL;
     }
-    return &lbr_env(p)->lbr_records[pmu_lbr_arch(p) ? older(p, i) : i];
+    return &lbr_env(p)->lbr_records[p->lbr.arch ? older(p, i) : i];
 }
 
 /* Core cycles of the recorded levels since the last record */
@@ -171,7 +166,7 @@ static void push(X86PMU *p, int type, uint64_t from, uint64_t to, bool miss)
     e->from = pmu_lbr_canonical(p, from);
     e->to = pmu_lbr_canonical(p, to);
     e->info = take_cycles(p) | (miss ? INFO_MISPRED : 0);
-    if (pmu_lbr_arch(p)) {
+    if (p->lbr.arch) {
         e->info |= INFO_CYC_VALID | (uint64_t)type << INFO_TYPE_SHIFT;
     }
 }
@@ -273,7 +268,7 @@ void x86_pmu_lbr_end(CPUX86State *env, const X86PMUFar *far)
 
     if (l->cpl[(env->hflags & HF_CPL_MASK) != 0] && l->types >> T_OTHER & 1) {
         /* Architectural LBR hides addresses of levels that are filtered out */
-        bool hide = pmu_lbr_arch(p) && !l->cpl[far->user];
+        bool hide = l->arch && !l->cpl[far->user];
 
         push(p, T_OTHER, hide ? -1 : far->from, linear_eip(env), false);
     }
@@ -393,7 +388,7 @@ void pmu_lbr_normalize(X86PMU *p)
 
     if (pmu_lbr_arch(p)) {
         memcpy(old, lbr_env(p)->lbr_records, sizeof(old));
-        for (i = 0; i < nr_entries(p); i++) {
+        for (i = 0; i <= p->lbr.mask; i++) {
             lbr_env(p)->lbr_records[i] = old[older(p, i)];
         }
         p->lbr.tos = 0;

@@ -140,13 +140,18 @@ static bool check_lbr(X86CPU *cpu, Error **errp)
 {
     CPUX86State *env = &cpu->env;
     bool given = env->user_features[FEAT_7_0_EDX] & CPUID_7_0_EDX_ARCH_LBR;
-    unsigned fmt = env->features[FEAT_PERF_CAPABILITIES] & PERF_CAP_LBR_FMT;
+    unsigned fmt;
     bool arch;
 
-    if (!given) {                       /* -cpu max */
+    /* -cpu max has all that TCG can do */
+    if (!given) {
         env->features[FEAT_7_0_EDX] &= ~CPUID_7_0_EDX_ARCH_LBR;
     }
+    if (cpu->lbr_fmt == ~PERF_CAP_LBR_FMT) {
+        env->features[FEAT_PERF_CAPABILITIES] &= ~PERF_CAP_LBR_FMT;
+    }
     arch = env->features[FEAT_7_0_EDX] & CPUID_7_0_EDX_ARCH_LBR;
+    fmt = env->features[FEAT_PERF_CAPABILITIES] & PERF_CAP_LBR_FMT;
 
     if (!arch && !fmt) {
         return true;
