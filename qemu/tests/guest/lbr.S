@@ -10,6 +10,9 @@
  */
 #include "layout.h"
 
+/* No blanks: they separate the arguments of a macro */
+#define VECTOR(n)	vectors+n*16
+
 #define CASE_FRESH	1
 #define CASE_NOSTEP	4
 #define CASE_CODE32	8
@@ -40,7 +43,7 @@
 	.endm
 
 	.macro	END
-	REC	7709f, vectors + VEC_EXIT * 16, T_OTHER, 1, 0, U2K
+	REC	7709f, VECTOR(VEC_EXIT), T_OTHER, 1, 0, U2K
 7709:	int	$VEC_EXIT
 	.endm
 
@@ -162,10 +165,10 @@ y2:	nop
 	END
 
 LCASE "page faults", CASE_FRESH, L_CPU0
-	REC	p1, vectors + 14 * 16, T_OTHER, 1, 0, U2K
+	REC	p1, VECTOR(14), T_OTHER, 1, 0, U2K
 	REC	trap_iret, p1, T_OTHER, 0, 0, K2U
 	REC	p2, DEMAND, T_IND_CALL, 3, 1
-	REC	DEMAND, vectors + 14 * 16, T_OTHER, 0, 0, U2K
+	REC	DEMAND, VECTOR(14), T_OTHER, 0, 0, U2K
 	REC	trap_iret, DEMAND, T_OTHER, 0, 0, K2U
 	REC	DEMAND, p3, T_RET, 1
 	nop
@@ -175,11 +178,11 @@ p2:	call	*%rsi				/* a RET: the handler writes it */
 p3:	END
 
 LCASE "traps and faults", CASE_NOSTEP
-	REC	t1, vectors + 3 * 16, T_OTHER, 1, 0, U2K
+	REC	t1, VECTOR(3), T_OTHER, 1, 0, U2K
 	REC	trap_iret, t2, T_OTHER, 0, 0, K2U
-	REC	t3, vectors + 6 * 16, T_OTHER, 1, 0, U2K
+	REC	t3, VECTOR(6), T_OTHER, 1, 0, U2K
 	REC	trap_iret, t4, T_OTHER, 0, 0, K2U
-	REC	t5, vectors + 0 * 16, T_OTHER, 1, 0, U2K
+	REC	t5, VECTOR(0), T_OTHER, 1, 0, U2K
 	REC	trap_iret, t6, T_OTHER, 0, 0, K2U
 t1:	int3
 t2:	nop
@@ -198,7 +201,7 @@ LCASE "far branches", CASE_NOSTEP
 f1:	lcall	*(%rdi)
 f2:	movl	$f4, (%rdi)
 f2a:	ljmp	*(%rdi)
-f3:	lret
+f3:	lretl
 f4:	movq	%rsp, %rax
 	pushq	$SEL_UDATA
 	pushq	%rax
@@ -234,7 +237,7 @@ b9:	END
 	.code64
 
 LCASE "an interrupt", CASE_NOSTEP, L_IRQ
-	REC	q1, vectors + VEC_TIMER * 16, T_OTHER, 0, 0, U2K
+	REC	q1, VECTOR(VEC_TIMER), T_OTHER, 0, 0, U2K
 	REC	trap_iret, q1, T_OTHER, 0, 0, K2U
 q1:	nop
 	END
