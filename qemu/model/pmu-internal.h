@@ -210,7 +210,6 @@ void pmu_lbr_collect(X86PMU *p);
 void pmu_lbr_pmi(X86PMU *p);
 void pmu_lbr_smm(X86PMU *p, bool enter);
 void pmu_lbr_reset(X86PMU *p);
-void pmu_lbr_normalize(X86PMU *p);
 void pmu_lbr_near(CPUX86State *env, uint32_t desc, uint64_t from, uint64_t to,
                   bool miss);
 LBREntry *pmu_lbr_entry(X86PMU *p, int i);

@@ -374,23 +374,3 @@ void x86_pmu_keep_lbr(CPUX86State *env, const CPUX86State *old)
         memcpy(env->lbr_records, old->lbr_records, sizeof(env->lbr_records));
     }
 }
-
-/**
- * pmu_lbr_normalize - make the newest entry of architectural LBR number 0
- * @p: the PMU
- *
- * This is the order of the entries in the migrated state, as with KVM.
- */
-void pmu_lbr_normalize(X86PMU *p)
-{
-    LBREntry old[ARCH_LBR_NR_ENTRIES];
-    uint32_t i;
-
-    if (pmu_lbr_arch(p)) {
-        memcpy(old, lbr_env(p)->lbr_records, sizeof(old));
-        for (i = 0; i <= p->lbr.mask; i++) {
-            lbr_env(p)->lbr_records[i] = old[older(p, i)];
-        }
-        p->lbr.tos = 0;
-    }
-}

@@ -125,8 +125,6 @@ static int pmu_pre_save(void *opaque)
 
     /* Raises no PMI: x86_pmu_leave() ran when the vCPU left cpu_exec(). */
     x86_pmu_sync(&cpu->env);
-    /* Before cpu/arch_lbr is saved: it follows in the list of subsections */
-    pmu_lbr_normalize(cpu->pmu);
     return 0;
 }
 
@@ -189,7 +187,7 @@ static const VMStateDescription vmstate_pmu_state = {
     }
 };
 
-/* Last branch records, except what cpu/arch_lbr has */
+/* Last branch records, except what cpu/arch_lbr has, which is loaded before */
 static bool lbr_legacy(void *opaque, int version_id)
 {
     X86CPU *cpu = opaque;
