@@ -100,7 +100,7 @@ static __always_inline void kpmu_wrmsr_halves(u32 msr, u32 low, u32 high)
  */
 static __always_inline void kpmu_wrmsr(u32 msr, u64 val)
 {
-	kpmu_wrmsr_halves(msr, val, val >> 32);
+	kpmu_wrmsr_halves(msr, val & U32_MAX, val >> 32);
 }
 
 /**

@@ -15,6 +15,7 @@
 #include <linux/perf_event.h>
 #include <linux/ptrace.h>
 #include <linux/security.h>
+#include <asm/vsyscall.h>
 
 #include "compat.h"
 #include "ksym.h"
@@ -260,6 +261,22 @@ bool kpmu_uaccess_okay(bool *known)
 {
 	*known = addr[KSYM_nmi_uaccess_okay];
 	return *known && (kpmu_ksym_call(KSYM_nmi_uaccess_okay, 0, 0, 0, 0) & 0xff);
+}
+
+/**
+ * kpmu_is_kernel_text() - does an address belong to code of the kernel or of a module?
+ * @ip: the address
+ *
+ * The vsyscall page, which the kernel counts as its own, is code of user space.
+ *
+ * Context: any, including NMI.
+ * Return: false also if it cannot be found out.
+ */
+bool kpmu_is_kernel_text(unsigned long ip)
+{
+	if ((ip & PAGE_MASK) == VSYSCALL_ADDR || !addr[KSYM_kernel_text_address])
+		return false;
+	return (int)kpmu_ksym_call(KSYM_kernel_text_address, ip, 0, 0, 0);
 }
 
 /**

@@ -54,6 +54,7 @@ struct vm_area_struct;
 	X(build_id_parse)			\
 	X(build_id_parse_nofault)		\
 	X(nmi_uaccess_okay)			\
+	X(kernel_text_address)			\
 	X(__x64_sys_perf_event_open)		\
 	X(__ia32_sys_perf_event_open)
 
@@ -84,6 +85,7 @@ bool kpmu_cr4_update_pce(void);
 void kpmu_native_forget(void);
 struct cgroup_subsys_state *kpmu_css_of_fd(int fd);
 bool kpmu_uaccess_okay(bool *known);
+bool kpmu_is_kernel_text(unsigned long ip);
 u32 kpmu_build_id(struct vm_area_struct *vma, u8 *id);
 
 /**

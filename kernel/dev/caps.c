@@ -61,7 +61,7 @@ static const char *no_counters_bpf(void)
 
 static const char *no_branches(void)
 {
-	return "branch records (LBR) are not supported yet";
+	return kpmu_branches_depth() ? NULL : "this CPU has no branch records that kpmu can use";
 }
 
 static const char *no_precise(void)
@@ -90,7 +90,7 @@ static const struct {
 	{ "page faults", no_faults, "counted by tracepoints" },
 	{ "bpf", no_bpf, "BPF programs on tracepoints and probes" },
 	{ "bpf on overflow", no_counters_bpf },
-	{ "branch stack", no_branches },
+	{ "branch stack", no_branches, "samples contain the last branches" },
 	{ "precise_ip", no_precise },
 	{ "data source, weight", no_precise },
 	{ "freeze_on_smi", no_smi, "counters stop in SMM" },

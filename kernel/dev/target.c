@@ -158,6 +158,13 @@ static struct kpmu_ctx *find_ctx(struct kpmu_request *r)
 	return ctx;
 }
 
+static int keep_branches(const struct kpmu_event *e, struct kpmu_ctx *ctx)
+{
+	if (!ctx->task || !(e->se.hw.branches & KPMU_BRANCHES_KEPT))
+		return 0;
+	return kpmu_ctx_keep_branches(ctx, GFP_KERNEL);
+}
+
 static int attach_request(struct kpmu_request *r)
 {
 	struct kpmu_ctx *ctx;
@@ -173,7 +180,7 @@ static int attach_request(struct kpmu_request *r)
 			break;
 		}
 		/* On success the event takes over the reference */
-		err = check_request_group(r, ctx) ?:
+		err = check_request_group(r, ctx) ?: keep_branches(r->event, ctx) ?:
 		      kpmu_event_attach(r->event, ctx, r->leader, &r->why);
 		if (err)
 			kpmu_ctx_put(ctx);

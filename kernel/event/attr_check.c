@@ -209,12 +209,6 @@ static bool bad_aux_group(const struct kpmu_attr *a,
 		a->aux_sample_size) && !l->aux_leader;
 }
 
-static bool bad_branch_stack(const struct kpmu_attr *a,
-			     const struct kpmu_attr_limits *l)
-{
-	return has_sample(a, KPMU_SAMPLE_BRANCH_STACK);
-}
-
 /* The count is that of one task, which only SAMPLE_TID identifies */
 static bool bad_inherited_read(const struct kpmu_attr *a,
 			       const struct kpmu_attr_limits *l)
@@ -258,7 +252,6 @@ static const struct rule support_rules[] = {
 	{ bad_aux_output, -EOPNOTSUPP, "this PMU writes no AUX data" },
 	{ bad_aux_pause_resume, -EINVAL, "aux_pause and aux_resume together" },
 	{ bad_aux_start_paused, -EOPNOTSUPP, "this PMU cannot start paused" },
-	{ bad_branch_stack, -EOPNOTSUPP, "this PMU records no branches" },
 	{ bad_max_stack, -EOVERFLOW, "sample_max_stack above perf_event_max_stack" },
 	{ bad_aux_group, -EINVAL, "needs an AUX event as group leader" },
 };

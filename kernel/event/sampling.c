@@ -66,6 +66,7 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 	}
 	s->stack_user = attr->sample_stack_user;
 	s->max_stack = attr->sample_max_stack ?: kpmu_sysctl_max_stack;
+	s->branch_index = attr->branch_sample_type & KPMU_BRANCH_HW_INDEX;
 	if (!(attr->flags & KPMU_ATTR_WATERMARK))
 		s->wakeup_events = attr->wakeup_events;
 	set_aux(s, attr);
@@ -153,6 +154,7 @@ void kpmu_sampling_clone(struct kpmu_sampling *s,
 	s->regs_intr = from->regs_intr;
 	s->stack_user = from->stack_user;
 	s->max_stack = from->max_stack;
+	s->branch_index = from->branch_index;
 	s->wakeup_events = from->wakeup_events;
 	s->aux_sample_size = from->aux_sample_size;
 	s->aux_action = from->aux_action;

@@ -43,7 +43,8 @@ struct kpmu_timer {
  * @trap: for sigtrap, else NULL
  * @stack_user: bytes of user stack in a sample
  * @wakeup_events: wake the reader after this many samples; 0 with attr.watermark
- * @max_stack: maximum frames of a call chain
+ * @max_stack: maximum frames of a call chain, and entries of a branch stack
+ * @branch_index: branch stacks contain the hardware's index
  * @aux_watermark: bytes of trace after which its reader is woken
  * @aux_sample_size: bytes of its group's AUX trace in a sample
  * @aux_action: KPMU_AUX_*, effect of an overflow on the group's AUX trace
@@ -85,6 +86,7 @@ struct kpmu_sampling {
 	u8 aux_action;
 	bool aux_paused;
 	bool aux_started;
+	bool branch_index;
 	u8 fixed;
 	u8 trailer;
 	u64 stream_id;

@@ -182,6 +182,8 @@ static void clone_hw(struct kpmu_hw *hw, const struct kpmu_hw *from)
 	hw->kernel = from->kernel;
 	hw->extra_reg = from->extra_reg;
 	hw->extra_alt = from->extra_alt;
+	hw->branches = from->branches;
+	hw->branch_filter = from->branch_filter;
 	kpmu_period_start(hw, from->period, 0);
 }
 

@@ -227,6 +227,9 @@ void kpmu_inherit(struct task_struct *task, unsigned long clone_flags)
 			kpmu_stat_inc(not_inherited);
 			break;
 		}
+		/* Without memory, the child's call stacks do not outlast a switch */
+		if (unlikely(READ_ONCE(ctx->branches)))
+			kpmu_ctx_keep_branches(f.ctx, GFP_ATOMIC | __GFP_NOWARN);
 		get_blanks(&f, max(min_t(u32, nr, KPMU_BATCH), f.need),
 			   READ_ONCE(ctx->nr_sampling));
 		err = kpmu_ctx_call(ctx, fork_owned, &f);

@@ -64,6 +64,32 @@ static void put_raw(struct kpmu_filling *f)
 	kpmu_ring_put(&f->r.h, zeros, size - raw);
 }
 
+static u32 size_branches(struct kpmu_filling *f)
+{
+	const struct kpmu_sampling *s = f->e->sampling;
+	const struct kpmu_hw *hw = &f->e->se.hw;
+
+	f->branches = hw->source->branches ? hw->source->branches(hw) : NULL;
+	if (!f->branches)
+		return sizeof(u64);
+	f->nr_branches = min_t(u64, f->branches->nr, s->max_stack);
+	return (1 + s->branch_index) * sizeof(u64) +
+	       f->nr_branches * sizeof(struct kpmu_branch);
+}
+
+static void put_branches(struct kpmu_filling *f)
+{
+	if (!f->branches) {
+		kpmu_fill_word(f, 0);
+		return;
+	}
+	kpmu_fill_word(f, f->nr_branches);
+	if (f->e->sampling->branch_index)
+		kpmu_fill_word(f, f->branches->index);
+	kpmu_ring_put(&f->r.h, f->branches->entry,
+		      f->nr_branches * sizeof(struct kpmu_branch));
+}
+
 static u32 size_regs(const struct pt_regs *regs, u64 mask)
 {
 	return (1 + (regs ? hweight64(mask) : 0)) * sizeof(u64);
@@ -181,7 +207,7 @@ static const struct field fields[] = {
 	{ KPMU_SAMPLE_READ, size_read, put_read },
 	{ KPMU_SAMPLE_CALLCHAIN, size_chain, put_chain },
 	{ KPMU_SAMPLE_RAW, size_raw, put_raw },
-	/* KPMU_SAMPLE_BRANCH_STACK: refused at open */
+	{ KPMU_SAMPLE_BRANCH_STACK, size_branches, put_branches },
 	{ KPMU_SAMPLE_REGS_USER, size_regs_user, put_regs_user },
 	{ KPMU_SAMPLE_STACK_USER, size_stack, put_stack, true },
 	{ KPMU_SAMPLE_WEIGHT, size_word, put_zero },

@@ -38,6 +38,8 @@ struct kpmu_user_regs {
  * @r: the record
  * @room: bytes left until the record has its largest size
  * @chain: the call chain, NULL if there is none
+ * @branches: the branch stack, NULL if there is none
+ * @nr_branches: entries of it in the sample
  * @user: user-mode registers
  * @stack: bytes of the user stack in the sample
  * @aux: the AUX area of its group, or NULL
@@ -50,6 +52,8 @@ struct kpmu_filling {
 	struct kpmu_record r;
 	u32 room;
 	const struct kpmu_frames *chain;
+	const struct kpmu_branches *branches;
+	u32 nr_branches;
 	struct kpmu_user_regs user;
 	u32 stack;
 	const struct kpmu_aux *aux;

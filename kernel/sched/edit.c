@@ -79,7 +79,7 @@ static __always_inline bool add_entity(struct kpmu_slots *slots, struct kpmu_ent
 	if (!kpmu_has_counter(e) || e->state != KPMU_ON)
 		return true;
 	counter = free_counter(e, kpmu_slots_used(slots));
-	if (counter < 0 || e->hw.extra_reg)
+	if (counter < 0 || e->hw.extra_reg || e->hw.branches)
 		return false;
 	if (kpmu_hw_is_driven(&e->hw))
 		slots->driven |= 1u << counter;

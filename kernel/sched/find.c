@@ -92,7 +92,30 @@ static void ctx_free(struct rcu_head *rcu)
 		css_put(ctx->css);
 	else
 		put_task_struct(ctx->task);
+	kfree(ctx->branches);
 	kmem_cache_free(ctx_cache, ctx);
+}
+
+/**
+ * kpmu_ctx_keep_branches() - keep a task's branches while it does not run
+ * @ctx: context of the task, held
+ * @gfp: how to allocate memory for them
+ *
+ * Context: as @gfp says.
+ * Return: 0 or -ENOMEM.
+ */
+int kpmu_ctx_keep_branches(struct kpmu_ctx *ctx, gfp_t gfp)
+{
+	void *room;
+
+	if (READ_ONCE(ctx->branches))
+		return 0;
+	room = kzalloc(kpmu_core.branches_size, gfp);
+	if (!room)
+		return -ENOMEM;
+	if (cmpxchg(&ctx->branches, NULL, room))
+		kfree(room);
+	return 0;
 }
 
 /**

@@ -11,6 +11,7 @@ static const char why_exclusive[] = "an exclusive group runs";
 static const char why_not_alone[] = "exclusive, but other groups run";
 static const char why_counters[] = "no usable counter is free";
 static const char why_extra[] = "an extra register is in use with another value";
+static const char why_branches[] = "branches are recorded with another filter";
 const char *const kpmu_place_elsewhere = "bound to another CPU";
 
 /*
@@ -40,6 +41,18 @@ static bool claim_extra(struct kpmu_build *b, const struct kpmu_hw *hw, bool *al
 	return true;
 }
 
+/* Claim the branch records, which have one filter */
+static bool claim_branches(struct kpmu_build *b, const struct kpmu_hw *hw)
+{
+	if (!hw->branches)
+		return true;
+	if (b->branches)
+		return b->branch_filter == (u32)hw->branch_filter;
+	b->branches = true;
+	b->branch_filter = hw->branch_filter;
+	return true;
+}
+
 /* Enabled events of a group that need counters */
 struct needs {
 	int n;
@@ -47,6 +60,25 @@ struct needs {
 	u32 allowed[KPMU_MAX_COUNTERS];
 	s8 hint[KPMU_MAX_COUNTERS];
 };
+
+/* Claim what events have in common beside counters; NULL, or the reason why it is not free */
+static const char *claim_shared(struct kpmu_build *b, const struct needs *n, u32 *alts)
+{
+	bool alt;
+	int i;
+
+	for (i = 0; i < n->n; i++) {
+		if (likely(!n->hw[i]->rare))
+			continue;
+		if (!claim_branches(b, n->hw[i]))
+			return why_branches;
+		if (!claim_extra(b, n->hw[i], &alt))
+			return why_extra;
+		if (alt)
+			*alts |= 1u << i;
+	}
+	return NULL;
+}
 
 static bool add_need(struct needs *n, struct kpmu_entity *e)
 {
@@ -64,26 +96,22 @@ static bool add_need(struct needs *n, struct kpmu_entity *e)
 /* Place all events or none.  Returns NULL, or the reason for failure. */
 static const char *place_needs(struct kpmu_build *b, const struct needs *n)
 {
+	bool branches = b->branches;
 	u8 used = b->extra_used;
 	u64 saved[4];
 	int i, first = b->m.nr;
+	const char *why;
 	u32 alts = 0;
-	bool alt;
 
 	memcpy(saved, b->extra, sizeof(saved));
-	for (i = 0; i < n->n; i++) {
-		if (!claim_extra(b, n->hw[i], &alt)) {
-			b->extra_used = used;
-			memcpy(b->extra, saved, sizeof(saved));
-			return why_extra;
-		}
-		if (alt)
-			alts |= 1u << i;
-	}
-	if (!kpmu_assign_group(&b->m, n->allowed, n->hint, n->n)) {
+	why = claim_shared(b, n, &alts);
+	if (!why && !kpmu_assign_group(&b->m, n->allowed, n->hint, n->n))
+		why = why_counters;
+	if (why) {
+		b->branches = branches;
 		b->extra_used = used;
 		memcpy(b->extra, saved, sizeof(saved));
-		return why_counters;
+		return why;
 	}
 	for (i = 0; i < n->n; i++)
 		b->hw[first + i] = n->hw[i];

@@ -14,6 +14,8 @@
  * @alt: placed events that use the alternative register
  * @extra_used: extra registers claimed
  * @extra: their values
+ * @branches: a placed event records branches
+ * @branch_filter: with this filter
  * @exclusive: the placed group is exclusive
  * @cpu: the CPU
  */
@@ -24,6 +26,8 @@ struct kpmu_build {
 	u32 alt;
 	u8 extra_used;
 	u64 extra[4];
+	bool branches;
+	u32 branch_filter;
 	bool exclusive;
 	int cpu;
 };
@@ -44,6 +48,7 @@ static inline void kpmu_build_init(struct kpmu_build *b, struct kpmu_plan *plan,
 	kpmu_matching_init(&b->m);
 	b->alt = 0;
 	b->extra_used = 0;
+	b->branches = false;
 	b->exclusive = false;
 	b->cpu = cpu;
 }

@@ -26,14 +26,18 @@ static bool less_served(struct rb_node *a, const struct rb_node *b)
 /* The keys of a group are added up, so the order of its members does not matter */
 static u64 event_key(const struct kpmu_entity *e)
 {
+	u64 key;
+
 	if (!kpmu_has_counter(e) || e->state != KPMU_ON)
 		return 0;
-	return kpmu_mix(kpmu_mix(e->hw.allowed, e->hw.extra_reg), e->hw.extra);
+	key = kpmu_mix(kpmu_mix(e->hw.allowed, e->hw.extra_reg), e->hw.extra);
+	/* The upper half of a filter needs no hardware */
+	return e->hw.branches ? kpmu_mix(key, 1ULL << 32 | (u32)e->hw.branch_filter) : key;
 }
 
 static bool is_plain(const struct kpmu_entity *leader)
 {
-	return !leader->hw.extra_reg && !(leader->flags & KPMU_ATTR_EXCLUSIVE);
+	return !leader->hw.extra_reg && !leader->hw.branches && !(leader->flags & KPMU_ATTR_EXCLUSIVE);
 }
 
 static u64 plain_key(const struct kpmu_entity *leader)

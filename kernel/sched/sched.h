@@ -272,6 +272,7 @@ struct kpmu_ctx *kpmu_ctx_of_newborn(struct task_struct *task);
 struct kpmu_ctx *kpmu_ctx_find_get(struct task_struct *task);
 struct kpmu_ctx *kpmu_ctx_find_cgroup(struct cgroup_subsys_state *css, int cpu);
 struct kpmu_ctx *kpmu_ctx_find_or_make(void *owner, int cpu, gfp_t gfp, bool *fresh);
+int kpmu_ctx_keep_branches(struct kpmu_ctx *ctx, gfp_t gfp);
 void kpmu_ctx_get(struct kpmu_ctx *ctx);
 void kpmu_ctx_put(struct kpmu_ctx *ctx);
 void kpmu_ctx_unhash(struct kpmu_ctx *ctx);

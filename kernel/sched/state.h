@@ -87,6 +87,8 @@ struct kpmu_plan {
  * @had: scratch of kpmu_rotate_compare()
  * @ahead: ns that its groups ran more, on average, than those of the contexts
  *	active at the same time; the CPU context: 0
+ * @branches: of a task: where its branches are kept while it does not run, see
+ *	KPMU_BRANCHES_KEPT; NULL if they are not
  * @ref: held by events, by the hash, by lookups
  * @hash: node in the hash of task and cgroup contexts
  * @rcu: frees it when no task switch can access it any more
@@ -135,6 +137,7 @@ struct kpmu_ctx {
 	u64 rotated;
 	u64 had;
 	s64 ahead;
+	void *branches;
 	refcount_t ref;
 	struct rhash_head hash;
 	struct rcu_head rcu;

@@ -68,6 +68,27 @@ static noinline void switch_any(struct kpmu_cpu *kc, struct task_struct *next)
 		switch_task(kc, next, new, false, css);
 }
 
+static __always_inline void switch_contexts(struct kpmu_cpu *kc, struct task_struct *next)
+{
+	struct kpmu_ctx *new;
+
+	if (unlikely(kc->watch | kc->offline || kc->ctx.up || kc->ctx.nr_flexible)) {
+		switch_any(kc, next);
+		return;
+	}
+	new = kpmu_ctx_of_next(kc, next);
+	if (kc->task || new)
+		switch_task(kc, next, new, true, false);
+}
+
+/* Branches are recorded for some event: none of a task may be seen by another one */
+static noinline void switch_branches(struct kpmu_cpu *kc, struct task_struct *next)
+{
+	kpmu_branches_leave(kc->task ? kc->task->branches : NULL);
+	switch_contexts(kc, next);
+	kpmu_branches_enter(kc->task ? kc->task->branches : NULL);
+}
+
 /**
  * kpmu_switch() - switch contexts at a task switch
  * @next: the task switched in
@@ -80,15 +101,11 @@ static noinline void switch_any(struct kpmu_cpu *kc, struct task_struct *next)
 void kpmu_switch(struct task_struct *next)
 {
 	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
-	struct kpmu_ctx *new;
 
-	if (unlikely(kc->watch | kc->offline || kc->ctx.up || kc->ctx.nr_flexible)) {
-		switch_any(kc, next);
-		return;
-	}
-	new = kpmu_ctx_of_next(kc, next);
-	if (kc->task || new)
-		switch_task(kc, next, new, true, false);
+	if (static_branch_unlikely(&kpmu_branches_key))
+		switch_branches(kc, next);
+	else
+		switch_contexts(kc, next);
 }
 
 /**

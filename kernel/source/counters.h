@@ -10,6 +10,7 @@
 #ifndef KPMU_COUNTERS_H
 #define KPMU_COUNTERS_H
 
+#include <linux/jump_label.h>
 #include <linux/static_call.h>
 
 #include "source.h"
@@ -75,6 +76,10 @@ static inline u32 kpmu_slots_used(const struct kpmu_slots *slots)
  * @rdpmc_drop: see kpmu_rdpmc_drop()
  * @rdpmc_set: see kpmu_rdpmc_set()
  * @rdpmc_get: see kpmu_rdpmc_get()
+ * @branches: see kpmu_branches_depth()
+ * @branches_size: bytes of what is kept of a task that does not run
+ * @branches_leave: see kpmu_branches_leave()
+ * @branches_enter: see kpmu_branches_enter()
  * @freeze_on_smi_set: see kpmu_freeze_on_smi_set()
  * @freeze_on_smi_get: see kpmu_freeze_on_smi_get()
  */
@@ -102,6 +107,10 @@ struct kpmu_core {
 	void (*rdpmc_drop)(struct kpmu_grant *grant);
 	int (*rdpmc_set)(unsigned long knob);
 	int (*rdpmc_get)(void);
+	int (*branches)(void);
+	size_t branches_size;
+	void (*branches_leave)(void *to);
+	void (*branches_enter)(void *from);
 	int (*freeze_on_smi_set)(unsigned long val);
 	int (*freeze_on_smi_get)(void);
 };
@@ -326,6 +335,45 @@ static inline int kpmu_rdpmc_set(unsigned long knob)
 static inline int kpmu_rdpmc_get(void)
 {
 	return kpmu_core.rdpmc_get();
+}
+
+/* Enabled while an event with a branch stack exists */
+DECLARE_STATIC_KEY_FALSE(kpmu_branches_key);
+
+/**
+ * kpmu_branches_depth() - number of branches that the CPU can record
+ *
+ * Context: any.
+ * Return: the number; 0 if it records none.
+ */
+static inline int kpmu_branches_depth(void)
+{
+	return kpmu_core.branches();
+}
+
+/**
+ * kpmu_branches_leave() - a task switch begins: stop recording branches
+ * @to: where to keep a call stack of the outgoing task, kpmu_core.branches_size bytes; NULL if
+ *	nothing is to be kept
+ *
+ * Context: IRQs off, on a task switch, before the counters change.
+ */
+static inline void kpmu_branches_leave(void *to)
+{
+	kpmu_core.branches_leave(to);
+}
+
+/**
+ * kpmu_branches_enter() - a task switch ends: record branches if an event asks for them
+ * @from: where a call stack of the incoming task may have been kept, or NULL
+ *
+ * No branch of another task is left in the records.
+ *
+ * Context: IRQs off, on a task switch, after the counters have changed.
+ */
+static inline void kpmu_branches_enter(void *from)
+{
+	kpmu_core.branches_enter(from);
 }
 
 /**

@@ -68,6 +68,39 @@ struct kpmu_hit_key {
 	const char *name;
 };
 
+#define KPMU_MAX_BRANCHES	32
+
+/* Flags of a branch: those of struct perf_branch_entry */
+#define KPMU_BRANCH_MISPREDICTED	BIT_ULL(0)
+#define KPMU_BRANCH_PREDICTED		BIT_ULL(1)
+#define KPMU_BRANCH_WAS_IN_TX		BIT_ULL(2)
+#define KPMU_BRANCH_ABORTED		BIT_ULL(3)
+#define KPMU_BRANCH_CYCLES_SHIFT	4	/* 16 bits */
+#define KPMU_BRANCH_TYPE_SHIFT		20	/* 4 bits, PERF_BR_* */
+
+/* A branch as a sample contains it */
+struct kpmu_branch {
+	u64 from;
+	u64 to;
+	u64 flags;
+};
+
+/**
+ * struct kpmu_branches - the branches before an overflow
+ * @nr: how many
+ * @index: the hardware's index of the newest one, 0 if it has none
+ * @entry: the branches, the newest first
+ */
+struct kpmu_branches {
+	u64 nr;
+	u64 index;
+	struct kpmu_branch entry[KPMU_MAX_BRANCHES];
+};
+
+/* Flags of kpmu_hw.branches */
+#define KPMU_BRANCHES_RECORDED	BIT(0)	/* branches are recorded while it is on a counter */
+#define KPMU_BRANCHES_KEPT	BIT(1)	/* and kept for the task while another one runs */
+
 /**
  * struct kpmu_hw - the source's part of an event
  * @source: the event's source
@@ -80,6 +113,8 @@ struct kpmu_hit_key {
  * @key: instead of @sel, for a source without counters: origin of the hits, NULL if none
  * @extra: value for the extra register, if @extra_reg is not 0
  * @own: instead of @extra: the source's private data, used for root events only
+ * @branch_filter: if @branches: the source's filter; events on counters at the same time
+ *	must have the same lower 32 bits, those of the hardware
  * @allowed: bit mask of usable counters; 0 for a source without counters
  * @hint: last counter used, -1 if none; preferred when free
  * @idx: current counter, -1 if the event is not on one
@@ -88,7 +123,10 @@ struct kpmu_hit_key {
  * @kernel: counts at CPL 0 too
  * @extra_reg: number of the extra register needed, from 1; 0 for none
  * @shown: the task reads the counter with RDPMC, so it must not hold other events' counts
- * @rare: @extra_reg and @shown in one test: 0 for most events
+ * @branches: its samples have branch stacks: KPMU_BRANCHES_*, 0 if not
+ * @unused: 0, for @rare
+ * @rare: @extra_reg, @shown and @branches in one test: 0 for most events
+ * @recorded: branches have been recorded for it
  * @extra_alt: number of an extra register that is equivalent to @extra_reg; 0 for none
  * @rdpmc: user space may use RDPMC; the rdpmc file's setting when the event was opened
  * @switches: needs the task switch hook, even if the target is a CPU
@@ -115,6 +153,7 @@ struct kpmu_hw {
 		u64 extra;
 		void *own;
 	};
+	u64 branch_filter;
 	u32 allowed;
 	s8 hint;
 	s8 idx;
@@ -127,10 +166,13 @@ struct kpmu_hw {
 		struct {
 			u8 extra_reg;
 			bool shown;
+			u8 branches;
+			u8 unused;
 		};
-		u16 rare;
+		u32 rare;
 	};
 	u8 extra_alt;
+	bool recorded;
 	bool rdpmc;
 	bool switches;
 	bool runs;
@@ -196,6 +238,9 @@ struct kpmu_target {
  * @query_bpf: QUERY_BPF.  Likewise
  * @trace: write a hit's data for the AUX area to @to, and return its size in bytes, at
  *	most KPMU_TRACE_MAX.  NULL: no AUX area.  Any context, including NMI
+ * @branches: branches that the hardware recorded before the overflow, filtered as the event
+ *	asks; valid until the next call on this CPU.  NULL if the event does not record any.
+ *	In the overflow callback.  NULL: there never are any
  * @user_view: how user space reads the event's counter: returns the RDPMC index plus 1,
  *	sets the width and the offset to add to the sign-extended value.  Owner of
  *	the context
@@ -229,6 +274,7 @@ struct kpmu_source {
 	int (*modify)(struct kpmu_hw *hw, const struct kpmu_attr *attr);
 	int (*set_bpf)(struct kpmu_hw *hw, int fd);
 	int (*query_bpf)(struct kpmu_hw *hw, void __user *query);
+	const struct kpmu_branches *(*branches)(const struct kpmu_hw *hw);
 	u32 (*user_view)(struct kpmu_hw *hw, u16 *width, s64 *offset);
 	u32 (*trace)(struct kpmu_hw *hw, const struct kpmu_hit *hit, void *to);
 };

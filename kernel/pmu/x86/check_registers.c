@@ -6,6 +6,7 @@
 #include <linux/bitops.h>
 
 #include "counter.h"
+#include "lbr.h"
 
 struct rule {
 	const char *name;
@@ -120,6 +121,24 @@ static bool extra(const struct x86_cpu *c, const struct kpmu_slots *want)
 	return true;
 }
 
+/* Branches are recorded if and only if an event on a counter asks for it */
+static bool branches(const struct x86_cpu *c, const struct kpmu_slots *want)
+{
+	u32 m, recorders = 0;
+
+	for (m = c->slots.mask; m; m &= m - 1)
+		if (c->slots.hw[__ffs(m)]->branches)
+			recorders |= m & -m;
+	if (c->recorders != recorders)
+		return false;
+	if (!recorders || c->lbr_switch)
+		return !c->lbr_on;
+	for (m = recorders; m; m &= m - 1)
+		if ((u32)c->slots.hw[__ffs(m)]->branch_filter != c->lbr_filter)
+			return false;
+	return c->lbr_on && x86_pmu.lbr->is_on(c->lbr_filter);
+}
+
 static const struct rule rules[] = {
 	{ "owners", owners_agree },
 	{ "idx", indices_agree },
@@ -130,6 +149,7 @@ static const struct rule rules[] = {
 	{ "EVNTSEL", evntsel },
 	{ "FIXED_CTR_CTRL", fixed_ctrl },
 	{ "extra registers", extra },
+	{ "branch records", branches },
 };
 
 static const char *check_registers(const struct x86_cpu *c, const struct kpmu_slots *want)

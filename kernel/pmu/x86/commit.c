@@ -28,6 +28,7 @@
 
 #include "../../trace/stats.h"
 #include "handover.h"
+#include "lbr.h"
 
 /**
  * x86_read() - fold and return an event's count
@@ -340,11 +341,16 @@ static noinline void write_selector(struct x86_cpu *c, struct kpmu_hw *hw,
 	kpmu_stat_inc(selectors);
 }
 
-/* For hw->rare: write the extra register; remove other events' counts from the counter */
+/*
+ * For hw->rare: write the extra register; note that branches are to be recorded; remove other
+ * events' counts from the counter
+ */
 static noinline void prepare(struct x86_cpu *c, struct kpmu_hw *hw, int idx, bool alt)
 {
 	if (hw->extra_reg)
 		write_extra(c, hw, alt);
+	if (hw->branches)
+		c->recorders |= 1u << idx;
 	if (!hw->shown || hw->period)
 		return;
 	/* The value still is the event's own, unless something else has counted meanwhile */
@@ -386,8 +392,10 @@ static void stop_counter(struct x86_cpu *c, int idx)
 	x86_fold(hw, idx);
 	hw->idx = -1;
 	WRITE_ONCE(c->slots.hw[idx], NULL);
-	if (unlikely(c->halted))
+	if (unlikely(c->halted | c->recorders)) {
 		this_cpu_and(x86_cpu.halted, ~(1u << idx));
+		c->recorders &= ~(1u << idx);
+	}
 }
 
 /*
@@ -447,6 +455,7 @@ static noinline void commit_changes(struct x86_cpu *c, struct kpmu_slots *want)
 {
 	u32 changed = find_changed(c, want);
 	u32 stopped = c->slots.mask & (~want->mask | changed);
+	u32 recorders = c->recorders;
 	u64 fixed;
 	u32 m;
 
@@ -474,6 +483,8 @@ static noinline void commit_changes(struct x86_cpu *c, struct kpmu_slots *want)
 	c->slots.like = want->like;
 	c->slots.mask = want->mask;
 	c->slots.alt = want->alt;
+	if (unlikely(recorders | c->recorders))
+		x86_lbr_update(c, recorders & c->recorders & ~stopped);
 	enable_counters(c, want->mask);
 	kpmu_stat_inc(commits);
 	trace_kpmu_commit(stopped, changed, want->mask);

@@ -6,6 +6,7 @@
 #include <linux/errno.h>
 
 #include "../../abi/attr.h"
+#include "lbr.h"
 #include "msr.h"
 
 /*
@@ -191,15 +192,17 @@ bool x86_check_period(const struct kpmu_hw *hw, u64 flags, u64 period)
 }
 
 /* Reject what counters do not support, in the order of upstream's checks */
-static int refuse(const struct kpmu_hw *hw, const struct kpmu_attr *attr,
-		  const char **why)
+static int refuse(struct kpmu_hw *hw, const struct kpmu_attr *attr, const char **why)
 {
+	int err;
+
 	if (traces_branches(hw->sel, attr->flags, attr->sample_period)) {
 		*why = "no branch trace store: a period of 1 is too short for branches";
 		return -EOPNOTSUPP;
 	}
-	if (!(attr->flags & KPMU_ATTR_AUX_OUTPUT))
-		return 0;
+	err = x86_lbr_init_event(hw, attr, why);
+	if (err || !(attr->flags & KPMU_ATTR_AUX_OUTPUT))
+		return err;
 	if (x86_pmu.version < 2) {
 		*why = "this PMU writes no AUX data";
 		return -EOPNOTSUPP;

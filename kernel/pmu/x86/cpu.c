@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Taking over the registers of a CPU, and leaving them. */
 #include <linux/bitops.h>
-#include <linux/cache.h>
 #include <asm/apic.h>
 
 #include "../../compat/ksym.h"
 #include "counter.h"
-
-struct x86_pmu x86_pmu __ro_after_init;
-
-DEFINE_PER_CPU(struct x86_cpu, x86_cpu);
+#include "lbr.h"
 
 /* Without GLOBAL_CTRL (version 1), a selector left over would count at once */
 static void clear_selectors_v1(void)
@@ -48,6 +44,7 @@ void x86_cpu_setup(struct x86_cpu *c)
 	c->kernel = 0;
 	c->halted = 0;
 	c->fixed_ctrl = 0;
+	x86_lbr_setup(c);
 	if (!c->lvtpc) {
 		apic->write(APIC_LVTPC, APIC_DM_NMI);
 		c->lvtpc = true;
@@ -72,6 +69,7 @@ void x86_cpu_clear(struct x86_cpu *c)
 		return;
 	WARN_ON_ONCE(c->slots.mask);
 	WRITE_ONCE(c->ready, false);
+	x86_lbr_clear(c);
 	for (; m; m &= m - 1)
 		x86_wrmsr(MSR_GP_SEL(__ffs(m)), 0);
 	if (c->fixed_ctrl)

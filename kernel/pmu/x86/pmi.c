@@ -20,6 +20,7 @@
 #include <asm/tsc.h>
 
 #include "counter.h"
+#include "lbr.h"
 
 static bool no_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 {
@@ -136,6 +137,8 @@ static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 		apic->write(APIC_LVTPC, APIC_DM_NMI);
 	}
 	c->hit.began = 0;
+	if (unlikely(c->recorders))
+		x86_lbr_resume(c);
 	x86_go_on(c, frozen);
 	/* The number of overflows lets the kernel recognise back-to-back NMIs for them */
 	return hweight32(m);

@@ -63,18 +63,7 @@ static void release_all(void)
 	}
 }
 
-/**
- * x86_get() - reserve the counters for an event
- * @hw: the event
- * @target: what it is to count
- * @why: set to a description of the error
- *
- * Context: task.
- * Return: 0; -EBUSY if they are reserved elsewhere, with the holder in the kernel log;
- * -EOPNOTSUPP if other users cannot be kept from using them at the same time.
- */
-int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
-	    const char **why)
+static int reserve(const char **why)
 {
 	const char *holder = NULL;
 
@@ -98,6 +87,26 @@ int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 		return 0;
 	pr_notice_ratelimited("%s\n", holder);
 	return -EBUSY;
+}
+
+/**
+ * x86_get() - reserve the counters for an event, and the branch records if it needs them
+ * @hw: the event
+ * @target: what it is to count
+ * @why: set to a description of the error
+ *
+ * Context: task.
+ * Return: 0; -EBUSY if they are reserved elsewhere, with the holder in the kernel log;
+ * -EOPNOTSUPP if other users cannot be kept from using them at the same time.
+ */
+int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
+	    const char **why)
+{
+	int err = reserve(why);
+
+	if (!err && unlikely(hw->branches))
+		static_branch_inc(&kpmu_branches_key);
+	return err;
 }
 
 /**
@@ -185,10 +194,12 @@ void x86_yield_end(void)
  * x86_put() - release the counters of an event
  * @hw: the event
  *
- * Context: task, IRQs on.
+ * Context: task, may sleep.
  */
 void x86_put(struct kpmu_hw *hw)
 {
+	if (unlikely(hw->branches))
+		static_branch_dec(&kpmu_branches_key);
 	if (atomic_dec_and_test(&users) && !keep)
 		x86_release();
 }

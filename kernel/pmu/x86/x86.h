@@ -86,6 +86,7 @@ struct x86_extra_reg {
  * @cache: the generic cache events, or NULL
  * @extra: extra registers, ended by an entry with reg 0, or NULL
  * @events: named events for sysfs in addition to the generic ones, or NULL
+ * @lbr_depth: number of its legacy last branch records, 0 if it has none, or others
  */
 struct x86_model {
 	const char *name;
@@ -95,7 +96,10 @@ struct x86_model {
 	const struct x86_cache_event (*cache)[X86_CACHE_OPS][X86_CACHE_RESULTS];
 	const struct x86_extra_reg *extra;
 	const struct kpmu_file *events;
+	u8 lbr_depth;
 };
+
+struct x86_lbr;
 
 #define X86_HAS_EXTRA	0x80
 
@@ -119,6 +123,8 @@ struct x86_model {
  * @first: by event code, index of the first of the model's constraints that may apply,
  *	with X86_HAS_EXTRA if the event may need an extra register
  * @model: the table in use
+ * @lbr: access to the last branch records, NULL if there are none that kpmu can use
+ * @lbr_depth: number of their entries
  */
 struct x86_pmu {
 	int version;
@@ -138,6 +144,8 @@ struct x86_pmu {
 	u64 hw[X86_HW_EVENTS];
 	u8 first[256];
 	const struct x86_model *model;
+	const struct x86_lbr *lbr;
+	int lbr_depth;
 };
 
 extern struct x86_pmu x86_pmu;
@@ -160,6 +168,11 @@ extern struct x86_pmu x86_pmu;
  * @sel: selectors; for a fixed counter, its four bits of FIXED_CTR_CTRL
  * @extra: values of the extra registers
  * @extra_known: extra registers that are equal to @extra, a bit for each number
+ * @recorders: counters whose event records branches
+ * @lbr_filter: filter of the branch records, while @recorders is not 0
+ * @lbr_on: branches are recorded
+ * @lbr_switch: a task switch is in progress, see x86_lbr_leave()
+ * @lbr_foreign: the branch records may be those of another task than current
  * @slots: the event on each counter
  */
 struct x86_cpu {
@@ -178,6 +191,11 @@ struct x86_cpu {
 	u64 sel[KPMU_NR_SLOTS];
 	u64 extra[3];
 	u8 extra_known;
+	u32 recorders;
+	u32 lbr_filter;
+	bool lbr_on;
+	bool lbr_switch;
+	bool lbr_foreign;
 	struct kpmu_slots slots;
 };
 
@@ -232,6 +250,11 @@ const char *x86_rival(void);
 const char *x86_rival_guess(void);
 int x86_pmi_init(void);
 void x86_pmi_exit(void);
+
+int x86_branch_depth(void);
+const struct kpmu_branches *x86_branches(const struct kpmu_hw *hw);
+void x86_lbr_leave(void *to);
+void x86_lbr_enter(void *from);
 
 extern const struct kpmu_source x86_source;
 

@@ -3,6 +3,7 @@
 #include <linux/init.h>
 #include <linux/seq_file.h>
 
+#include "lbr.h"
 #include "msr.h"
 
 /**
@@ -19,6 +20,9 @@ void x86_show(struct seq_file *m, int cpu)
 
 	seq_printf(m, "registers held by kpmu: %s, counting %#x, fixed_ctrl %#llx\n",
 		   c->ready ? "yes" : "no", c->on, c->fixed_ctrl);
+	if (x86_pmu.lbr)
+		seq_printf(m, "branch records: %s, filter %#x\n",
+			   c->lbr_on ? "on" : "off", c->lbr_filter);
 	for (i = 0; i < KPMU_NR_SLOTS; i++) {
 		if (!(x86_pmu.counters & 1u << i))
 			continue;
@@ -39,6 +43,7 @@ const struct kpmu_source x86_source = {
 	.set_period = x86_set_period,
 	.reset = x86_reset,
 	.check_period = x86_check_period,
+	.branches = x86_branches,
 	.user_view = x86_user_view,
 };
 
@@ -54,6 +59,17 @@ u32 x86_slots(void)
 }
 
 /**
+ * x86_branch_depth() - .branches of struct kpmu_core
+ *
+ * Context: see kpmu_branches_depth().
+ * Return: see kpmu_branches_depth().
+ */
+int x86_branch_depth(void)
+{
+	return x86_pmu.lbr_depth;
+}
+
+/**
  * x86_start() - initialise what all makers' core PMUs have in common
  *
  * Context: module init, after x86_pmu was filled in.
@@ -61,9 +77,14 @@ u32 x86_slots(void)
  */
 int __init x86_start(void)
 {
-	int err = x86_pmi_init();
+	int err = x86_lbr_init();
 
-	if (!err)
+	if (err)
+		return err;
+	err = x86_pmi_init();
+	if (err)
+		x86_lbr_exit();
+	else
 		x86_rivals_init();
 	return err;
 }
@@ -80,4 +101,5 @@ void x86_end(void)
 		return;
 	x86_rivals_exit();
 	x86_pmi_exit();
+	x86_lbr_exit();
 }

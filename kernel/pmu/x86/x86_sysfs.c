@@ -78,9 +78,12 @@ static void list_formats(void)
 		formats[n++] = frontend;
 }
 
+static char depth[4];
+
 static struct kpmu_file caps[] = {
 	{ "max_precise", "0" },
 	{ "pmu_name", NULL },
+	{ "branches", NULL },
 	{ }
 };
 
@@ -99,6 +102,8 @@ bool x86_describe(struct kpmu_pmu *pmu)
 	list_events();
 	list_formats();
 	caps[1].text = x86_pmu.model->name;
+	scnprintf(depth, sizeof(depth), "%d", x86_pmu.lbr_depth);
+	caps[2] = x86_pmu.lbr ? (struct kpmu_file){ "branches", depth } : (struct kpmu_file){ };
 	*pmu = (struct kpmu_pmu){
 		.name = "cpu",
 		.type = kpmu_counters_type(),

@@ -10,6 +10,7 @@
 #include <asm/cpufeature.h>
 #include <asm/processor.h>
 
+#include "../lbr.h"
 #include "../msr.h"
 #include "intel.h"
 
@@ -41,20 +42,6 @@ static const struct x86_model *find_model(void)
 			if (*n == boot_cpu_data.x86_model)
 				return *m;
 	return &intel_generic;
-}
-
-/* Some hypervisors ignore writes to registers that they do not implement */
-static bool msr_holds(u32 msr, u64 bits)
-{
-	u64 old, now;
-	bool ok;
-
-	if (kpmu_rdmsr_safe(msr, &old) || kpmu_wrmsr_safe(msr, old ^ bits) ||
-	    kpmu_rdmsr_safe(msr, &now))
-		return false;
-	ok = now == (old ^ bits);
-	kpmu_wrmsr_safe(msr, old);
-	return ok;
 }
 
 static void detect_events(u32 ebx, int ebx_len)
@@ -105,7 +92,7 @@ static void detect_extra(void)
 	const struct x86_extra_reg *e = x86_pmu.model->extra;
 
 	for (; e && e->reg; e++)
-		if (msr_holds(e->msr, 0x11))
+		if (intel_msr_holds(e->msr, 0x11))
 			x86_pmu.extra_ok |= 1u << e->reg;
 }
 
@@ -163,10 +150,12 @@ int __init intel_detect(void)
 	x86_pmu.version = eax & 0xff;
 	detect_events(ebx, eax >> 24);
 	detect_extra();
+	intel_detect_lbr(caps);
 	index_constraints();
-	pr_info("%s PMU, version %d, %d general and %d fixed counters of %d bits%s\n",
+	pr_info("%s PMU, version %d, %d general and %d fixed counters of %d bits%s%s%s\n",
 		x86_pmu.model->name, x86_pmu.version, x86_pmu.gp,
 		hweight32(x86_pmu.fixed), x86_pmu.width,
-		x86_pmu.full_width ? "" : ", 32-bit writes");
+		x86_pmu.full_width ? "" : ", 32-bit writes",
+		x86_pmu.lbr ? ", " : "", x86_pmu.lbr ? x86_pmu.lbr->name : "");
 	return 0;
 }

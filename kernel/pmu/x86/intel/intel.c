@@ -2,6 +2,7 @@
 /* The operations of the core PMU of Intel CPUs. */
 #include <linux/init.h>
 
+#include "../lbr.h"
 #include "intel.h"
 
 static int __init intel_start(void)
@@ -39,6 +40,10 @@ const struct kpmu_core intel_core __initconst = {
 	.rdpmc_drop = x86_rdpmc_drop,
 	.rdpmc_set = x86_rdpmc_set,
 	.rdpmc_get = x86_rdpmc_get,
+	.branches = x86_branch_depth,
+	.branches_size = X86_LBR_STORE_SIZE,
+	.branches_leave = x86_lbr_leave,
+	.branches_enter = x86_lbr_enter,
 	.freeze_on_smi_set = intel_freeze_on_smi_set,
 	.freeze_on_smi_get = intel_freeze_on_smi_get,
 };

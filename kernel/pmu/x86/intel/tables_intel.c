@@ -235,15 +235,15 @@ static const u8 spr_models[] = { 0x8f, 0xcf, 0 };
 
 static const struct x86_model skylake = {
 	"skylake", skl_models, skl_constraints, NULL, skl_cache, skl_extra,
-	skl_events
+	skl_events, 32
 };
 static const struct x86_model icelake = {
 	"icelake", icl_models, icl_constraints, NULL, icl_cache, icl_extra,
-	icl_events
+	icl_events, 32
 };
 static const struct x86_model icelake_x = {
 	"icelake", icx_models, icl_constraints, NULL, icx_cache, icl_extra,
-	icl_events
+	icl_events, 32
 };
 static const struct x86_model sapphire_rapids = {
 	"sapphire_rapids", spr_models, spr_constraints, spr_hw, spr_cache,

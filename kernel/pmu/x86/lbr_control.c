@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * When branches are recorded: while a counter has an event with a branch stack.  Events that are
+ * on counters at the same time have the same filter (sched/place.c).
+ *
+ * An entry does not say to which address space it belongs.  So the entries of a task are cleared
+ * before another one runs, in each switch in which an event with a branch stack is on a counter.
+ * Only in call-stack mode are they saved, to be restored when the task runs again: a call may
+ * return long after.
+ */
+#include <linux/bitops.h>
+#include <linux/smp.h>
+
+#include "lbr.h"
+
+/**
+ * struct held - what the registers of this CPU hold
+ * @store: they hold what was saved there, unchanged; NULL otherwise
+ * @used: they have recorded since the registers were taken
+ */
+struct held {
+	const struct x86_lbr_store *store;
+	bool used;
+};
+
+static DEFINE_PER_CPU(struct held, held);
+
+static void start(struct x86_cpu *c)
+{
+	struct held *h = this_cpu_ptr(&held);
+
+	h->store = NULL;
+	h->used = true;
+	c->lbr_foreign = false;
+	/* A PMI from here on resumes recording */
+	WRITE_ONCE(c->lbr_on, true);
+	x86_pmu.lbr->start(c->lbr_filter);
+}
+
+static void stop(struct x86_cpu *c)
+{
+	if (!c->lbr_on)
+		return;
+	WRITE_ONCE(c->lbr_on, false);
+	x86_pmu.lbr->stop();
+}
+
+static void wipe(void)
+{
+	this_cpu_write(held.store, NULL);
+	x86_pmu.lbr->wipe();
+}
+
+/**
+ * x86_lbr_setup() - kpmu has taken the registers of this CPU
+ * @c: this CPU's shadow
+ *
+ * Context: IRQs off.
+ */
+void x86_lbr_setup(struct x86_cpu *c)
+{
+	c->recorders = 0;
+	c->lbr_on = false;
+	c->lbr_foreign = true;
+	this_cpu_write(held.store, NULL);
+	this_cpu_write(held.used, false);
+}
+
+/**
+ * x86_lbr_clear() - kpmu releases the registers of this CPU
+ * @c: this CPU's shadow
+ *
+ * The next user must not see the branches of kpmu's users.
+ *
+ * Context: IRQs off, no event on any counter.
+ */
+void x86_lbr_clear(struct x86_cpu *c)
+{
+	if (!this_cpu_read(held.used))
+		return;
+	stop(c);
+	wipe();
+	this_cpu_write(held.used, false);
+}
+
+/**
+ * x86_lbr_update() - the events on counters that record branches have changed
+ * @c: this CPU's shadow, with the new events
+ * @stayed: those of c->recorders that have not changed
+ *
+ * As upstream, an event that ran before finds the entries that the same task left.  One that is
+ * new finds none.
+ *
+ * Context: IRQs off.
+ */
+void x86_lbr_update(struct x86_cpu *c, u32 stayed)
+{
+	bool fresh = false;
+	u32 m;
+
+	for (m = c->recorders & ~stayed; m; m &= m - 1) {
+		struct kpmu_hw *hw = c->slots.hw[__ffs(m)];
+
+		fresh |= !hw->recorded;
+		hw->recorded = true;
+	}
+	if (stayed)
+		return;
+	stop(c);
+	if (!c->recorders)
+		return;
+	c->lbr_filter = c->slots.hw[__ffs(c->recorders)]->branch_filter;
+	/* In a task switch, x86_lbr_enter() does the rest */
+	if (c->lbr_switch)
+		return;
+	if (fresh || c->lbr_foreign)
+		wipe();
+	start(c);
+}
+
+/**
+ * x86_lbr_leave() - .branches_leave of struct kpmu_core
+ * @to: see kpmu_branches_leave()
+ *
+ * Context: see kpmu_branches_leave().
+ */
+void x86_lbr_leave(void *to)
+{
+	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+	struct x86_lbr_store *s = to;
+
+	c->lbr_switch = true;
+	if (s)
+		s->valid = false;
+	if (!c->recorders)
+		return;
+	stop(c);
+	if (!s || !(c->lbr_filter & X86_LBR_STACK))
+		return;
+	s->nr = x86_pmu.lbr->read(s->entry, c->lbr_filter, &s->index);
+	s->cpu = smp_processor_id();
+	s->valid = true;
+	this_cpu_write(held.store, s);
+}
+
+/* Put the call stack of a task into the registers, unless they still hold it */
+static void restore(struct x86_lbr_store *s)
+{
+	if (this_cpu_read(held.store) != s || s->cpu != smp_processor_id() ||
+	    (s->nr && !x86_pmu.lbr->holds(s->index)))
+		x86_pmu.lbr->write(s->entry, s->nr, s->index);
+	s->valid = false;
+}
+
+/**
+ * x86_lbr_enter() - .branches_enter of struct kpmu_core
+ * @from: see kpmu_branches_enter()
+ *
+ * Context: see kpmu_branches_enter().
+ */
+void x86_lbr_enter(void *from)
+{
+	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+	struct x86_lbr_store *s = from;
+
+	c->lbr_switch = false;
+	if (!c->recorders) {
+		c->lbr_foreign = true;
+		return;
+	}
+	if (s && s->valid && c->lbr_filter & X86_LBR_STACK)
+		restore(s);
+	else
+		wipe();
+	start(c);
+}
+
+/**
+ * x86_lbr_resume() - record again, at the end of the PMI
+ * @c: this CPU's shadow
+ *
+ * Context: the PMI.
+ */
+void x86_lbr_resume(struct x86_cpu *c)
+{
+	if (READ_ONCE(c->lbr_on))
+		x86_pmu.lbr->resume(c->lbr_filter);
+}
