@@ -264,6 +264,13 @@ static const uint64_t *take_variable(struct parts *s,
 		s->raw = (const uint8_t *)p + 4;
 		p += (s->raw_size + 4 + 7) / 8;
 	}
+	if (type & PERF_SAMPLE_BRANCH_STACK) {
+		s->nr_branches = *p++;
+		if (a->branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX)
+			s->branch_index = *p++;
+		s->branches = p;
+		p += s->nr_branches * 3;
+	}
 	if (type & PERF_SAMPLE_REGS_USER) {
 		s->user_abi = *p++;
 		s->user_regs = p;

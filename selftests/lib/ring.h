@@ -67,6 +67,8 @@ struct parts {
 	const uint64_t *chain;
 	uint32_t raw_size;
 	const uint8_t *raw;
+	uint64_t nr_branches, branch_index;
+	const void *branches;		/* entries of three words */
 	uint64_t user_abi;
 	const uint64_t *user_regs;
 	uint64_t stack_size, stack_dyn;

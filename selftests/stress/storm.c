@@ -123,6 +123,14 @@ static struct perf_event_attr some_attr(void)
 		PERF_SAMPLE_READ, PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_CPU,
 		PERF_SAMPLE_PERIOD, PERF_SAMPLE_REGS_USER, PERF_SAMPLE_STACK_USER,
 		PERF_SAMPLE_REGS_INTR, PERF_SAMPLE_PHYS_ADDR, PERF_SAMPLE_CGROUP,
+		PERF_SAMPLE_BRANCH_STACK,	/* refused where no branches are recorded */
+	};
+	static const uint64_t branches[] = {
+		PERF_SAMPLE_BRANCH_ANY, PERF_SAMPLE_BRANCH_COND,
+		PERF_SAMPLE_BRANCH_ANY_CALL | PERF_SAMPLE_BRANCH_TYPE_SAVE,
+		PERF_SAMPLE_BRANCH_CALL_STACK,
+		PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_NO_CYCLES |
+			PERF_SAMPLE_BRANCH_NO_FLAGS | PERF_SAMPLE_BRANCH_HW_INDEX,
 	};
 	int i = any(ARRAY_SIZE(what)), n;
 	struct perf_event_attr a = ev_attr(what[i].type, what[i].config);
@@ -133,6 +141,7 @@ static struct perf_event_attr some_attr(void)
 	a.sample_type = PERF_SAMPLE_IDENTIFIER;
 	for (n = any(4); n; n--)
 		a.sample_type |= fields[any(ARRAY_SIZE(fields))];
+	a.branch_sample_type = branches[any(ARRAY_SIZE(branches))] | any(4);
 	a.sample_regs_user = 0xff;
 	a.sample_regs_intr = 0xff;
 	a.sample_stack_user = 8 * (1 + any(100));
