@@ -42,6 +42,8 @@ parts()
 	cgroups  | -i -s 1 | 600 | bench_cgroups
 	soft     | -i -s 1 | 600 | bench_soft
 	samples  | -i -s 1 | 600 | bench_samples
+	branches | -i -s 1 -L | 600 | bench_branches
+	archbranches | -i -s 1 -c spr -L | 600 | bench_branches arch-
 	stat     | -i -s 1 | 600 | bench_stat
 	record   | -i -s 1 | 600 | bench_record
 	many     | -i -s 1 | 600 | bench_many
