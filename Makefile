@@ -9,6 +9,7 @@
 ## make test-debug   the tests in guests, on a kernel with KASAN, lockdep and other checks
 ## make clients      Debian's perf and other programs, natively and on kpmu (K=6.1: only there)
 ## make perf-test    perf's own tests, natively and on kpmu (K=6.12)
+## make bolt         optimise a program with BOLT from kpmu's branch records (K=7.2)
 ## make perf-busy    perf record -F 4000 -a -g for 30 s on a busy machine, natively and on kpmu
 ## make perf-switching  switch the redirect on and off 1,000 times while perf runs (K=debug)
 ## make stress       random concurrent operations (T=600 seconds, K=debug, SEED=n,
@@ -96,11 +97,13 @@ perf-test: module selftests
 	@selftests/clients/run.sh -g perftest.sh $(K)
 perf-switching: module selftests
 	@CLIENTS_LIMIT=1800 selftests/clients/run.sh -g switching.sh $(K)
+bolt: module selftests tools
+	@selftests/clients/bolt.sh $(K)
 perf-busy: module selftests
 	@selftests/clients/run.sh -g busy.sh $(K)
 clean:
 	rm -rf build
 
 .PHONY: help module modules selftests demo kinds bench check layers conformance deps
-.PHONY: tools install clients perf-test perf-busy perf-switching shell test test-debug test-quick stress fuzz clean
+.PHONY: tools install clients perf-test bolt perf-busy perf-switching shell test test-debug test-quick stress fuzz clean
 .PHONY: coverage mutants htmldocs test-repeat

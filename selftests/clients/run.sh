@@ -27,7 +27,7 @@ equal=0 all=0 bad=0 only_arg=""
 [ -z "$only" ] || only_arg="'$only'"
 for kernel in "${@:-6.1}"; do
 	echo "== ${script%.sh} on $kernel"
-	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -s $cpus -t "${CLIENTS_LIMIT:-900}" "${files[@]}" \
+	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -s $cpus -L -t "${CLIENTS_LIMIT:-900}" "${files[@]}" \
 		-f "$build/$kernel/selftests/driver/kpmu-toy.ko" \
 		-f "$build/$kernel/selftests/driver/kpmu-few.ko" \
 		"sh $script $only_arg" | tee "$log/${script%.sh}-$kernel"
