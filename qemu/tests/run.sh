@@ -105,7 +105,7 @@ bare()
 	spr=SapphireRapids,pmu=on
 	skl_lbr=$skl,lbr-fmt=0x5
 	spr_lbr=$spr,arch-lbr=on,lbr-fmt=0x3f
-	lbr="lbr_registers lbr lbr_freeze lbr_ler lbr_smm"
+	lbr="lbr_registers lbr lbr_freeze lbr_ler lbr_smm lbr_slow"
 	every="rdpmc registers listing step overflow cycles width lvtpc status together reload freeze smm kernel stats halt"
 	icount=(-icount "shift=2,sleep=off" -rtc clock=vm -seed 1)
 }

@@ -130,6 +130,7 @@ static inline void write_cr4(u64 v) { asm volatile("mov %0, %%cr4" :: "r"(v) : "
 #define STAT_RDMSR		0x51504d03
 #define STAT_RDPMC		0x51504d04
 #define STAT_PMI		0x51504d05
+#define STAT_SLOW		0x51504d06
 #define STAT_PMI_LOST		0x51504d09
 #define STAT_FAULTS		0x51504d0a
 #define STAT_COLD		0x51504d0f

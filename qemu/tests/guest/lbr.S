@@ -143,6 +143,18 @@ m2:	jnz	m1
 m6:	jmp	m7
 m7:	END
 
+LCASE "repetitions", CASE_NOSTEP
+	REC	x1, x2, T_REL_JMP, 4
+	REC	x3, x4, T_REL_JMP, 3
+	movl	$131073, %ecx			/* more than a burst */
+	movl	$DEMAND_RAM + 0x200000, %edi
+	rep; stosb
+x1:	jmp	x2
+x2:	xorl	%ecx, %ecx
+	rep; stosb
+x3:	jmp	x4
+x4:	END
+
 LCASE "system calls", CASE_NOSTEP
 	REC	s1, syscall_entry, T_OTHER, 2, 0, U2K
 	REC	syscall_entry, s2, T_OTHER, 0, 0, K2U
@@ -184,12 +196,16 @@ LCASE "traps and faults", CASE_NOSTEP
 	REC	trap_iret, t4, T_OTHER, 0, 0, K2U
 	REC	t5, VECTOR(0), T_OTHER, 1, 0, U2K
 	REC	trap_iret, t6, T_OTHER, 0, 0, K2U
+	REC	t7, VECTOR(13), T_OTHER, 1, 0, U2K
+	REC	trap_iret, t8, T_OTHER, 0, 0, K2U
 t1:	int3
 t2:	nop
 t3:	ud2					/* the handler skips it, */
 t4:	xorl	%ecx, %ecx
-t5:	div	%ecx				/* and this */
-t6:	END
+t5:	div	%ecx				/* and this, */
+t6:	nop
+t7:	int	$VEC_PRIV			/* and this: #GP */
+t8:	END
 
 LCASE "far branches", CASE_NOSTEP
 	REC	f1, f3, T_OTHER, 3
@@ -241,6 +257,13 @@ LCASE "an interrupt", CASE_NOSTEP, L_IRQ
 	REC	trap_iret, q1, T_OTHER, 0, 0, K2U
 q1:	nop
 	END
+
+/* void lbr_int3(void): far branches in supervisor mode */
+	.globl	lbr_int3, lbr_int3_next
+lbr_int3:
+	int3
+lbr_int3_next:
+	ret
 
 /* ---- call-stack mode ------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 	T(cycles) T(width) T(lvtpc) T(status) T(together) T(reload) T(freeze) T(smm) \
 	T(skid) T(kernel) T(always) T(stats) T(model) T(model_overflow) T(cmask) \
 	T(interrupts) T(late) T(shadow) T(halt) T(init) T(reset) T(smp) T(contention) \
-	T(long) T(icount) T(lbr_none) T(lbr_registers) T(lbr) T(lbr_freeze) T(lbr_ler) \
+	T(long) T(icount) T(lbr_none) T(lbr_slow) T(lbr_registers) T(lbr) T(lbr_freeze) T(lbr_ler) \
 	T(lbr_smm) T(lbr_init) T(lbr_smp) T(lbr_long)
 
 #define T(name) void test_##name(void);
@@ -72,8 +72,8 @@ static void bench_pmi(struct cpu *cpu, struct frame *f)
 
 /*
  * For cost.sh: run one of three loops, with a counter for each event in the bit mask
- * "count", with LBR if "lbr" is 1, or with a PMI every "period" instructions.  "loop" is the number of the
- * loop from 1; 0 runs none, to measure the rest of a run.
+ * "count", with LBR if "lbr" is 1, or with a PMI every "period" instructions.  "loop"
+ * is the number of the loop from 1; 0 runs none, to measure the rest of a run.
  */
 static void bench(void)
 {

@@ -277,6 +277,9 @@ static int run_counting(struct cpu *cpu, const struct lcase *c)
 	gp_start(0, EV_INSN | SEL_OS, 0);
 	bad += run_filter(cpu, c, &lbr_all_user, "with a counter of the kernel");
 	pmu_stop();
+	gp_start(0, 0x00c5 | SEL_OS, 0);
+	bad += run_filter(cpu, c, &lbr_all_user, "with a branch event of the kernel");
+	pmu_stop();
 	gp_start(0, EV_BR | SEL_USR, 0);
 	bad += run_filter(cpu, c, &lbr_all_user, "with branches:u");
 	pmu_stop();
@@ -344,6 +347,13 @@ static void all_lbr_cases(void)
 	};
 	struct cpu *cpu = this_cpu();
 
+	/* A return without a call does not change TOS */
+	if (lbr_kind() == LBR_LEGACY) {
+		u64 tos = rdmsr(MSR_LBR_TOS);
+
+		lbr_run(cpu, lbr_find("stack: returns without a call"), &stack, 0);
+		check(rdmsr(MSR_LBR_TOS) == (tos + 1) % 32, "lbr: TOS");
+	}
 	for (const struct lcase *c = lbr_cases; c->c.name; c++) {
 		if (c->c.pad & L_STACK)
 			check(!run_filter(cpu, c, &stack, "stack"), "lbr: %s", c->c.name);
@@ -369,6 +379,22 @@ void test_lbr(void)
 		all_lbr_cases();
 	}
 	wrmsr(MSR_LBR_DEPTH, nr);
+}
+
+/*
+ * With no branch event, countdowns of branch events must not end.  They are 0 until one
+ * is counted, so this test is the first.
+ */
+void test_lbr_slow(void)
+{
+	u64 slow;
+
+	gp_start(0, EV_INSN | SEL_USR, 0);
+	slow = rdmsr(STAT_SLOW);
+	lbr_run(this_cpu(), lbr_find("more records than entries"), &lbr_all_user, 0);
+	slow = rdmsr(STAT_SLOW) - slow;
+	pmu_stop();
+	check(slow < 5, "lbr: %d slow paths", slow);
 }
 
 /* The same on all CPUs, with a timer interrupt, which must not be in the records */

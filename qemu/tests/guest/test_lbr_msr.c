@@ -244,7 +244,7 @@ static void ler_is(const char *name, u32 age)
 void test_lbr_ler(void)
 {
 	ler_is("page faults", 2);		/* the call of the fresh page */
-	ler_is("traps and faults", 1);		/* the IRET from #UD, before #DE */
+	ler_is("traps and faults", 1);		/* the IRET from #DE, before #GP */
 	ler_is("an interrupt", 1);		/* the IRET before it */
 }
 
@@ -288,12 +288,14 @@ void test_lbr_smm(void)
 }
 
 static const struct lbr_filter far_kernel = { 1u << T_OTHER, 1, 0, 0 };
+void lbr_int3(void);
 static struct list boot;
 static int boot_bad;
 
 static void record_boot(struct cpu *cpu)
 {
 	lbr_start(&far_kernel);
+	lbr_int3();
 }
 
 static void compare_boot(struct cpu *cpu)
@@ -307,12 +309,14 @@ static void compare_boot(struct cpu *cpu)
 void test_lbr_init(void)
 {
 	extern const u8 ap_start[], ap_far[], ap_far_to[], ap_far2[], ap_far2_to[], ap_far3[],
-			ap_far3_to[];
-	const u8 *at[][2] = { { ap_far, ap_far_to }, { ap_far2, ap_far2_to },
+			ap_far3_to[], vectors[], trap_iret[], lbr_int3_next[];
+	/* Before the INIT, in its start-up code at TRAMPOLINE, and after that */
+	const u8 *at[][2] = { { (u8 *)lbr_int3, vectors + 3 * 16 }, { trap_iret, lbr_int3_next },
+			      { ap_far, ap_far_to }, { ap_far2, ap_far2_to },
 			      { ap_far3, ap_far3_to } };
 
-	for (int i = 0; i < 3; i++) {
-		u64 moved = i < 2 ? TRAMPOLINE - (u64)ap_start : 0;
+	for (int i = 0; i < 5; i++) {
+		u64 moved = i == 2 || i == 3 ? TRAMPOLINE - (u64)ap_start : 0;
 		struct rec r = { (u64)at[i][0] + moved, (u64)at[i][1] + moved, T_OTHER, 0, 0, U2K };
 
 		lbr_branch(&boot, &(struct lbr_filter){ 1u << T_OTHER, 1, 1, 0 }, &r);
@@ -359,13 +363,17 @@ u64 lbr_reset_state(void)
 
 /* ---- migration -------------------------------------------------------------------- */
 
-/* Records, a long run without any, more records.  All must be there at the end. */
+/*
+ * Records, a long run without any, more records.  All must be there at the end.  With
+ * the parameter "spin" the run is in the kernel, so that no cycles are added.
+ */
 void test_lbr_long(void)
 {
 	static const struct lbr_filter no_jcc = { LBR_TYPES & ~(1u << T_JCC), 0, 1, 0 };
 	extern const u8 trap_iret[];
 	const struct lcase *calls = lbr_find("calls");
 	u64 n = (u64)param("millions", 20) * 1000000;
+	int spin = param("spin", 0);
 	struct cpu *cpu = this_cpu();
 	struct list l = { .nr = 0 };
 	struct frame f = {
@@ -377,14 +385,19 @@ void test_lbr_long(void)
 	lbr_start(&no_jcc);
 	run_case(cpu, &calls->c, 0);
 	print("# running\n");
-	enter_user(&f);
+	if (spin)
+		asm volatile("1: dec %0; jnz 1b" : "+r"(n));
+	else
+		enter_user(&f);
 	wrmsr(STAT_COLD, 0);
 	run_case(cpu, &calls->c, 0);
 	lbr_stop();
 	for (int i = 0; i < 3; i++) {
 		struct rec entry = { (u64)trap_iret, i == 1 ? long_case->entry : calls->c.entry,
-				     T_OTHER, i == 2 ? 100000 : 0, 0, K2U };
+				     T_OTHER, i == 2 && !spin ? 100000 : 0, 0, K2U };
 
+		if (i == 1 && spin)
+			continue;
 		lbr_branch(&l, &no_jcc, &entry);
 		for (const struct rec *r = calls->recs; i != 1 && r < calls[1].recs; r++)
 			lbr_branch(&l, &no_jcc, r);

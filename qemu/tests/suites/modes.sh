@@ -159,5 +159,6 @@ modes_lbr()
 	bare "modes: $name, -icount" "$cpu" "$lbr lbr_smp" "${icount[@]}" "$@"
 	bare "modes: $name, a long run" "$cpu" "lbr_long" "$@"
 	on=$cpu moved "modes: $name, migration" lbr_long millions 1500 "$@"
+	on=$cpu moved "modes: $name, migration in the kernel" lbr_long millions 1500 $(p spin 1) "$@"
 	on=$cpu moved "modes: $name, migration, -icount" lbr_long millions 1500 "${icount[@]}" "$@"
 }
