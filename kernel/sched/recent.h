@@ -7,7 +7,6 @@
 #define KPMU_RECENT_H
 
 #include <linux/atomic.h>
-#include <linux/cache.h>
 
 #include "sched.h"
 
@@ -27,7 +26,7 @@ struct kpmu_ctx *kpmu_ctx_look_up(struct kpmu_cpu *kc, struct task_struct *task)
 static inline struct kpmu_recent *kpmu_recent_of(struct kpmu_cpu *kc,
 						 const struct task_struct *task)
 {
-	return &kc->recent[(unsigned long)task / SMP_CACHE_BYTES % KPMU_NR_RECENT];
+	return &kc->recent[hash_long((unsigned long)task, KPMU_RECENT_SHIFT)];
 }
 
 /**

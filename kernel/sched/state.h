@@ -153,7 +153,8 @@ struct kpmu_ctx {
 /* Key of the rest class, for groups beyond the limit of classes; see queue.c */
 #define KPMU_KEY_REST	U64_MAX
 
-#define KPMU_NR_RECENT	8
+#define KPMU_RECENT_SHIFT	5
+#define KPMU_NR_RECENT		(1 << KPMU_RECENT_SHIFT)
 
 /**
  * struct kpmu_recent - the result of a lookup of a task's context
