@@ -14,7 +14,8 @@
 typedef struct X86PMUFar {
     bool on;                    /* LBR records */
     bool user;                  /* privilege level of the instruction */
-    uint64_t from;              /* its linear address */
+    uint64_t from;              /* its linear address ... */
+    uintptr_t ra;               /* ... if this is 0; else only its page */
 } X86PMUFar;
 
 #ifdef CONFIG_USER_ONLY

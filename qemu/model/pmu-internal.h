@@ -106,6 +106,7 @@ typedef struct PMULbr {
 
     /* Derived from the registers by pmu_lbr_collect() */
     bool arch;
+    uint8_t shift;              /* 64 - bits of a linear address */
     uint32_t mask;              /* number of entries - 1 */
     bool enabled;
     bool on;                    /* enabled and not frozen */

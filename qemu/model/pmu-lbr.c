@@ -97,9 +97,7 @@ static uint32_t older(X86PMU *p, uint32_t n)
  */
 uint64_t pmu_lbr_canonical(X86PMU *p, uint64_t addr)
 {
-    bool la57 = lbr_env(p)->features[FEAT_7_0_ECX] & CPUID_7_0_ECX_LA57;
-
-    return sextract64(addr, 0, la57 ? 57 : 48);
+    return (int64_t)(addr << p->lbr.shift) >> p->lbr.shift;
 }
 
 /**
@@ -114,6 +112,7 @@ void pmu_lbr_collect(X86PMU *p)
     int i;
 
     l->arch = arch;
+    l->shift = lbr_env(p)->features[FEAT_7_0_ECX] & CPUID_7_0_ECX_LA57 ? 7 : 16;
     l->mask = (arch ? lbr_env(p)->msr_lbr_depth : PMU_LBR_LEGACY_NR) - 1;
     l->enabled = enabled(p);
     l->on = l->enabled && !(p->status & STATUS_LBR_FRZ);
@@ -153,8 +152,11 @@ static uint64_t take_cycles(X86PMU *p)
 
     n[0] = n[1] = 0;
     /* An instruction takes at least one cycle */
-    insns = MIN(MAX(insns, 0), (int64_t)INFO_CYCLES);
-    return MIN(insns * c->cpi / c->cpi_div, INFO_CYCLES);
+    insns = MIN(MAX(insns, 0), (int64_t)INFO_CYCLES) * c->cpi;
+    if (c->cpi_div != 1) {
+        insns /= c->cpi_div;
+    }
+    return MIN(insns, (int64_t)INFO_CYCLES);
 }
 
 static void push(X86PMU *p, int type, uint64_t from, uint64_t to, bool miss)
@@ -239,18 +241,26 @@ static uint64_t linear_eip(CPUX86State *env)
  */
 X86PMUFar x86_pmu_lbr_begin(CPUX86State *env, uintptr_t ra)
 {
-    X86PMUFar far = {
+    return (X86PMUFar) {
         .on = env_pmu(env)->lbr.on,
         .user = env->hflags & HF_CPL_MASK,
         .from = linear_eip(env),
+        .ra = ra,
     };
+}
+
+/*
+ * Address of a far branch.  The data of its instruction begin with the offset in
+ * its page, see restore_state_to_opc().
+ */
+static uint64_t far_from(CPUX86State *env, const X86PMUFar *far)
+{
     uint64_t data[TARGET_INSN_START_WORDS];
 
-    /* The first word is the offset in the page: see restore_state_to_opc() */
-    if (far.on && ra && cpu_unwind_state_data(env_cpu(env), ra, data)) {
-        far.from = (far.from & TARGET_PAGE_MASK) | data[0];
+    if (far->ra && cpu_unwind_state_data(env_cpu(env), far->ra, data)) {
+        return (far->from & TARGET_PAGE_MASK) | data[0];
     }
-    return far;
+    return far->from;
 }
 
 /**
@@ -270,7 +280,8 @@ void x86_pmu_lbr_end(CPUX86State *env, const X86PMUFar *far)
         /* Architectural LBR hides addresses of levels that are filtered out */
         bool hide = l->arch && !l->cpl[far->user];
 
-        push(p, T_OTHER, hide ? -1 : far->from, linear_eip(env), false);
+        push(p, T_OTHER, hide ? -1 : far_from(env, far), linear_eip(env),
+             false);
     }
 }
 
