@@ -250,8 +250,8 @@ X86PMUFar x86_pmu_lbr_begin(CPUX86State *env, uintptr_t ra)
 }
 
 /*
- * Address of a far branch.  The data of its instruction begin with the offset in
- * its page, see restore_state_to_opc().
+ * Address of a far branch.  The data of its instruction begin with the offset
+ * in its page, see restore_state_to_opc().
  */
 static uint64_t far_from(CPUX86State *env, const X86PMUFar *far)
 {
