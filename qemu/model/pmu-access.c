@@ -27,6 +27,10 @@ static void pmu_access_end(CPUX86State *env, bool counted, bool fault)
 {
     env->pmu.left[PMU_Q_INSN] -= fault ? counted
                                        : (env->hflags & HF_PMU_MASK) != 0;
+    if (unlikely(env_pmu(env)->pebs.on)) {
+        /* It may be the first instruction of a counter that it starts */
+        pmu_pebs_at(env, 0);
+    }
 }
 
 /*

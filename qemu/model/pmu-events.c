@@ -60,6 +60,7 @@ static const IntelEvent intel_events[] = {
     { 0x11c4, K_COUNT, PMU_Q_BR_COND, -1, "BR_INST_RETIRED.COND" },
     { 0x20c4, K_COUNT, PMU_Q_BR_TAKEN, -1, "BR_INST_RETIRED.NEAR_TAKEN" },
     { 0x0151, K_COUNT, PMU_Q_L1_MISS, -1, "L1D.REPLACEMENT" },
+    { 0x01cd, K_COUNT, PMU_Q_LD_LAT, -1, "MEM_TRANS_RETIRED.LOAD_LATENCY" },
     { 0xe124, K_COUNT, PMU_Q_L1_MISS_LD, -1, "L2_RQSTS.ALL_DEMAND_DATA_RD" },
     { 0x81d0, K_COUNT, PMU_Q_LD, -1, "MEM_INST_RETIRED.ALL_LOADS" },
     { 0x82d0, K_COUNT, PMU_Q_ST, -1, "MEM_INST_RETIRED.ALL_STORES" },
@@ -87,7 +88,9 @@ static const IntelEvent *find_event(X86PMU *p, uint64_t sel)
         const IntelEvent *e = &intel_events[i];
 
         if (e->code == (sel & 0xffff) && (old || !e->old)) {
-            return e;
+            /* Its threshold is a register of PEBS */
+            return e->kind == K_COUNT && e->q == PMU_Q_LD_LAT &&
+                   !pmu_pebs_fmt(p) ? NULL : e;
         }
     }
     return NULL;

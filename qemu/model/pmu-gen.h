@@ -15,4 +15,10 @@
 #define PMU_BR_DESC(kind, len)  ((kind) | (uint32_t)(len) << 8)
 #define PMU_BR_LEN(desc)        ((desc) >> 8)
 
+/* helper_pmu_mem(): size and kind of the access */
+#define PMU_MEM_ST      (1u << 0)
+#define PMU_MEM_LOCK    (1u << 1)
+#define PMU_MEM_DESC(size, st, lock)    ((st) | (lock) << 1 | (size) << 2)
+#define PMU_MEM_SIZE(desc)              ((desc) >> 2)
+
 #endif

@@ -23,6 +23,10 @@
 #define MSR_LASTBRANCH_0_FROM           0x680
 #define MSR_LASTBRANCH_0_TO             0x6c0
 #define MSR_LBR_INFO_0                  0xdc0
+#define MSR_PEBS_ENABLE                 0x3f1
+#define MSR_PEBS_DATA_CFG               0x3f2
+#define MSR_PEBS_LD_LAT                 0x3f6
+#define MSR_DS_AREA                     0x600
 
 #define INUSE_PMI                   (1ull << 63)
 
@@ -46,6 +50,22 @@ static bool has_any(X86PMU *p)
 static bool full_width(X86PMU *p)
 {
     return p->cpu->env.features[FEAT_PERF_CAPABILITIES] & CAP_FW_WRITE;
+}
+
+/* Bits of PERFEVTSEL and FIXED_CTR_CTRL that select adaptive records */
+static uint64_t evtsel_adaptive(X86PMU *p)
+{
+    return pmu_pebs_fmt(p) >= PMU_PEBS_ADAPTIVE ? EVTSEL_ADAPTIVE : 0;
+}
+
+static uint64_t fixed_adaptive(X86PMU *p)
+{
+    uint64_t bits = 0;
+
+    for (int i = 0; i < p->cpu->pmu_props.fixed; i++) {
+        bits |= FIXED_ADAPTIVE(i);
+    }
+    return pmu_pebs_fmt(p) >= PMU_PEBS_ADAPTIVE ? bits : 0;
 }
 
 static uint64_t debugctl_valid(X86PMU *p)
@@ -99,7 +119,8 @@ static int rd_pmc_full(X86PMU *p, int i, uint64_t *val)
 
 static int wr_evtsel(X86PMU *p, int i, uint64_t val)
 {
-    if (pmu_gp_absent(p, i) || val >> 32 || (val & EVTSEL_ANY && !has_any(p))) {
+    if (pmu_gp_absent(p, i) || (val & ~evtsel_adaptive(p)) >> 32 ||
+        (val & EVTSEL_ANY && !has_any(p))) {
         return -1;
     }
     p->sel[i] = val;
@@ -134,7 +155,8 @@ static int wr_fixed_ctrl(X86PMU *p, int i, uint64_t val)
 {
     uint64_t any = 0x4444444444444444ull;
 
-    if (val >> (4 * p->cpu->pmu_props.fixed) || (val & any && !has_any(p))) {
+    if ((val & ~fixed_adaptive(p)) >> (4 * p->cpu->pmu_props.fixed) ||
+        (val & any && !has_any(p))) {
         return -1;
     }
     p->fixed_ctrl = val;
@@ -258,11 +280,14 @@ static int rd_offcore(X86PMU *p, int i, uint64_t *val)
     return 1;
 }
 
-/* Read-only bits: the PMU is available, PEBS and BTS are not */
+/* Read-only bits: the PMU is available, BTS is not, PEBS may be */
 static int rd_misc_enable(X86PMU *p, int i, uint64_t *val)
 {
     *val = p->cpu->env.msr_ia32_misc_enable | MISC_ENABLE_EMON |
            MISC_ENABLE_NO_BTS | MISC_ENABLE_NO_PEBS;
+    if (pmu_pebs_fmt(p)) {
+        *val &= ~MISC_ENABLE_NO_PEBS;
+    }
     return 1;
 }
 
@@ -279,11 +304,13 @@ typedef struct IntelMsr {
     int (*rd)(X86PMU *p, int i, uint64_t *val);
     int (*wr)(X86PMU *p, int i, uint64_t val);  /* NULL rd, wr: #GP */
     uint8_t lbr;                /* kinds of LBR that have it, 0: not of LBR */
+    uint8_t pebs;               /* first format of PEBS, 0: not of PEBS */
 } IntelMsr;
 
 #define NEVER 255
 #define LEGACY PMU_LBR_LEGACY
 #define ARCH PMU_LBR_ARCH
+#define PEBS(fmt) .pebs = PMU_PEBS_##fmt
 
 /* Sorted by MSR number for find_msr() */
 static const IntelMsr intel_msrs[] = {
@@ -304,7 +331,13 @@ static const IntelMsr intel_msrs[] = {
     { MSR_CORE_PERF_GLOBAL_OVF_CTRL, 1, 2, rd_zero, wr_ovf_ctrl },
     { MSR_CORE_PERF_GLOBAL_STATUS_SET, 1, 4, rd_zero, wr_status_set },
     { MSR_CORE_PERF_GLOBAL_INUSE, 1, 4, rd_inuse, NULL },
+    { MSR_PEBS_ENABLE, 1, 1, pmu_rd_pebs_enable, pmu_wr_pebs_enable,
+      PEBS(FIXED) },
+    { MSR_PEBS_DATA_CFG, 1, 1, pmu_rd_pebs_cfg, pmu_wr_pebs_cfg,
+      PEBS(ADAPTIVE) },
+    { MSR_PEBS_LD_LAT, 1, 1, pmu_rd_ld_lat, pmu_wr_ld_lat, PEBS(FIXED) },
     { MSR_IA32_PMC0, PMU_MAX_GP, 1, rd_pmc_full, wr_pmc_full },
+    { MSR_DS_AREA, 1, 1, pmu_rd_ds_area, pmu_wr_ds_area, PEBS(FIXED) },
     { MSR_LASTBRANCH_0_FROM, 32, 1, pmu_rd_lbr_from, pmu_wr_lbr_from, LEGACY },
     { MSR_LASTBRANCH_0_TO, 32, 1, pmu_rd_lbr_to, pmu_wr_lbr_to, LEGACY },
     { MSR_LBR_INFO_0, 32, 1, pmu_rd_lbr_info, pmu_wr_lbr_info, LEGACY },
@@ -334,19 +367,19 @@ static const IntelMsr *find_msr(uint32_t msr)
     return NULL;
 }
 
-/* True if this version, with this kind of LBR, has the register */
+/* True if this version, with this kind of LBR and PEBS, has the register */
 static bool has_msr(X86PMU *p, const IntelMsr *m)
 {
     return pmu_version(p) >= m->version &&
-           (!m->lbr || m->lbr & pmu_lbr_kind(p));
+           (!m->lbr || m->lbr & pmu_lbr_kind(p)) && pmu_pebs_fmt(p) >= m->pebs;
 }
 
-/* A CPU without LBR leaves its registers to the rest of QEMU */
+/* A CPU without LBR or PEBS leaves the registers to the rest of QEMU */
 bool pmu_intel_owns(X86PMU *p, uint32_t msr)
 {
     const IntelMsr *m = find_msr(msr);
 
-    return m && (!m->lbr || pmu_lbr_kind(p));
+    return m && (!m->lbr || pmu_lbr_kind(p)) && (!m->pebs || pmu_pebs_fmt(p));
 }
 
 int pmu_intel_wrmsr(X86PMU *p, uint32_t msr, uint64_t val)

@@ -45,6 +45,7 @@ static void intel_collect(X86PMU *p)
         }
         a.ctr = i;
         a.intr = sel & EVTSEL_INT;
+        pmu_pebs_collect(p, &a);
         if (sel & EVTSEL_OS) {
             pmu_add_active(p, false, &a);
         }
@@ -61,6 +62,7 @@ static void intel_collect(X86PMU *p)
         }
         a.ctr = PMU_MAX_GP + i;
         a.intr = ctl & FIXED_INT;
+        pmu_pebs_collect(p, &a);
         if (ctl & FIXED_OS) {
             pmu_add_active(p, false, &a);
         }

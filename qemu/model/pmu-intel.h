@@ -14,11 +14,13 @@
 #define EVTSEL_INT          (1ull << 20)
 #define EVTSEL_ANY          (1ull << 21)
 #define EVTSEL_EN           (1ull << 22)
+#define EVTSEL_ADAPTIVE     (1ull << 34)
 
 #define FIXED_OS            1
 #define FIXED_USR           2
 #define FIXED_ANY           4
 #define FIXED_INT           8
+#define FIXED_ADAPTIVE(n)   (1ull << (32 + 4 * (n)))
 
 #define STATUS_LBR_FRZ      (1ull << 58)
 #define STATUS_CTR_FRZ      (1ull << 59)
@@ -31,6 +33,13 @@
 #define DEBUGCTL_FREEZE_LBRS        (1ull << 11)
 #define DEBUGCTL_FREEZE_PERFMON     (1ull << 12)
 #define DEBUGCTL_FREEZE_SMM         (1ull << 14)
+
+/* MSR_PEBS_DATA_CFG */
+#define PEBS_CFG_MEM            (1u << 0)
+#define PEBS_CFG_GPR            (1u << 1)
+#define PEBS_CFG_XMM            (1u << 2)
+#define PEBS_CFG_LBR            (1u << 3)
+#define PEBS_CFG_NR_LBR(cfg)    (((cfg) >> 24 & 0xff) + 1)
 
 static inline uint8_t pmu_version(X86PMU *p)
 {
@@ -75,5 +84,17 @@ int pmu_rd_ler(X86PMU *p, int i, uint64_t *val);
 int pmu_wr_ler(X86PMU *p, int i, uint64_t val);
 int pmu_rd_ler_info(X86PMU *p, int i, uint64_t *val);
 int pmu_wr_ler_info(X86PMU *p, int i, uint64_t val);
+
+/* pmu-pebs-msr.c */
+uint64_t pmu_pebs_counters(X86PMU *p);
+bool pmu_pebs_has_latency(X86PMU *p, int ctr);
+int pmu_rd_pebs_enable(X86PMU *p, int i, uint64_t *val);
+int pmu_wr_pebs_enable(X86PMU *p, int i, uint64_t val);
+int pmu_rd_pebs_cfg(X86PMU *p, int i, uint64_t *val);
+int pmu_wr_pebs_cfg(X86PMU *p, int i, uint64_t val);
+int pmu_rd_ld_lat(X86PMU *p, int i, uint64_t *val);
+int pmu_wr_ld_lat(X86PMU *p, int i, uint64_t val);
+int pmu_rd_ds_area(X86PMU *p, int i, uint64_t *val);
+int pmu_wr_ds_area(X86PMU *p, int i, uint64_t val);
 
 #endif

@@ -29,6 +29,9 @@ typedef struct PMUActive {
     uint8_t q;
     bool less;
     bool intr;                  /* an overflow raises a PMI */
+    bool pebs;                  /* an overflow arms it for a PEBS record */
+    bool pdir;                  /* ... or writes the record itself */
+    bool mem;                   /* the record describes a memory access */
     uint32_t mul, div;
 } PMUActive;
 
@@ -115,6 +118,39 @@ typedef struct PMULbr {
     uint16_t types;             /* types of branches that are */
 } PMULbr;
 
+/* Formats of PEBS records */
+#define PMU_PEBS_FIXED      3
+#define PMU_PEBS_ADAPTIVE   4
+#define PMU_PEBS_MAX_LBR    32
+
+/* Level that hits */
+enum { PMU_MEM_L1, PMU_MEM_LLC, PMU_MEM_RAM };
+
+/* A memory access, for a record */
+typedef struct PMUMemInfo {
+    uint64_t addr;
+    uint8_t level;
+    bool valid, tlb_miss, lock;
+} PMUMemInfo;
+
+/* Precise events; sets of counters have a bit for each number of a counter */
+typedef struct PMUPebs {
+    uint64_t enable, data_cfg, ld_lat, ds_area;
+    uint32_t armed;             /* the next event writes a record */
+    uint32_t due;               /* counters of the record to be written */
+    uint64_t ip;                /* linear address of the instruction */
+    uint64_t addr, source, latency;
+    bool has_mem;               /* these three are set */
+    bool pmi;                   /* another overflow waits for the record */
+
+    /* Derived by pmu_config() and pmu_rearm() */
+    bool on;                    /* a counter that counts has PEBS */
+    bool mem;                   /* memory accesses are taken down */
+    uint32_t alone;             /* quantities whose deadline writes a record */
+
+    PMUMemInfo last[2];         /* of the instruction, [store] */
+} PMUPebs;
+
 struct X86PMU {
     X86CPU *cpu;
     const PMUVendor *vendor;
@@ -132,6 +168,7 @@ struct X86PMU {
     uint64_t smm_global_ctrl;
 
     PMULbr lbr;
+    PMUPebs pebs;
 
     /* Fraction of each counter below one unit, in 1/div */
     uint64_t rem[PMU_MAX_CTRS];
@@ -176,6 +213,11 @@ static inline bool pmu_lbr_arch(X86PMU *p)
     return pmu_lbr_kind(p) == PMU_LBR_ARCH;
 }
 
+static inline int pmu_pebs_fmt(X86PMU *p)
+{
+    return p->cpu->pmu_props.pebs_fmt;
+}
+
 /* The bits of HF_PMU_MASK for countdowns, and the bit for branches */
 #define HF_PMU_LEVEL    ((uint32_t)PMU_TB_LEVEL << HF_PMU_SHIFT)
 #define HF_PMU_BRANCH   ((uint32_t)PMU_TB_BRANCH << HF_PMU_SHIFT)
@@ -193,6 +235,7 @@ void pmu_arm(CPUX86State *env);
 void pmu_fold(CPUX86State *env);
 void pmu_config(CPUX86State *env);
 void pmu_rearm(CPUX86State *env);
+void pmu_sync_boundary(CPUX86State *env);
 void pmu_add_active(X86PMU *p, bool user, const PMUActive *a);
 
 /* pmu-intel.c */
@@ -215,6 +258,31 @@ void pmu_lbr_near(CPUX86State *env, uint32_t desc, uint64_t from, uint64_t to,
                   bool miss);
 LBREntry *pmu_lbr_entry(X86PMU *p, int i);
 uint64_t pmu_lbr_canonical(X86PMU *p, uint64_t addr);
+
+/* pmu-pebs.c */
+void pmu_pebs_collect(X86PMU *p, PMUActive *a);
+uint32_t pmu_pebs_groups(X86PMU *p, int ctr);
+bool pmu_pebs_alone(X86PMU *p, const PMUActive *a);
+int pmu_pebs_limit(CPUX86State *env, uint32_t pk, int len);
+void pmu_pebs_at(CPUX86State *env, uintptr_t ra);
+void pmu_pebs_begin(CPUX86State *env);
+bool pmu_pebs_access(CPUX86State *env, const PMUMemInfo *m, bool st);
+uint64_t pmu_pebs_latency(const PMUMemInfo *m);
+void pmu_pebs_count(X86PMU *p, const PMUActive *a, bool overflow);
+
+/* Linear address of env->eip */
+static inline uint64_t pmu_pebs_linear(CPUX86State *env)
+{
+    return env->hflags & HF_CS64_MASK
+           ? env->eip : (uint32_t)(env->segs[R_CS].base + env->eip);
+}
+
+/* pmu-pebs-record.c */
+bool pmu_pebs_write(CPUX86State *env);
+
+/* pmu-pebs-msr.c */
+bool pmu_pebs_check(X86CPU *cpu, const X86PMUProps *c, Error **errp);
+void pmu_pebs_offer(X86CPU *cpu);
 
 /* pmu-stats.c */
 bool pmu_stats_owns(uint32_t msr);

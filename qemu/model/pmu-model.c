@@ -17,6 +17,7 @@
 #include "qemu/osdep.h"
 #include "cpu.h"
 #include "pmu-internal.h"
+#include "exec/exec-all.h"
 #include "exec/helper-proto.h"
 #include "tcg/pmu-gen.h"
 
@@ -30,10 +31,14 @@ void pmu_model_reset(PMUModel *m)
     memset(m->bimodal, 1, sizeof(m->bimodal));
 }
 
-static void note(CPUX86State *env, int q)
+/* @ra: return address into the generated code, 0: a branch */
+static void note(CPUX86State *env, int q, uintptr_t ra)
 {
     if (--env->pmu.left[q] < 0) {
         pmu_arm(env);
+        if (unlikely(env_pmu(env)->pebs.on) && ra) {
+            pmu_pebs_at(env, ra);
+        }
     }
 }
 
@@ -65,49 +70,61 @@ static uint64_t make_tag(CPUX86State *env, uint64_t addr, uint64_t n)
     return 1ull << 63 | (n ^ space << 41);
 }
 
-static void access_line(CPUX86State *env, PMUModel *m, uint64_t addr, bool st)
+/* Returns the level that hits */
+static int access_line(CPUX86State *env, PMUModel *m, uint64_t addr, bool st,
+                       uintptr_t ra)
 {
     uint64_t line = addr >> LINE_BITS;
     uint64_t tag = make_tag(env, addr, line);
 
     if (touch(&m->l1[line % PMU_L1_SETS * PMU_L1_WAYS], PMU_L1_WAYS, tag)) {
-        return;
+        return PMU_MEM_L1;
     }
-    note(env, PMU_Q_L1_MISS);
-    note(env, st ? PMU_Q_L1_MISS_ST : PMU_Q_L1_MISS_LD);
-    if (!touch(&m->llc[line % PMU_LLC_SETS * PMU_LLC_WAYS], PMU_LLC_WAYS,
-               tag)) {
-        note(env, PMU_Q_LLC_MISS);
-        note(env, st ? PMU_Q_LLC_MISS_ST : PMU_Q_LLC_MISS_LD);
+    note(env, PMU_Q_L1_MISS, ra);
+    note(env, st ? PMU_Q_L1_MISS_ST : PMU_Q_L1_MISS_LD, ra);
+    if (touch(&m->llc[line % PMU_LLC_SETS * PMU_LLC_WAYS], PMU_LLC_WAYS, tag)) {
+        return PMU_MEM_LLC;
     }
+    note(env, PMU_Q_LLC_MISS, ra);
+    note(env, st ? PMU_Q_LLC_MISS_ST : PMU_Q_LLC_MISS_LD, ra);
+    return PMU_MEM_RAM;
 }
 
-static void access_page(CPUX86State *env, PMUModel *m, uint64_t addr, bool st)
+/* Returns true on a miss */
+static bool access_page(CPUX86State *env, PMUModel *m, uint64_t addr, bool st,
+                        uintptr_t ra)
 {
     uint64_t page = addr >> PAGE_BITS;
     uint64_t tag = make_tag(env, addr, page);
 
-    if (!touch(&m->tlb[page % PMU_TLB_SETS * PMU_TLB_WAYS], PMU_TLB_WAYS,
-               tag)) {
-        note(env, st ? PMU_Q_TLB_MISS_ST : PMU_Q_TLB_MISS_LD);
+    if (touch(&m->tlb[page % PMU_TLB_SETS * PMU_TLB_WAYS], PMU_TLB_WAYS, tag)) {
+        return false;
     }
+    note(env, st ? PMU_Q_TLB_MISS_ST : PMU_Q_TLB_MISS_LD, ra);
+    return true;
 }
 
-/* Called after a memory access; @desc: size << 1 | store */
+/* Called after a memory access; @desc is PMU_MEM_DESC() of it */
 void helper_pmu_mem(CPUX86State *env, uint64_t addr, uint32_t desc)
 {
-    PMUModel *m = &env_pmu(env)->model;
-    uint64_t last = addr + MAX(desc >> 1, 1) - 1;
-    bool st = desc & 1;
+    X86PMU *p = env_pmu(env);
+    PMUModel *m = &p->model;
+    uint64_t last = addr + MAX(PMU_MEM_SIZE(desc), 1) - 1;
+    bool st = desc & PMU_MEM_ST;
+    PMUMemInfo info = { addr, .valid = true, .lock = desc & PMU_MEM_LOCK };
+    uintptr_t ra = GETPC();
 
-    access_page(env, m, addr, st);
+    info.tlb_miss = access_page(env, m, addr, st, ra);
     if (addr >> PAGE_BITS != last >> PAGE_BITS) {
-        access_page(env, m, last, st);
+        info.tlb_miss |= access_page(env, m, last, st, ra);
     }
-    access_line(env, m, addr, st);
+    info.level = access_line(env, m, addr, st, ra);
     while ((addr ^ last) >> LINE_BITS) {
         addr += 1 << LINE_BITS;
-        access_line(env, m, addr, st);
+        info.level = MAX(info.level, access_line(env, m, addr, st, ra));
+    }
+    if (unlikely(p->pebs.mem) && pmu_pebs_access(env, &info, st)) {
+        note(env, PMU_Q_LD_LAT, ra);
     }
 }
 
@@ -174,25 +191,26 @@ void helper_pmu_branch(CPUX86State *env, uint32_t desc, target_ulong from,
     X86PMU *p = env_pmu(env);
     bool right = predict(&p->model, desc, from, to);
 
+    p->pebs.ip = from;
     /* The countdowns of other quantities are not loaded */
     if (p->nr_q > PMU_Q_STATIC) {
         if (desc & PMU_BR_COND) {
-            note(env, PMU_Q_BR_COND);
+            note(env, PMU_Q_BR_COND, 0);
             if (!(desc & PMU_BR_TAKEN)) {
-                note(env, PMU_Q_BR_NTAKEN);
+                note(env, PMU_Q_BR_NTAKEN, 0);
             }
         }
         if (desc & PMU_BR_TAKEN) {
-            note(env, PMU_Q_BR_TAKEN);
+            note(env, PMU_Q_BR_TAKEN, 0);
         }
         if (desc & PMU_BR_RET) {
-            note(env, PMU_Q_BR_RET);
+            note(env, PMU_Q_BR_RET, 0);
         }
         if (desc & PMU_BR_CALL) {
-            note(env, PMU_Q_BR_CALL);
+            note(env, PMU_Q_BR_CALL, 0);
         }
         if (!right) {
-            note(env, PMU_Q_BR_MISS);
+            note(env, PMU_Q_BR_MISS, 0);
         }
     }
     if (unlikely(env->pmu.lbr)) {

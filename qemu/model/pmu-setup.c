@@ -188,7 +188,8 @@ bool x86_pmu_realize(X86CPU *cpu, Error **errp)
 
     /* An invalid value is an error even with pmu=off */
     set_defaults(&props, env);
-    if (!check_props(&props, errp) || !check_lbr(cpu, errp)) {
+    if (!check_props(&props, errp) || !check_lbr(cpu, errp) ||
+        !pmu_pebs_check(cpu, &props, errp)) {
         return false;
     }
     if (!cpu->enable_pmu) {
@@ -214,6 +215,8 @@ bool x86_pmu_realize(X86CPU *cpu, Error **errp)
     if (c->version >= 2 && (env->features[FEAT_1_ECX] & CPUID_EXT_PDCM)) {
         env->features[FEAT_PERF_CAPABILITIES] |= PERF_CAP_SMM_FREEZE;
     }
+
+    pmu_pebs_offer(cpu);
 
     cpu->pmu = g_new0(X86PMU, 1);
     cpu->pmu->cpu = cpu;

@@ -143,6 +143,16 @@ static void print_lbr(Monitor *mon, X86PMU *p)
     }
 }
 
+static void print_pebs(Monitor *mon, X86PMU *p)
+{
+    if (pmu_pebs_fmt(p)) {
+        monitor_printf(mon, "  PEBS format %d  enable %016" PRIx64
+                       "  DS area %016" PRIx64 "  armed %03x\n",
+                       pmu_pebs_fmt(p), p->pebs.enable, p->pebs.ds_area,
+                       p->pebs.armed);
+    }
+}
+
 static void sync_on_cpu(CPUState *cs, run_on_cpu_data unused)
 {
     x86_pmu_sync(cpu_env(cs));
@@ -170,6 +180,7 @@ void hmp_info_pmu(Monitor *mon, const QDict *qdict)
                    "  debugctl %" PRIx64 "\n",
                    p->global_ctrl, p->status, p->debugctl);
     print_lbr(mon, p);
+    print_pebs(mon, p);
     for (i = 0; i < PMU_MAX_CTRS; i++) {
         if (i < PMU_MAX_GP ? i < p->cpu->pmu_props.gp :
                              i < PMU_MAX_GP + p->cpu->pmu_props.fixed) {

@@ -249,6 +249,49 @@ static const VMStateDescription vmstate_lbr = {
     }
 };
 
+/* Precise events */
+static bool pebs_needed(void *opaque)
+{
+    X86CPU *cpu = opaque;
+    PMUPebs *b = &cpu->pmu->pebs;
+
+    return (b->enable | b->data_cfg | b->ld_lat | b->ds_area | b->armed |
+            b->due) != 0;
+}
+
+static const VMStateDescription vmstate_pebs_state = {
+    .name = "cpu/tcg_pmu/pebs/state",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64(pebs.enable, X86PMU),
+        VMSTATE_UINT64(pebs.data_cfg, X86PMU),
+        VMSTATE_UINT64(pebs.ld_lat, X86PMU),
+        VMSTATE_UINT64(pebs.ds_area, X86PMU),
+        VMSTATE_UINT32(pebs.armed, X86PMU),
+        VMSTATE_UINT32(pebs.due, X86PMU),
+        VMSTATE_UINT64(pebs.ip, X86PMU),
+        VMSTATE_UINT64(pebs.addr, X86PMU),
+        VMSTATE_UINT64(pebs.source, X86PMU),
+        VMSTATE_UINT64(pebs.latency, X86PMU),
+        VMSTATE_BOOL(pebs.has_mem, X86PMU),
+        VMSTATE_BOOL(pebs.pmi, X86PMU),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static const VMStateDescription vmstate_pebs = {
+    .name = "cpu/tcg_pmu/pebs",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = pebs_needed,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT8_EQUAL(pmu_props.pebs_fmt, X86CPU, "pebs-fmt"),
+        VMSTATE_STRUCT_POINTER(pmu, X86CPU, vmstate_pebs_state, X86PMU),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
 const VMStateDescription vmstate_x86_pmu = {
     .name = "cpu/tcg_pmu",
     .version_id = 1,
@@ -267,6 +310,7 @@ const VMStateDescription vmstate_x86_pmu = {
     },
     .subsections = (const VMStateDescription * const []) {
         &vmstate_lbr,
+        &vmstate_pebs,
         NULL
     }
 };

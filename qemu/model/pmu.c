@@ -31,14 +31,13 @@
  * - Between two instructions, an overflow that must raise a PMI and is not yet
  *   detected implies left[PMU_Q_INSN] <= 0.  The next TB that counts does not
  *   run before the overflow is folded.
+ * - A PEBS record that is due implies left[PMU_Q_INSN] <= 0 and a level > 0.
  * - While the vCPU runs, only its own thread accesses its PMU.
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
 #include "cpu.h"
 #include "pmu-internal.h"
-#include "exec/helper-proto.h"
-#include "exec/translation-block.h"
 #include "hw/core/cpu.h"
 #include "hw/i386/apic.h"
 #include "trace.h"
@@ -54,9 +53,14 @@ static bool pmu_user(CPUX86State *env)
 void pmu_add_active(X86PMU *p, bool user, const PMUActive *a)
 {
     p->active[user][p->n_active[user]++] = *a;
-    if (a->q >= PMU_Q_STATIC) {
+    if (a->q >= PMU_Q_STATIC || a->mem) {
         p->nr_q = PMU_Q_NR;
     }
+    if (a->mem) {
+        p->tb_flags[user] |= PMU_TB_CACHE;
+    }
+    p->pebs.on |= a->pebs;
+    p->pebs.mem |= a->mem || a->q == PMU_Q_LD_LAT;
 
     switch (a->q) {
     case PMU_Q_INSN:
@@ -88,9 +92,10 @@ void pmu_config(CPUX86State *env)
         p->tb_flags[user] = PMU_TB_OFF;
     }
     p->nr_q = PMU_Q_STATIC;
+    p->pebs.on = p->pebs.mem = false;
     p->vendor->collect(p);
 
-    env->pmu.on = p->cpu->pmu_props.always || p->skid_left;
+    env->pmu.on = p->cpu->pmu_props.always || p->skid_left || p->pebs.due;
     for (user = 0; user < 2; user++) {
         if (p->n_active[user] && !(p->tb_flags[user] & PMU_TB_LEVEL)) {
             p->tb_flags[user] |= PMU_TB_INSN;
@@ -109,11 +114,13 @@ void pmu_config(CPUX86State *env)
 
 /*
  * Occurrences of a->q (if "less": at least as many instructions) until the
- * counter overflows.  NO_LIMIT if the number is too large to compute.
+ * counter overflows, or until its next event if it is armed.  NO_LIMIT if the
+ * number is too large to compute.
  */
 static int64_t pmu_distance(X86PMU *p, const PMUActive *a)
 {
-    uint64_t need = pmu_ctr_mask(p) + 1 - p->ctr[a->ctr];
+    uint64_t need = p->pebs.armed >> a->ctr & 1 ? 1 :
+                    pmu_ctr_mask(p) + 1 - p->ctr[a->ctr];
 
     if (a->mul == 1 && a->div == 1) {
         return need;
@@ -143,17 +150,25 @@ void pmu_rearm(CPUX86State *env)
         lim[q] = NO_LIMIT;
     }
 
+    p->pebs.alone = 0;
     for (i = 0; i < p->n_active[p->user]; i++) {
         const PMUActive *a = &p->active[p->user][i];
+        bool alone = pmu_pebs_alone(p, a);
 
-        if (a->intr) {
+        if (a->intr || a->pebs) {
             /* For "less" this is a lower bound; recompute it then */
             q = a->less ? PMU_Q_INSN : a->q;
-            lim[q] = MIN(lim[q], pmu_distance(p, a));
+            p->pebs.alone |= (uint32_t)alone << q;
+            /* The TB before is to end before the instruction with the event */
+            lim[q] = MIN(lim[q], pmu_distance(p, a) -
+                                 (alone && q == PMU_Q_INSN));
         }
     }
     if (p->skid_left) {
         lim[PMU_Q_INSN] = MIN(lim[PMU_Q_INSN], p->skid_left);
+    }
+    if (p->pebs.due) {
+        lim[PMU_Q_INSN] = 0;
     }
 
     /*
@@ -169,7 +184,8 @@ void pmu_rearm(CPUX86State *env)
     }
 
     flags = p->tb_flags[p->user];
-    if (!(flags & PMU_TB_LEVEL) && (p->cpu->pmu_props.always || p->skid_left)) {
+    if (!(flags & PMU_TB_LEVEL) &&
+        (p->cpu->pmu_props.always || p->skid_left || p->pebs.due)) {
         flags |= PMU_TB_INSN;
     }
     p->armed = flags;
@@ -212,13 +228,28 @@ static void pmu_deliver(CPUX86State *env)
     }
 }
 
+/* Raise a PMI, now or after the skid */
+static void pmu_raise(CPUX86State *env)
+{
+    X86PMU *p = env_pmu(env);
+
+    if (p->skid_left) {
+        return;                         /* shares the one that is pending */
+    } else if (p->cpu->pmu_props.skid) {
+        p->skid_left = p->cpu->pmu_props.skid;
+        p->dirty = true;
+    } else {
+        pmu_deliver(env);
+    }
+}
+
 /* Bring the counters up to date and raise a PMI if one overflowed. */
 void pmu_fold(CPUX86State *env)
 {
     X86PMU *p = env_pmu(env);
     uint64_t mask = pmu_ctr_mask(p), insns;
     int64_t delta[PMU_Q_NR];
-    bool pmi = false;
+    bool pmi = false, overflow;
     int q, i;
 
     p->stats.sync++;
@@ -244,10 +275,17 @@ void pmu_fold(CPUX86State *env)
         if (a->less) {
             n -= delta[a->q];
         }
-        if (n > 0 && *c + n > mask) {
+        overflow = n > 0 && *c + n > mask;
+        if (overflow) {
+            trace_x86_pmu_overflow(env_cpu(env)->cpu_index, a->ctr, env->eip);
+        }
+        if (unlikely(a->pebs)) {
+            if (n > 0) {
+                pmu_pebs_count(p, a, overflow);
+            }
+        } else if (overflow) {
             p->status |= PMU_STATUS_BIT(a->ctr);
             pmi |= a->intr;
-            trace_x86_pmu_overflow(env_cpu(env)->cpu_index, a->ctr, env->eip);
         }
         *c = (*c + n) & mask;
     }
@@ -258,15 +296,15 @@ void pmu_fold(CPUX86State *env)
         if (!p->skid_left) {
             pmu_deliver(env);
         }
-    } else if (pmi && p->cpu->pmu_props.skid) {
-        p->skid_left = p->cpu->pmu_props.skid;
-        p->dirty = true;
+    } else if (p->pebs.due) {
+        p->pebs.pmi |= pmi;             /* ... and with a record */
     } else if (pmi) {
-        pmu_deliver(env);
+        pmu_raise(env);
     }
 }
 
-void x86_pmu_sync(CPUX86State *env)
+/* @boundary: the CPU is between two instructions, so a record can be written */
+static void pmu_sync(CPUX86State *env, bool boundary)
 {
     X86PMU *p = env_pmu(env);
 
@@ -274,10 +312,27 @@ void x86_pmu_sync(CPUX86State *env)
         return;
     }
     pmu_fold(env);
+    if (unlikely(p->pebs.due) && boundary && pmu_pebs_write(env)) {
+        pmu_raise(env);
+    }
     if (p->dirty) {
         pmu_config(env);
     }
     pmu_rearm(env);
+}
+
+void x86_pmu_sync(CPUX86State *env)
+{
+    pmu_sync(env, false);
+}
+
+/**
+ * pmu_sync_boundary - fold the countdowns between two instructions
+ * @env: the CPU
+ */
+void pmu_sync_boundary(CPUX86State *env)
+{
+    pmu_sync(env, true);
 }
 
 /*
@@ -334,10 +389,17 @@ void x86_pmu_smm(CPUX86State *env, bool enter)
     pmu_rearm(env);
 }
 
-/* True if the next TB would detect an overflow */
+/*
+ * True if the next TB would detect an overflow.  If the next instruction may
+ * write a record its countdown is 0, too, but nothing has counted yet.
+ */
 bool x86_pmu_pending(CPUX86State *env)
 {
-    return (env->hflags & HF_PMU_LEVEL) && env->pmu.left[PMU_Q_INSN] <= 0;
+    X86PMU *p = env_pmu(env);
+    int64_t left = env->pmu.left[PMU_Q_INSN];
+
+    return (env->hflags & HF_PMU_LEVEL) && left <= 0 &&
+           (!p->pebs.alone || p->pebs.due || left != p->start[PMU_Q_INSN]);
 }
 
 /*
@@ -347,7 +409,7 @@ bool x86_pmu_pending(CPUX86State *env)
 void x86_pmu_leave(CPUX86State *env)
 {
     if (x86_pmu_pending(env)) {
-        x86_pmu_sync(env);
+        pmu_sync(env, true);
     }
 }
 
@@ -362,7 +424,7 @@ bool x86_pmu_boundary(CPUX86State *env)
     if (!x86_pmu_pending(env)) {
         return false;
     }
-    x86_pmu_sync(env);
+    pmu_sync(env, true);
     /* hflags may have changed: do not chain the last TB to the next one */
     env_cpu(env)->interrupt_request |= CPU_INTERRUPT_EXITTB;
     return true;
@@ -398,63 +460,4 @@ void x86_pmu_delivery_failed(CPUX86State *env)
         env->exception_is_int) {
         x86_pmu_give_back(env, env->hflags, PMU_PACK(1, 0, 0, 1));
     }
-}
-
-/*
- * Called by a TB that would make a countdown negative.  @pk has the counts of
- * the TB, @tb_insns its length for -icount.  Returns 0 if the TB can run after
- * all.  Otherwise the TB exits, and the next one is looked up.
- */
-uint32_t helper_pmu_slow(CPUX86State *env, uint32_t pk, uint32_t tb_insns)
-{
-    CPUState *cs = env_cpu(env);
-    int64_t *left = env->pmu.left;
-    uint32_t old_hf = env->hflags;
-    int n = PMU_PK_N(pk), b = PMU_PK_B(pk), l = PMU_PK_L(pk), s = PMU_PK_S(pk);
-    int len = n + !!(pk & PMU_PK_FAULT);
-    int limit = 0;
-
-    /* The TB has already subtracted its counts. */
-    left[PMU_Q_INSN] += n;
-    left[PMU_Q_BR] += b;
-    left[PMU_Q_LD] += l;
-    left[PMU_Q_ST] += s;
-
-    env_pmu(env)->stats.slow++;
-    x86_pmu_sync(env);
-
-    if ((old_hf ^ env->hflags) & HF_PMU_MASK ||
-        (int16_t)cs->neg.icount_decr.u16.high < 0) {
-        goto leave;
-    }
-    /* End the TB with the instruction, load or store that overflows. */
-    limit = MIN(left[PMU_Q_INSN], len);
-    if (l) {
-        limit = MIN(limit, left[PMU_Q_LD] + 1);
-    }
-    if (s) {
-        limit = MIN(limit, left[PMU_Q_ST] + 1);
-    }
-    if (limit < len) {
-        goto leave;
-    }
-
-    left[PMU_Q_INSN] -= n;
-    left[PMU_Q_BR] -= b;
-    left[PMU_Q_LD] -= l;
-    left[PMU_Q_ST] -= s;
-    if (left[PMU_Q_BR] < 0 || left[PMU_Q_LD] < 0 || left[PMU_Q_ST] < 0) {
-        pmu_arm(env);
-    }
-    return 0;
-
-leave:
-    if (limit) {
-        cs->cflags_next_tb = (curr_cflags(cs) & ~CF_COUNT_MASK) | limit;
-    }
-    if (curr_cflags(cs) & CF_USE_ICOUNT) {
-        /* gen_tb_start() has charged this TB, but it does not run */
-        cs->neg.icount_decr.u16.low += tb_insns;
-    }
-    return 1;
 }

@@ -35,6 +35,7 @@ enum {
     PMU_Q_LLC_MISS_ST,
     PMU_Q_TLB_MISS_LD,
     PMU_Q_TLB_MISS_ST,
+    PMU_Q_LD_LAT,       /* loads with a latency above MSR_PEBS_LD_LAT */
     PMU_Q_NR
 };
 
@@ -92,6 +93,7 @@ typedef struct X86PMUProps {
     uint16_t ref, ref_div;      /* reference cycles per instruction */
     uint32_t skid;              /* instructions between overflow and PMI */
     bool always;                /* retired-instruction statistics always on */
+    uint8_t pebs_fmt;           /* format of PEBS records, 0: no PEBS */
 } X86PMUProps;
 
 /* True if a property differs from its default */
@@ -100,7 +102,7 @@ static inline bool x86_pmu_props_given(const X86PMUProps *c)
     return c->version || c->gp || c->fixed != X86_PMU_FIXED_AUTO || c->width ||
            c->unavail || c->cpi != X86_PMU_CPI || c->cpi_div != 1 ||
            c->ref != X86_PMU_REF || c->ref_div != X86_PMU_REF_DIV ||
-           c->skid || c->always;
+           c->skid || c->always || c->pebs_fmt;
 }
 
 bool x86_pmu_realize(struct ArchCPU *cpu, Error **errp);
