@@ -105,7 +105,11 @@ bare()
 	spr=SapphireRapids,pmu=on
 	skl_lbr=$skl,lbr-fmt=0x5
 	spr_lbr=$spr,arch-lbr=on,lbr-fmt=0x3f
+	skl_pebs=$skl,pebs-fmt=3
+	icx_pebs=$icx,pebs-fmt=4,lbr-fmt=0x5
+	spr_pebs=$spr_lbr,pebs-fmt=4
 	lbr="lbr_registers lbr lbr_freeze lbr_ler lbr_smm lbr_slow"
+	pebs="pebs_registers pebs pebs_ds pebs_together pebs_armed pebs_levels pebs_memory pebs_events pebs_groups"
 	every="rdpmc registers listing step overflow cycles width lvtpc status together reload freeze smm kernel stats halt"
 	icount=(-icount "shift=2,sleep=off" -rtc clock=vm -seed 1)
 }

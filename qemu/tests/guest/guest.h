@@ -34,6 +34,7 @@ struct cpu {
 	void (*on_step)(struct cpu *cpu, struct frame *f);
 	u64 steps, ticks;
 	u64 step_ip[MAX_STEPS];
+	u64 skipped_to;			/* by the handler of a fault */
 	u32 rearm;			/* new LVTPC after a PMI; 0: unchanged */
 	int bp_hits;
 	int failed;

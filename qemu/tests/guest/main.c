@@ -8,7 +8,10 @@
 	T(skid) T(kernel) T(always) T(stats) T(model) T(model_overflow) T(cmask) \
 	T(interrupts) T(late) T(shadow) T(halt) T(init) T(reset) T(smp) T(contention) \
 	T(long) T(icount) T(lbr_none) T(lbr_slow) T(lbr_registers) T(lbr) T(lbr_freeze) T(lbr_ler) \
-	T(lbr_smm) T(lbr_init) T(lbr_smp) T(lbr_long)
+	T(lbr_smm) T(lbr_init) T(lbr_smp) T(lbr_long) \
+	T(pebs_none) T(pebs_registers) T(pebs) T(pebs_ds) T(pebs_together) T(pebs_armed) \
+	T(pebs_levels) T(pebs_memory) T(pebs_events) T(pebs_groups) T(pebs_init) T(pebs_smp) \
+	T(pebs_long) T(pebs_skid)
 
 #define T(name) void test_##name(void);
 TESTS(T)

@@ -4,7 +4,7 @@
  * volume 4): which exist, which bits are valid, which values they read.  Each bit
  * of each register is written separately.
  */
-#include "guest.h"
+#include "pebs.h"
 
 #define BIT(n) (1ul << (n))
 
@@ -56,6 +56,11 @@ void test_registers(void)
 		ovf |= BIT(58) | BIT(59) | BIT(60);
 	for (u32 i = 0; i < pmu.fixed; i++)
 		ctrl |= (any_bit() ? 0xful : 0xb) << 4 * i;
+	if ((caps >> 8 & 15) >= 4) {		/* adaptive PEBS */
+		sel |= BIT(34);
+		for (u32 i = 0; i < pmu.fixed; i++)
+			ctrl |= BIT(32 + 4 * i);
+	}
 	if (v2)
 		wrmsr(MSR_GLOBAL_CTRL, 0);
 
@@ -150,7 +155,7 @@ void check_reset_state(const char *what)
 		bad |= rdmsr(MSR_FIXED_CTRL) | rdmsr(MSR_GLOBAL_STATUS);
 		bad |= rdmsr(MSR_GLOBAL_CTRL) != BIT(pmu.gp) - 1;
 	}
-	bad |= rdmsr(MSR_DEBUGCTL) | lbr_reset_state();
+	bad |= rdmsr(MSR_DEBUGCTL) | lbr_reset_state() | pebs_reset_state();
 	check(!bad, "%s: all 0, GLOBAL_CTRL enables the general counters", what);
 }
 

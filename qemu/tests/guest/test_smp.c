@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Several CPUs, frequent interrupts, late PMIs, INIT, reset, a long run. */
-#include "guest.h"
+#include "pebs.h"
 
 static const u32 events[4] = { EV_INSN, EV_BR, EV_LD, EV_ST };
 static int rounds;
@@ -365,6 +365,7 @@ void test_reset(void)
 		set_regs(cpu);
 		gp_start(1, EV_BR | SEL_USR | SEL_OS, 99);
 		lbr_fill(cpu);
+		pebs_fill(cpu);
 		outb(0xcf9, 6);
 		for (;;)
 			asm volatile("hlt");

@@ -131,6 +131,7 @@ void trap(struct frame *f)
 	case 13:
 		if (f->cs & 3) {
 			f->rip += skip_len(f);
+			cpu->skipped_to = f->rip;
 			return;
 		}
 		if (f->vector == 13 && f->rip >= (u64)probe_msr_start &&
@@ -172,6 +173,7 @@ void run_case(struct cpu *cpu, const struct ucase *c, u64 rflags)
 		dr7 = 0x1;
 	}
 	cpu->steps = cpu->bp_hits = 0;
+	cpu->skipped_to = 0;
 	asm volatile("fninit; ldmxcsr %0" :: "m"((u32){ 0x1f80 }));
 	asm volatile("mov %0, %%dr7" :: "r"(dr7));
 	enter_user(&f);

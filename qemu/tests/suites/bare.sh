@@ -47,5 +47,20 @@ suite_bare()
 	bare "bare: architectural LBR, Sapphire Rapids" "$spr_lbr" "$lbr $every" $(p arch 1)
 	bare "bare: architectural LBR, any Intel" \
 		"max,vendor=GenuineIntel,pmu=on,arch-lbr=on,lbr-fmt=0x3f,min-level=0x1c" "$lbr" $(p arch 1)
+	bare "bare: no PEBS" "$skl" "pebs_none"
+	bare "bare: PEBS format 3, Skylake" "$skl_pebs" "$pebs $every model model_overflow"
+	for v in 2 3; do
+		bare "bare: PEBS format 3, version $v" "$skl_pebs,x-pmu-version=$v" "$pebs registers"
+	done
+	bare "bare: PEBS format 3, 8 counters of 40 bits, all retired" \
+		"$skl_pebs,x-pmu-gp=8,x-pmu-width=40,x-pmu-always=on" "$pebs registers"
+	bare "bare: PEBS format 3, skid" "$skl_pebs,x-pmu-skid=3" "pebs_skid pebs"
+	bare "bare: PEBS format 3 and legacy LBR" "$skl_pebs,lbr-fmt=0x5" "$pebs $lbr"
+	bare "bare: PEBS format 4, Icelake" "$icx_pebs" "$pebs $every model" $(p pebs 4)
+	bare "bare: PEBS format 4, Icelake without LBR" "$icx,pebs-fmt=4" "$pebs registers" $(p pebs 4)
+	bare "bare: PEBS format 4, Sapphire Rapids" "$spr_pebs" "$pebs $every" $(p pebs 4) \
+		$(p split 1) $(p arch 1)
+	bare "bare: PEBS format 4 and architectural LBR" "$spr_pebs" "$lbr pebs" $(p pebs 4) \
+		$(p split 1) $(p arch 1)
 	bare "bare: x2APIC" "$skl" "lvtpc reload freeze halt" $(p x2apic 1)
 }

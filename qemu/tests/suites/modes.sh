@@ -140,6 +140,29 @@ suite_modes()
 	state_size
 	modes_lbr "legacy LBR" "$skl_lbr" $(p arch 0)
 	modes_lbr "architectural LBR" "$spr_lbr" $(p arch 1)
+	modes_pebs "PEBS format 3" "$skl_pebs"
+	modes_pebs "PEBS format 4" "$spr_pebs" $(p pebs 4) $(p split 1) $(p arch 1)
+}
+
+# modes_pebs NAME CPU [QEMU args] - precise events
+modes_pebs()
+{
+	local name=$1 cpu=$2 n on
+	shift 2
+	for n in 1 2 4; do
+		bare "modes: $name, $n CPUs" "$cpu" pebs_smp -smp $n $(p cpus $n) "$@"
+	done
+	bare "modes: $name, INIT" "$cpu" "pebs_init init" -smp 2 "$@"
+	bare "modes: $name, reset" "$cpu" reset "$@"
+	bare "modes: $name, one thread for 2 CPUs" "$cpu" "$pebs pebs_smp" -smp 2 $(p cpus 2) \
+		-accel tcg,thread=single "$@"
+	bare "modes: $name, one instruction per block" "$cpu" "$pebs" \
+		-accel tcg,one-insn-per-tb=on "$@"
+	bare "modes: $name, -icount" "$cpu" "$pebs pebs_smp" "${icount[@]}" "$@"
+	bare "modes: $name, a long run" "$cpu" pebs_long "$@"
+	on=$cpu moved "modes: $name, migration while armed" pebs_long millions 1500 "$@"
+	on=$cpu moved "modes: $name, migration while armed, -icount" pebs_long millions 1500 \
+		"${icount[@]}" "$@"
 }
 
 # modes_lbr NAME CPU [QEMU args] - last branch records

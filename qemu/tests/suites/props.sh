@@ -55,7 +55,7 @@ every_model()
 
 suite_props()
 {
-	local cpu
+	local cpu rc
 
 	refused "$skl,x-pmu-version=6" "x-pmu-version must be 1 to 5, not 6"
 	refused "$skl,x-pmu-gp=9" "x-pmu-gp must be 1 to 8, not 9"
@@ -75,7 +75,7 @@ suite_props()
 	starts "kvm64,pmu=on" "no architectural one"
 	starts "kvm64,pmu=on,x-pmu-version=2" "PMU version 2, 4 general and 3 fixed counters of 48 bits"
 	starts "max,vendor=GenuineIntel" "PMU version 4, 4 general and 3 fixed counters of 48 bits"
-	starts "Skylake-Client,x-pmu-gp=2" "x-pmu-*: ignored" -accel qtest
+	starts "Skylake-Client,x-pmu-gp=2" "x-pmu-*, pebs-fmt: ignored" -accel qtest
 	starts "coreduo,pmu=on" "PMU version 1, 2 general and 0 fixed counters of 40 bits"
 	starts "Conroe,pmu=on" "PMU version 2, 2 general and 3 fixed counters of 40 bits"
 	starts "n270,pmu=on" "PMU version 3, 2 general and 3 fixed counters of 40 bits"
@@ -96,8 +96,19 @@ suite_props()
 	starts "$skl,lbr-fmt=0x5" "legacy LBR of 32 entries, off"
 	starts "$icx,lbr-fmt=0x5" "legacy LBR of 32 entries, off"
 	starts "$spr,+arch-lbr,lbr-fmt=0x3f" "architectural LBR of 32 entries, off"
+	refused "$skl,pebs-fmt=2" "pebs-fmt must be 0, 3 or 4, not 2"
+	refused "Skylake-Client,pebs-fmt=3" "pebs-fmt needs pmu=on"
+	refused "$skl,pebs-fmt=3,-pdcm" "pebs-fmt needs pdcm"
+	refused "$skl,pebs-fmt=4" "pebs-fmt=4 needs version 5 of the PMU, not 4"
+	refused "$icx,pebs-fmt=3" "pebs-fmt=3 needs version 2 to 4 of the PMU, not 5"
+	refused "$skl,pebs-fmt=3,x-pmu-version=1" "pebs-fmt=3 needs version 2 to 4 of the PMU, not 1"
+	refused "$skl,pebs-fmt=3,-lm" "pebs-fmt needs a CPU of 64 bits"
+	starts "EPYC,pmu=on,pebs-fmt=3" "only a model of Intel's"
+	starts "$skl,pebs-fmt=3" "PEBS format 3"
+	starts "$icx,pebs-fmt=4" "PEBS format 4"
 	for cpu in "$skl" "$spr" "max,vendor=GenuineIntel" "max,vendor=GenuineIntel,pmu=off"; do
-		paused "$cpu" | grep -q -e LBR -e lbr && single 1 "props: $cpu: no LBR" ||
-			single 0 "props: $cpu: no LBR"
+		rc=0
+		if paused "$cpu" | grep -q -e LBR -e lbr -e PEBS -e pebs; then rc=1; fi
+		single $rc "props: $cpu: no LBR, no PEBS"
 	done
 }
