@@ -19,7 +19,7 @@ suite_linux()
 {
 	local rc prog
 
-	for prog in native lbr; do
+	for prog in native lbr pebs; do
 		gcc -O2 -Wall -Wextra -Werror -mno-red-zone -static -pthread -o "$work/$prog" \
 			"$tests/linux/$prog.c" || die "$prog.c does not build"
 	done
@@ -41,4 +41,9 @@ suite_linux()
 	guest "linux: 6.1, Sapphire Rapids, architectural LBR" -k 6.1 -c spr -L --
 	guest "linux: 6.12, Sapphire Rapids, architectural LBR" -k 6.12 -c spr -L --
 	guest "linux: 6.12, architectural LBR, -icount" -k 6.12 -c spr -L -i --
+	prog=pebs
+	guest "linux: 6.1, Skylake, PEBS format 3" -k 6.1 -c skylake -p pebs-fmt=3 -- 3
+	guest "linux: 6.12, Skylake, PEBS format 3" -k 6.12 -c skylake -p pebs-fmt=3 -- 3
+	guest "linux: 6.12, Icelake, PEBS format 4" -k 6.12 -c icelake -p pebs-fmt=4 -- 4
+	guest "linux: 6.12, Sapphire Rapids, PEBS format 4" -k 6.12 -c spr -p pebs-fmt=4 -- 4 aux
 }
