@@ -31,7 +31,8 @@ trap 'rm -rf "$work"' EXIT
 make -s -C "$tests/guest" O="$work" >"$work/log" 2>&1 || { cat "$work/log" >&2; die "no test guest"; }
 
 # name | build | CPU properties | events: 1 instructions 2 branches 4 loads
-# 8 stores 16 branch misses 32 cache misses | period | 1: LBR of user mode
+# 8 stores 16 branch misses 32 cache misses | period | 1: LBR of user mode,
+# 2: PEBS with the period
 configs='patched, pmu=off|new||0|0
 pmu=on, idle|new|,pmu=on|0|0
 instructions:u|new|,pmu=on|1|0
@@ -42,6 +43,8 @@ branch misses:u|new|,pmu=on|16|0
 cache misses:u|new|,pmu=on|32|0
 LBR:u|new|,pmu=on,lbr-fmt=0x5|0|0|1
 LBR, instructions:u|new|,pmu=on,lbr-fmt=0x5|1|0|1
+PEBS, offered|new|,pmu=on,pebs-fmt=3|0|0
+PEBS every 10,000|new|,pmu=on,pebs-fmt=3|0|'$period'|2
 PMI every 10,000|new|,pmu=on|0|'$period'
 always (statistics)|new|,pmu=on,x-pmu-always=on|0|0'
 [ $plain = 1 ] || configs="unpatched|base||0|0
@@ -58,7 +61,8 @@ loop()
 		-fw_cfg name=opt/kpmu/tests,string=bench \
 		-fw_cfg "name=opt/kpmu/count,string=$3" \
 		-fw_cfg "name=opt/kpmu/period,string=$4" \
-		-fw_cfg "name=opt/kpmu/lbr,string=$5" \
+		-fw_cfg "name=opt/kpmu/lbr,string=$(($5 == 1))" \
+		-fw_cfg "name=opt/kpmu/pebs,string=$(($5 == 2))" \
 		-fw_cfg "name=opt/kpmu/loop,string=$6" \
 		-fw_cfg "name=opt/kpmu/millions,string=$millions" \
 		</dev/null >/dev/null 2>&1; } 2>&1 || true

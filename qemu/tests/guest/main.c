@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Run the tests that the parameter "tests" lists, separated by blanks. */
-#include "lbr.h"
+#include "pebs.h"
 
 #define TESTS(T) \
 	T(cpuid) T(registers) T(rdpmc) T(unavail) T(listing) T(step) T(overflow) \
@@ -73,10 +73,25 @@ static void bench_pmi(struct cpu *cpu, struct frame *f)
 	wrmsr(MSR_GLOBAL_OVF, 1);
 }
 
+/* A PEBS record every period, a PMI if the buffer is almost full */
+static void bench_drain(struct cpu *cpu, struct frame *f)
+{
+	pebs_ds[0].index = pebs_ds[0].base;
+	wrmsr(MSR_GLOBAL_OVF, STATUS_BUF);
+}
+
+static void bench_pebs(struct cpu *cpu)
+{
+	pebs_setup(cpu, 0);
+	pebs_ds[0].threshold = pebs_ds[0].max - pebs_size();
+	pebs_start(0, EV_INSN | SEL_USR, bench_period, bench_period);
+}
+
 /*
  * For cost.sh: run one of three loops, with a counter for each event in the bit mask
- * "count", with LBR if "lbr" is 1, or with a PMI every "period" instructions.  "loop"
- * is the number of the loop from 1; 0 runs none, to measure the rest of a run.
+ * "count", with LBR if "lbr" is 1, or with a PMI every "period" instructions, or with a
+ * PEBS record if "pebs" is 1.  "loop" is the number of the loop from 1; 0 runs none, to
+ * measure the rest of a run.
  */
 static void bench(void)
 {
@@ -94,9 +109,12 @@ static void bench(void)
 		lbr_start(&lbr_all_user);
 	if (bench_period) {
 		cpu->rearm = LVT_NMI;
-		cpu->on_pmi = bench_pmi;
+		cpu->on_pmi = param("pebs", 0) ? bench_drain : bench_pmi;
 		apic_write(APIC_LVTPC, LVT_NMI);
-		gp_start(0, EV_INSN | SEL_USR | SEL_INT, -bench_period);
+		if (param("pebs", 0))
+			bench_pebs(cpu);
+		else
+			gp_start(0, EV_INSN | SEL_USR | SEL_INT, -bench_period);
 	}
 	if (loop) {
 		struct frame f = {
