@@ -142,7 +142,8 @@ NOKPROBE_SYMBOL(filter_entry);
  * x86_branches() - .branches of the CPU's counters
  * @hw: the event
  *
- * The registers are read once in a PMI, for all events that overflow in it.
+ * The registers are read once in a PMI, for all events that overflow in it.  A PMI during a task
+ * switch finds no branches: see x86_lbr_leave().
  *
  * Context: the PMI, in which @hw has overflowed.
  * Return: its branches, valid until the next call; NULL if it does not record any.
@@ -158,12 +159,16 @@ const struct kpmu_branches *x86_branches(const struct kpmu_hw *hw)
 
 	if (!hw->branches)
 		return NULL;
+	r->out.index = 0;
+	r->out.nr = 0;
+	/* In a task switch the registers may hold branches of a task that is not the event's */
+	if (!READ_ONCE(c->lbr_on))
+		return &r->out;
 	if (r->turn != c->turn) {
 		r->turn = c->turn;
 		r->nr = x86_pmu.lbr->read(r->raw, hw->branch_filter, &r->index);
 	}
 	r->out.index = r->index;
-	r->out.nr = 0;
 	for (i = 0; i < r->nr; i++) {
 		const struct x86_branch *b = &r->raw[i];
 		u64 flags = flagged ? x86_pmu.lbr->flags(b->info) : 0;
