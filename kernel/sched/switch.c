@@ -102,7 +102,7 @@ void kpmu_switch(struct task_struct *next)
 {
 	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
 
-	if (static_branch_unlikely(&kpmu_branches_key))
+	if (static_branch_unlikely(&kpmu_branches_key.key))
 		switch_branches(kc, next);
 	else
 		switch_contexts(kc, next);

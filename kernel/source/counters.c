@@ -3,13 +3,14 @@
 #include <linux/cache.h>
 #include <linux/errno.h>
 #include <linux/init.h>
+#include <linux/jiffies.h>
 
 #include "../abi/attr.h"
 #include "counters.h"
 
 struct kpmu_core kpmu_core __ro_after_init;
 
-DEFINE_STATIC_KEY_FALSE(kpmu_branches_key);
+DEFINE_STATIC_KEY_DEFERRED_FALSE(kpmu_branches_key, HZ);
 
 /* Not called before kpmu_core_set() */
 DEFINE_STATIC_CALL_NULL(kpmu_core_commit, *kpmu_core.commit);
@@ -18,6 +19,8 @@ DEFINE_STATIC_CALL_NULL(kpmu_core_resume, *kpmu_core.resume);
 DEFINE_STATIC_CALL_NULL(kpmu_core_update, *kpmu_core.update);
 DEFINE_STATIC_CALL_NULL(kpmu_core_halted, *kpmu_core.halted);
 DEFINE_STATIC_CALL_NULL(kpmu_core_hide, *kpmu_core.hide);
+DEFINE_STATIC_CALL_NULL(kpmu_core_branches_leave, *kpmu_core.branches_leave);
+DEFINE_STATIC_CALL_NULL(kpmu_core_branches_enter, *kpmu_core.branches_enter);
 
 /**
  * kpmu_core_set() - choose the operations of the core PMU
@@ -34,6 +37,8 @@ void __init kpmu_core_set(const struct kpmu_core *core)
 	static_call_update(kpmu_core_update, core->update);
 	static_call_update(kpmu_core_halted, core->halted);
 	static_call_update(kpmu_core_hide, core->hide);
+	static_call_update(kpmu_core_branches_leave, core->branches_leave);
+	static_call_update(kpmu_core_branches_enter, core->branches_enter);
 }
 
 /**

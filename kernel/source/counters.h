@@ -10,7 +10,7 @@
 #ifndef KPMU_COUNTERS_H
 #define KPMU_COUNTERS_H
 
-#include <linux/jump_label.h>
+#include <linux/jump_label_ratelimit.h>
 #include <linux/static_call.h>
 
 #include "source.h"
@@ -124,6 +124,8 @@ DECLARE_STATIC_CALL(kpmu_core_resume, *kpmu_core.resume);
 DECLARE_STATIC_CALL(kpmu_core_update, *kpmu_core.update);
 DECLARE_STATIC_CALL(kpmu_core_halted, *kpmu_core.halted);
 DECLARE_STATIC_CALL(kpmu_core_hide, *kpmu_core.hide);
+DECLARE_STATIC_CALL(kpmu_core_branches_leave, *kpmu_core.branches_leave);
+DECLARE_STATIC_CALL(kpmu_core_branches_enter, *kpmu_core.branches_enter);
 
 void kpmu_core_set(const struct kpmu_core *core);
 int kpmu_counters_type(void);
@@ -337,8 +339,11 @@ static inline int kpmu_rdpmc_get(void)
 	return kpmu_core.rdpmc_get();
 }
 
-/* Enabled while an event with a branch stack exists */
-DECLARE_STATIC_KEY_FALSE(kpmu_branches_key);
+/*
+ * Enabled while an event with a branch stack exists, and for up to a second after the last one:
+ * a user who opens and closes such events must not patch kernel text each time
+ */
+extern struct static_key_false_deferred kpmu_branches_key;
 
 /**
  * kpmu_branches_depth() - number of branches that the CPU can record
@@ -358,9 +363,9 @@ static inline int kpmu_branches_depth(void)
  *
  * Context: IRQs off, on a task switch, before the counters change.
  */
-static inline void kpmu_branches_leave(void *to)
+static __always_inline void kpmu_branches_leave(void *to)
 {
-	kpmu_core.branches_leave(to);
+	static_call(kpmu_core_branches_leave)(to);
 }
 
 /**
@@ -371,9 +376,9 @@ static inline void kpmu_branches_leave(void *to)
  *
  * Context: IRQs off, on a task switch, after the counters have changed.
  */
-static inline void kpmu_branches_enter(void *from)
+static __always_inline void kpmu_branches_enter(void *from)
 {
-	kpmu_core.branches_enter(from);
+	static_call(kpmu_core_branches_enter)(from);
 }
 
 /**

@@ -105,7 +105,7 @@ int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 	int err = reserve(why);
 
 	if (!err && unlikely(hw->branches))
-		static_branch_inc(&kpmu_branches_key);
+		static_branch_deferred_inc(&kpmu_branches_key);
 	return err;
 }
 
@@ -199,7 +199,7 @@ void x86_yield_end(void)
 void x86_put(struct kpmu_hw *hw)
 {
 	if (unlikely(hw->branches))
-		static_branch_dec(&kpmu_branches_key);
+		static_branch_slow_dec_deferred(&kpmu_branches_key);
 	if (atomic_dec_and_test(&users) && !keep)
 		x86_release();
 }

@@ -102,4 +102,6 @@ void x86_end(void)
 	x86_rivals_exit();
 	x86_pmi_exit();
 	x86_lbr_exit();
+	/* Its work is in this module */
+	static_key_deferred_flush(&kpmu_branches_key);
 }
