@@ -204,6 +204,8 @@ extern struct ucase cases_start[], cases_end[];
 
 /* More user code, model.S */
 extern const struct ucase long_case[], shadow_cases[];
+/* The case of this name of cases.S or model.S; without one, the guest ends */
+const struct ucase *find_case(const char *name);
 
 /* test_msr.c */
 struct reg {

@@ -341,7 +341,7 @@ ge:	END
 LCASE "stack: a long jump", 0, L_STACK
 	REC	ha, hb, T_REL_CALL, 0
 	REC	hc, hd, T_REL_CALL, 0
-	REC	he, hf, T_REL_CALL, 0
+	REC	hx, hy, T_REL_CALL, 0
 	movq	%rsp, %rbx
 ha:	call	hb
 	ud2
@@ -349,10 +349,10 @@ hb:	nop
 hc:	call	hd
 	ud2
 hd:	movq	%rbx, %rsp
-	jmp	he
-he:	call	hf
+	jmp	hx
+hx:	call	hy
 	ud2
-hf:	END
+hy:	END
 
 	.pushsection .lbr_recs, "a"
 7703:

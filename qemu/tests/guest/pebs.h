@@ -59,7 +59,6 @@ void pebs_start(int ctr, u64 sel, u64 first, u64 reset);
 void pebs_stop(void);
 u32 pebs_get(struct cpu *cpu, u32 n, struct sample *s);
 u64 pebs_records(struct cpu *cpu);
-const struct ucase *pebs_case(const char *name);
 
 /* test_pebs_msr.c */
 u64 pebs_reset_state(void);

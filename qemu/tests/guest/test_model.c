@@ -24,7 +24,7 @@
 
 extern const struct ucase model_start[], model_end[];
 
-static const struct ucase *find(const char *name)
+const struct ucase *find_case(const char *name)
 {
 	for (const struct ucase *c = cases_start; c < cases_end; c++)
 		if (streq(c->name, name))
@@ -45,7 +45,7 @@ static void expect(const char *name, u32 event, const char *what, int cold, u64 
 	if (cold)
 		wrmsr(STAT_COLD, 0);
 	gp_start(0, event | SEL_USR, 0);
-	run_case(this_cpu(), find(name), 0);
+	run_case(this_cpu(), find_case(name), 0);
 	v = ctr_read(0);
 	pmu_stop();
 	check(v == want, "model: %s, %s%s: %d (%d)", name, what, cold ? "" : ", again",
@@ -59,7 +59,7 @@ static void locked(void)
 
 	wrmsr(STAT_COLD, 0);
 	gp_start(0, EV_LLC_REF | SEL_USR, 0);
-	run_case(cpu, find("locked"), 0);
+	run_case(cpu, find_case("locked"), 0);
 	pmu_stop();
 	check(cpu->end.rax == 5 && cpu->end.rdx == 8 && cpu->end.rcx == 10,
 	      "model: locked instructions do what they do without events: %d %d %d",
@@ -129,7 +129,7 @@ void test_model(void)
 void test_model_overflow(void)
 {
 	struct cpu *cpu = this_cpu();
-	const struct ucase *c = find("64 KiB");
+	const struct ucase *c = find_case("64 KiB");
 	u64 bad = 0;
 
 	cpu->rearm = LVT_NMI;
@@ -147,7 +147,7 @@ void test_model_overflow(void)
 	check(!bad, "model: LLC miss overflows right after the load (%d bad)", bad);
 
 	bad = 0;
-	c = find("loop");
+	c = find_case("loop");
 	for (u64 p = 1; p <= 2; p++) {
 		wrmsr(STAT_COLD, 0);
 		cpu->pmis = 0;
@@ -165,7 +165,7 @@ void test_model_overflow(void)
 static void cmask(const char *what, u32 sel, u64 want)
 {
 	gp_start(0, sel | SEL_USR, 0);
-	run_case(this_cpu(), find("loop"), 0);
+	run_case(this_cpu(), find_case("loop"), 0);
 	check(ctr_read(0) == want, "cmask: %s: %d (%d)", what, ctr_read(0), want);
 	pmu_stop();
 }
@@ -173,7 +173,7 @@ static void cmask(const char *what, u32 sel, u64 want)
 void test_cmask(void)
 {
 	struct cpu *cpu = this_cpu();
-	const struct ucase *c = find("loop");
+	const struct ucase *c = find_case("loop");
 	u64 n = c->insn, cyc = n * CPI;
 
 	cmask("instructions, cmask 1", EV_INSN | SEL_CMASK(1), n);

@@ -142,21 +142,6 @@ u32 pebs_get(struct cpu *cpu, u32 n, struct sample *s)
 	return s->cfg == data_cfg[cpu->nr] && s->size == pebs_size() && !s->zero;
 }
 
-const struct ucase *pebs_case(const char *name)
-{
-	extern const struct ucase model_start[], model_end[];
-
-	for (const struct ucase *c = cases_start; c < cases_end; c++)
-		if (streq(c->name, name))
-			return c;
-	for (const struct ucase *c = model_start; c < model_end; c++)
-		if (streq(c->name, name))
-			return c;
-	print("Bail out! no case %s\n", name);
-	outb(0xf4, 2);
-	return 0;
-}
-
 /* ---- single-stepping -------------------------------------------------------------- */
 
 static struct step steps[MAX_CPUS][MAX_STEPS];

@@ -252,7 +252,7 @@ void test_pebs_together(void)
 void test_pebs_armed(void)
 {
 	struct cpu *cpu = this_cpu();
-	const struct ucase *calls = pebs_case("calls and jumps"), *loop = LOOP;
+	const struct ucase *calls = find_case("calls and jumps"), *loop = LOOP;
 	struct sample s;
 
 	/* 3 near calls: the third one overflows */
@@ -299,7 +299,7 @@ static void level(struct cpu *cpu, const char *name, u64 sel, u64 n, u64 ip, u64
 
 	pebs_setup(cpu, CFG_GPR);
 	pebs_start(0, sel, n, NO_RESET);
-	run_case(cpu, pebs_case(name), 0);
+	run_case(cpu, find_case(name), 0);
 	check(pebs_records(cpu) >= 1 && pebs_get(cpu, 0, &s) && s.ip == ip && s.next == next,
 	      "levels: %s: %x, then %x", what, s.ip - ip, s.next - next);
 	pebs_stop();
@@ -349,8 +349,8 @@ void test_pebs_levels(void)
 {
 	extern const u8 syscall_entry[], vectors[];
 	struct cpu *cpu = this_cpu();
-	u64 sys = pebs_case("system calls")->entry;
-	u64 iret = pebs_case("int3, iret")->entry;
+	u64 sys = find_case("system calls")->entry;
+	u64 iret = find_case("int3, iret")->entry;
 
 	level(cpu, "system calls", EV_INSN | SEL_USR, 1, sys + 5, (u64)syscall_entry, "SYSCALL");
 	level(cpu, "system calls", EV_INSN | SEL_USR, 2, sys + 7, sys + 9, "armed over SYSCALL");
@@ -360,7 +360,7 @@ void test_pebs_levels(void)
 	level(cpu, "int3, iret", EV_BR | SEL_USR, 2, iret + 22,
 	      (u64)vectors + VEC_EXIT * 16, "INT n");
 	level(cpu, "no memory, no branch", EV_INSN | SEL_USR, 9,
-	      pebs_case("no memory, no branch")->entry + 9,
-	      pebs_case("no memory, no branch")->entry + 10, "up to the last NOP");
+	      find_case("no memory, no branch")->entry + 9,
+	      find_case("no memory, no branch")->entry + 10, "up to the last NOP");
 	kernel_code(cpu);
 }

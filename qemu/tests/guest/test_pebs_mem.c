@@ -26,7 +26,7 @@ static u64 sample(const char *name, u32 event, u64 reset, int cold)
 	if (pebs_fmt() < 4 && event == EV_LATENCY)
 		wrmsr(MSR_PEBS_ENABLE, 1ul << 32);
 	pebs_start(0, event | SEL_USR, reset, reset);
-	run_case(cpu, pebs_case(name), 0);
+	run_case(cpu, find_case(name), 0);
 	pebs_stop();
 	return pebs_records(cpu);
 }
@@ -64,7 +64,7 @@ static void loads(void)
 
 		bad += wrong(i, DEMAND + line * 64, line % 64 ? RAM : RAM | TLB, 0);
 		pebs_get(this_cpu(), i, &s);
-		bad += s.ip != pebs_case("64 KiB")->entry + 5;
+		bad += s.ip != find_case("64 KiB")->entry + 5;
 	}
 	check(nr == 341 && !bad, "memory: loads from RAM, %d records, %d bad", nr, bad);
 	bad = 0;
@@ -122,7 +122,7 @@ static void above(u64 threshold, int cold, u64 events, u64 cycles, u32 source, u
 		wrmsr(STAT_COLD, 0);
 	wrmsr(MSR_PEBS_LD_LAT, threshold);
 	gp_start(0, EV_LATENCY | SEL_USR, 0);
-	run_case(cpu, pebs_case("64 KiB"), 0);
+	run_case(cpu, find_case("64 KiB"), 0);
 	n = ctr_read(0);
 	pmu_stop();
 	nr = sample("64 KiB", EV_LATENCY, 1, cold);
@@ -154,7 +154,7 @@ static void at(const char *name, u32 event, u64 reset, int cold, u64 want, u64 i
 	struct sample s;
 
 	for (u64 i = 0; i < nr; i++) {
-		bad += !pebs_get(this_cpu(), i, &s) || s.ip != pebs_case(name)->entry + ip;
+		bad += !pebs_get(this_cpu(), i, &s) || s.ip != find_case(name)->entry + ip;
 		bad += (s.addr != 0) != mem || (s.source != 0) != mem || s.latency;
 	}
 	check(nr == want && !bad, "events: %x in %s: %d records (%d), %d bad", (u64)event, name,
@@ -210,7 +210,7 @@ static void without_branch(void)
 		{ 1, 5 }, { 2, 5 }, { 3, 8 }, { 8, 14 }, { 9, 5 }, { 10, 8 },
 	};
 	struct cpu *cpu = this_cpu();
-	const struct ucase *c = pebs_case("loop");
+	const struct ucase *c = find_case("loop");
 	struct sample s;
 	u64 bad = 0;
 
@@ -242,7 +242,7 @@ void test_pebs_events(void)
 
 static void groups(struct cpu *cpu, u32 cfg, const char *what)
 {
-	const struct ucase *c = pebs_case("loop");
+	const struct ucase *c = find_case("loop");
 	u64 bad = 0, nr;
 	struct sample s;
 
@@ -273,7 +273,7 @@ static void xmm(struct cpu *cpu)
 #define LOAD(n) asm volatile("movaps %0, %%xmm" #n :: "m"(*(char (*)[16])&old[2 * n]))
 	LOAD(0); LOAD(1); LOAD(2); LOAD(3); LOAD(4); LOAD(5); LOAD(6); LOAD(7);
 	LOAD(8); LOAD(9); LOAD(10); LOAD(11); LOAD(12); LOAD(13); LOAD(14); LOAD(15);
-	run_case(cpu, pebs_case("loop"), 0);
+	run_case(cpu, find_case("loop"), 0);
 	pebs_stop();
 	bad += !pebs_get(cpu, 0, &s) || pebs_records(cpu) != 1;
 	for (int i = 0; i < 32; i++)
@@ -313,12 +313,12 @@ static void lbr(struct cpu *cpu, u32 nr)
 static void basic(struct cpu *cpu)
 {
 	const u64 *r = (void *)pebs_buffer[cpu->nr];
-	u64 ip = pebs_case("loop")->entry + 5;
+	u64 ip = find_case("loop")->entry + 5;
 
 	pebs_setup(cpu, CFG_GPR | CFG_MEM | CFG_XMM);
 	pebs_start(0, EV_INSN | SEL_USR, 49, NO_RESET);
 	wrmsr(MSR_PERFEVTSEL(0), EV_INSN | SEL_USR | SEL_EN);
-	run_case(cpu, pebs_case("loop"), 0);
+	run_case(cpu, find_case("loop"), 0);
 	check(pebs_ds[0].index == pebs_ds[0].base + 32 && r[0] == 32ul << 48 && r[1] == ip &&
 	      r[2] == 1, "groups: without Adaptive, %x", r[0]);
 	pebs_stop();
@@ -326,7 +326,7 @@ static void basic(struct cpu *cpu)
 	pebs_setup(cpu, CFG_GPR | CFG_MEM | CFG_XMM);
 	pebs_start(32, SEL_USR, 50, NO_RESET);
 	wrmsr(MSR_FIXED_CTRL, 2);
-	run_case(cpu, pebs_case("loop"), 0);
+	run_case(cpu, find_case("loop"), 0);
 	check(pebs_ds[0].index == pebs_ds[0].base + 32 && r[1] == ip && r[2] == 1ul << 32,
 	      "groups: fixed counter without Adaptive, %x", r[0]);
 	pebs_stop();

@@ -102,7 +102,7 @@ void pebs_fill(struct cpu *cpu)
 	pebs_setup(cpu, CFG_GPR);
 	wrmsr(MSR_PEBS_LD_LAT, 5);
 	pebs_start(0, 0x02c4 | SEL_USR, 3, NO_RESET);
-	run_case(cpu, pebs_case("calls and jumps"), 0);
+	run_case(cpu, find_case("calls and jumps"), 0);
 }
 
 static int records, kept;
@@ -111,7 +111,7 @@ static void after_init(struct cpu *cpu)
 {
 	kept = rdmsr(MSR_PEBS_LD_LAT) == 5 && rdmsr(MSR_PEBS_ENABLE) == 1 &&
 	       rdmsr(MSR_DS_AREA) == (u64)&pebs_ds[1];
-	run_case(cpu, pebs_case("calls and jumps"), 0);
+	run_case(cpu, find_case("calls and jumps"), 0);
 	records = pebs_records(cpu);
 	pebs_stop();
 }
@@ -154,7 +154,7 @@ static void drain(struct cpu *cpu, struct frame *f)
 void test_pebs_long(void)
 {
 	struct cpu *cpu = this_cpu();
-	const struct ucase *calls = pebs_case("calls and jumps");
+	const struct ucase *calls = find_case("calls and jumps");
 	u64 n = (u64)param("millions", 20) * 1000000, total = n / 4 * 4 + 1, want = 0;
 	struct frame f = {
 		.rip = long_case->entry, .cs = SEL_UCODE, .ss = SEL_UDATA, .rflags = 0x3202,

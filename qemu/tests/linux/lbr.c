@@ -5,9 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <linux/perf_event.h>
-#include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -15,22 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int tests, failed;
-
-static void check(int ok, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void check(int ok, const char *fmt, ...)
-{
-	va_list ap;
-
-	printf("%s %d - ", ok ? "ok" : "not ok", ++tests);
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
-	putchar('\n');
-	failed += !ok;
-}
+#include "check.h"
 
 /* ---- the program: a loop with a call, an indirect call and a jump --------------- */
 

@@ -138,50 +138,33 @@ suite_modes()
 		$(p cpus 2) -accel tcg,thread=single
 	monitor
 	state_size
-	modes_lbr "legacy LBR" "$skl_lbr" $(p arch 0)
-	modes_lbr "architectural LBR" "$spr_lbr" $(p arch 1)
-	modes_pebs "PEBS format 3" "$skl_pebs"
-	modes_pebs "PEBS format 4" "$spr_pebs" $(p pebs 4) $(p split 1) $(p arch 1)
+	modes_of lbr "legacy LBR" "$skl_lbr" $(p arch 0)
+	modes_of lbr "architectural LBR" "$spr_lbr" $(p arch 1)
+	modes_of pebs "PEBS format 3" "$skl_pebs"
+	modes_of pebs "PEBS format 4" "$spr_pebs" $(p pebs 4) $(p split 1) $(p arch 1)
 }
 
-# modes_pebs NAME CPU [QEMU args] - precise events
-modes_pebs()
+# modes_of TESTS NAME CPU [QEMU args] - what records: lbr (branches) or pebs (precise events)
+modes_of()
 {
-	local name=$1 cpu=$2 n on
-	shift 2
+	local kind=$1 name=$2 cpu=$3 n on
+	local -n all=$1
+	shift 3
 	for n in 1 2 4; do
-		bare "modes: $name, $n CPUs" "$cpu" pebs_smp -smp $n $(p cpus $n) "$@"
+		bare "modes: $name, $n CPUs" "$cpu" "${kind}_smp" -smp $n $(p cpus $n) "$@"
 	done
-	bare "modes: $name, INIT" "$cpu" "pebs_init init" -smp 2 "$@"
+	bare "modes: $name, INIT" "$cpu" "${kind}_init init" -smp 2 "$@"
 	bare "modes: $name, reset" "$cpu" reset "$@"
-	bare "modes: $name, one thread for 2 CPUs" "$cpu" "$pebs pebs_smp" -smp 2 $(p cpus 2) \
+	bare "modes: $name, one thread for 2 CPUs" "$cpu" "$all ${kind}_smp" -smp 2 $(p cpus 2) \
 		-accel tcg,thread=single "$@"
-	bare "modes: $name, one instruction per block" "$cpu" "$pebs" \
+	bare "modes: $name, one instruction per block" "$cpu" "$all interrupts" \
 		-accel tcg,one-insn-per-tb=on "$@"
-	bare "modes: $name, -icount" "$cpu" "$pebs pebs_smp" "${icount[@]}" "$@"
-	bare "modes: $name, a long run" "$cpu" pebs_long "$@"
-	on=$cpu moved "modes: $name, migration while armed" pebs_long millions 1500 "$@"
-	on=$cpu moved "modes: $name, migration while armed, -icount" pebs_long millions 1500 \
+	bare "modes: $name, -icount" "$cpu" "$all ${kind}_smp" "${icount[@]}" "$@"
+	bare "modes: $name, a long run" "$cpu" "${kind}_long" "$@"
+	on=$cpu moved "modes: $name, migration" "${kind}_long" millions 1500 "$@"
+	on=$cpu moved "modes: $name, migration, -icount" "${kind}_long" millions 1500 \
 		"${icount[@]}" "$@"
-}
-
-# modes_lbr NAME CPU [QEMU args] - last branch records
-modes_lbr()
-{
-	local name=$1 cpu=$2 n on
-	shift 2
-	for n in 1 2 4; do
-		bare "modes: $name, $n CPUs" "$cpu" lbr_smp -smp $n $(p cpus $n) "$@"
-	done
-	bare "modes: $name, INIT" "$cpu" "lbr_init init" -smp 2 "$@"
-	bare "modes: $name, reset" "$cpu" reset "$@"
-	bare "modes: $name, one thread for 2 CPUs" "$cpu" "$lbr lbr_smp" -smp 2 $(p cpus 2) \
-		-accel tcg,thread=single "$@"
-	bare "modes: $name, one instruction per block" "$cpu" "$lbr interrupts" \
-		-accel tcg,one-insn-per-tb=on "$@"
-	bare "modes: $name, -icount" "$cpu" "$lbr lbr_smp" "${icount[@]}" "$@"
-	bare "modes: $name, a long run" "$cpu" "lbr_long" "$@"
-	on=$cpu moved "modes: $name, migration" lbr_long millions 1500 "$@"
-	on=$cpu moved "modes: $name, migration in the kernel" lbr_long millions 1500 $(p spin 1) "$@"
-	on=$cpu moved "modes: $name, migration, -icount" lbr_long millions 1500 "${icount[@]}" "$@"
+	[ $kind = pebs ] ||
+		on=$cpu moved "modes: $name, migration in the kernel" "${kind}_long" millions 1500 \
+			$(p spin 1) "$@"
 }
