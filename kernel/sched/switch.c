@@ -84,9 +84,9 @@ static __always_inline void switch_contexts(struct kpmu_cpu *kc, struct task_str
 /* Branches are recorded for some event: none of a task may be seen by another one */
 static noinline void switch_branches(struct kpmu_cpu *kc, struct task_struct *next)
 {
-	kpmu_branches_leave(kc->task ? kc->task->branches : NULL);
+	kpmu_branches_leave(current, kc->task ? kc->task->branches : NULL);
 	switch_contexts(kc, next);
-	kpmu_branches_enter(kc->task ? kc->task->branches : NULL);
+	kpmu_branches_enter(next, kc->task ? kc->task->branches : NULL);
 }
 
 /**

@@ -109,8 +109,8 @@ struct kpmu_core {
 	int (*rdpmc_get)(void);
 	int (*branches)(void);
 	size_t branches_size;
-	void (*branches_leave)(void *to);
-	void (*branches_enter)(void *from);
+	void (*branches_leave)(struct task_struct *task, void *to);
+	void (*branches_enter)(struct task_struct *task, void *from);
 	int (*freeze_on_smi_set)(unsigned long val);
 	int (*freeze_on_smi_get)(void);
 };
@@ -358,27 +358,29 @@ static inline int kpmu_branches_depth(void)
 
 /**
  * kpmu_branches_leave() - a task switch begins: stop recording branches
- * @to: where to keep a call stack of the outgoing task, kpmu_core.branches_size bytes; NULL if
- *	nothing is to be kept
+ * @task: the outgoing task
+ * @to: where to keep a call stack of it, kpmu_core.branches_size bytes; NULL if it has no event
+ *	that asks for that.  One of the CPU may
  *
  * Context: IRQs off, on a task switch, before the counters change.
  */
-static __always_inline void kpmu_branches_leave(void *to)
+static __always_inline void kpmu_branches_leave(struct task_struct *task, void *to)
 {
-	static_call(kpmu_core_branches_leave)(to);
+	static_call(kpmu_core_branches_leave)(task, to);
 }
 
 /**
  * kpmu_branches_enter() - a task switch ends: record branches if an event asks for them
- * @from: where a call stack of the incoming task may have been kept, or NULL
+ * @task: the incoming task
+ * @from: the room that kpmu_branches_leave() had for this task, or NULL
  *
  * No branch of another task is left in the records.
  *
  * Context: IRQs off, on a task switch, after the counters have changed.
  */
-static __always_inline void kpmu_branches_enter(void *from)
+static __always_inline void kpmu_branches_enter(struct task_struct *task, void *from)
 {
-	static_call(kpmu_core_branches_enter)(from);
+	static_call(kpmu_core_branches_enter)(task, from);
 }
 
 /**

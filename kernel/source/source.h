@@ -100,6 +100,7 @@ struct kpmu_branches {
 /* Flags of kpmu_hw.branches */
 #define KPMU_BRANCHES_RECORDED	BIT(0)	/* branches are recorded while it is on a counter */
 #define KPMU_BRANCHES_KEPT	BIT(1)	/* and kept for the task while another one runs */
+#define KPMU_BRANCHES_OF_ALL	BIT(2)	/* of all tasks: it is an event of a CPU */
 
 /**
  * struct kpmu_hw - the source's part of an event

@@ -34,9 +34,11 @@ static bool is_nested(const struct stack *s, int frames)
 	return true;
 }
 
-static struct stack nested_once(const struct perf_event_attr *a, long depth, int (*inside)(void))
+/* Events of the caller, or of CPU @cpu if it is not negative */
+static struct stack nested_on(const struct perf_event_attr *a, int cpu, long depth,
+			      int (*inside)(void))
 {
-	int fd = ev_must(a, 0, -1, -1, 0);
+	int fd = ev_must(a, cpu < 0 ? 0 : -1, cpu, -1, 0);
 	struct stack s;
 	struct ring r;
 
@@ -56,7 +58,7 @@ static struct stack nested(const struct perf_event_attr *a, long depth, int (*in
 
 	for (i = 0; i < TRIES; i++) {
 		before = switches();
-		s = nested_once(a, depth, inside);
+		s = nested_on(a, -1, depth, inside);
 		if (switches() == before)
 			break;
 	}
@@ -99,7 +101,22 @@ TEST(call_stack_after_sleep)
 	ROWS("A-77");
 	NEED_BRANCHES();
 	a = branch_attr(3500, PERF_SAMPLE_BRANCH_CALL_STACK);
-	s = nested_once(&a, 7, go_to_sleep);
+	s = nested_on(&a, -1, 7, go_to_sleep);
+	ASSERT_GT(s.samples, 0);
+	EXPECT_TRUE(is_nested(&s, 7));
+}
+
+/* Likewise if only the CPU has an event */
+TEST(call_stack_of_a_cpu)
+{
+	struct perf_event_attr a;
+	struct stack s;
+
+	ROWS("A-77");
+	NEED_BRANCHES();
+	pin_to(0);
+	a = branch_attr(3500, PERF_SAMPLE_BRANCH_CALL_STACK);
+	s = nested_on(&a, 0, 7, go_to_sleep);
 	ASSERT_GT(s.samples, 0);
 	EXPECT_TRUE(is_nested(&s, 7));
 }

@@ -80,6 +80,14 @@ void x86_lbr_clear(struct x86_cpu *c);
 void x86_lbr_update(struct x86_cpu *c, u32 stayed);
 void x86_lbr_resume(struct x86_cpu *c);
 
+/* lbr_keep.c */
+int x86_stacks_get(void);
+void x86_stacks_put(void);
+void x86_stacks_exit(void);
+struct x86_lbr_store *x86_stack_claim(const struct task_struct *task);
+struct x86_lbr_store *x86_stack_find(const struct task_struct *task);
+void x86_stack_done(struct x86_lbr_store *store);
+
 /* lbr_read.c */
 int x86_lbr_init(void);
 void x86_lbr_exit(void);

@@ -118,13 +118,23 @@ void x86_lbr_update(struct x86_cpu *c, u32 stayed)
 	start(c);
 }
 
+/* Keep the call stack that is in the registers */
+static void save(const struct x86_cpu *c, struct x86_lbr_store *s)
+{
+	s->nr = x86_pmu.lbr->read(s->entry, c->lbr_filter, &s->index);
+	s->cpu = smp_processor_id();
+	s->valid = true;
+	this_cpu_write(held.store, s);
+}
+
 /**
  * x86_lbr_leave() - .branches_leave of struct kpmu_core
+ * @task: see kpmu_branches_leave()
  * @to: see kpmu_branches_leave()
  *
  * Context: see kpmu_branches_leave().
  */
-void x86_lbr_leave(void *to)
+void x86_lbr_leave(struct task_struct *task, void *to)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
 	struct x86_lbr_store *s = to;
@@ -135,42 +145,64 @@ void x86_lbr_leave(void *to)
 	if (!c->recorders)
 		return;
 	stop(c);
-	if (!s || !(c->lbr_filter & X86_LBR_STACK))
+	if (!(c->lbr_filter & X86_LBR_STACK))
 		return;
-	s->nr = x86_pmu.lbr->read(s->entry, c->lbr_filter, &s->index);
-	s->cpu = smp_processor_id();
-	s->valid = true;
-	this_cpu_write(held.store, s);
+	if (s) {
+		save(c, s);
+		return;
+	}
+	s = x86_stack_claim(task);
+	if (s) {
+		save(c, s);
+		x86_stack_done(s);
+	}
 }
 
 /* Put the call stack of a task into the registers, unless they still hold it */
-static void restore(struct x86_lbr_store *s)
+static bool restore(const struct x86_cpu *c, struct x86_lbr_store *s)
 {
+	if (!s->valid)
+		return false;
+	s->valid = false;
+	if (!c->recorders || !(c->lbr_filter & X86_LBR_STACK))
+		return false;
 	if (this_cpu_read(held.store) != s || s->cpu != smp_processor_id() ||
 	    (s->nr && !x86_pmu.lbr->holds(s->index)))
 		x86_pmu.lbr->write(s->entry, s->nr, s->index);
-	s->valid = false;
+	return true;
+}
+
+/* Likewise, of a task whose context has no call stack.  It is too old if others are to follow */
+static bool restore_kept(const struct x86_cpu *c, struct task_struct *task)
+{
+	struct x86_lbr_store *s = x86_stack_find(task);
+	bool restored;
+
+	if (!s)
+		return false;
+	restored = restore(c, s);
+	x86_stack_done(s);
+	return restored;
 }
 
 /**
  * x86_lbr_enter() - .branches_enter of struct kpmu_core
+ * @task: see kpmu_branches_enter()
  * @from: see kpmu_branches_enter()
  *
  * Context: see kpmu_branches_enter().
  */
-void x86_lbr_enter(void *from)
+void x86_lbr_enter(struct task_struct *task, void *from)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
-	struct x86_lbr_store *s = from;
+	bool restored = from ? restore(c, from) : restore_kept(c, task);
 
 	c->lbr_switch = false;
 	if (!c->recorders) {
 		c->lbr_foreign = true;
 		return;
 	}
-	if (s && s->valid && c->lbr_filter & X86_LBR_STACK)
-		restore(s);
-	else
+	if (!restored)
 		wipe();
 	start(c);
 }

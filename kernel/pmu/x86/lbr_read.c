@@ -197,12 +197,13 @@ int __init x86_lbr_init(void)
 }
 
 /**
- * x86_lbr_exit() - free the buffers for branch records
+ * x86_lbr_exit() - free what branch records need
  *
  * Context: task, may sleep; no PMI of kpmu comes any more.
  */
 void x86_lbr_exit(void)
 {
+	x86_stacks_exit();
 	free_percpu(records);
 }
 

@@ -18,6 +18,7 @@
 
 #include "../../compat/ksym.h"
 #include "counter.h"
+#include "lbr.h"
 
 /* Serialises reserving and releasing.  IRQs stay on: IPIs are sent with the lock held */
 static DEFINE_SPINLOCK(reserve_lock);
@@ -89,6 +90,32 @@ static int reserve(const char **why)
 	return -EBUSY;
 }
 
+static void unreserve(void)
+{
+	if (atomic_dec_and_test(&users) && !keep)
+		x86_release();
+}
+
+static int get_branches(struct kpmu_hw *hw, const struct kpmu_target *target)
+{
+	if (!target->task && hw->branches & KPMU_BRANCHES_KEPT) {
+		int err = x86_stacks_get();
+
+		if (err)
+			return err;
+		hw->branches |= KPMU_BRANCHES_OF_ALL;
+	}
+	static_branch_deferred_inc(&kpmu_branches_key);
+	return 0;
+}
+
+static void put_branches(const struct kpmu_hw *hw)
+{
+	static_branch_slow_dec_deferred(&kpmu_branches_key);
+	if (hw->branches & KPMU_BRANCHES_OF_ALL)
+		x86_stacks_put();
+}
+
 /**
  * x86_get() - reserve the counters for an event, and the branch records if it needs them
  * @hw: the event
@@ -97,15 +124,18 @@ static int reserve(const char **why)
  *
  * Context: task.
  * Return: 0; -EBUSY if they are reserved elsewhere, with the holder in the kernel log;
- * -EOPNOTSUPP if other users cannot be kept from using them at the same time.
+ * -EOPNOTSUPP if other users cannot be kept from using them at the same time; -ENOMEM.
  */
 int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 	    const char **why)
 {
 	int err = reserve(why);
 
-	if (!err && unlikely(hw->branches))
-		static_branch_deferred_inc(&kpmu_branches_key);
+	if (!err && unlikely(hw->branches)) {
+		err = get_branches(hw, target);
+		if (err)
+			unreserve();
+	}
 	return err;
 }
 
@@ -199,9 +229,8 @@ void x86_yield_end(void)
 void x86_put(struct kpmu_hw *hw)
 {
 	if (unlikely(hw->branches))
-		static_branch_slow_dec_deferred(&kpmu_branches_key);
-	if (atomic_dec_and_test(&users) && !keep)
-		x86_release();
+		put_branches(hw);
+	unreserve();
 }
 
 /**

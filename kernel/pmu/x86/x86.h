@@ -253,8 +253,8 @@ void x86_pmi_exit(void);
 
 int x86_branch_depth(void);
 const struct kpmu_branches *x86_branches(const struct kpmu_hw *hw);
-void x86_lbr_leave(void *to);
-void x86_lbr_enter(void *from);
+void x86_lbr_leave(struct task_struct *task, void *to);
+void x86_lbr_enter(struct task_struct *task, void *from);
 
 extern const struct kpmu_source x86_source;
 
