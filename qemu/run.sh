@@ -220,8 +220,10 @@ if [ -z "$status" ] && grep -aq 'kpmu-guest: late' "$work/log"; then
 fi
 
 # Judge the kernel log from init's start mark, without the boot messages, up to its late
-# mark: the backtraces after that were requested by init
-sed -n '/kpmu-guest: start/,/kpmu-guest: late/p' "$work/log" >"$work/judged"
+# mark: the backtraces after that were requested by init; and without what init has printed
+# again, which may begin in the middle of a warning
+sed -n '/kpmu-guest: start/,/kpmu-guest: late/p' "$work/log" |
+	sed '/kpmu-guest: again/,$d' >"$work/judged"
 [ -z "$place" ] || own_faults "$place" "$work/judged"
 if grep -aqE "$bad" "$work/judged"; then
 	say "the kernel log is not clean:"
@@ -240,6 +242,6 @@ if [ -z "$status" ]; then
 fi
 if [ "$status" != 0 ]; then
 	say "guest command failed with status $status; end of the kernel log:"
-	tail -n 30 "$work/judged" >&2
+	tail -n 30 "$work/log" >&2
 fi
 exit "$status"

@@ -85,6 +85,9 @@ static inline void put_result(struct show *s, const struct op *op, const struct 
 	case OP_MANY:
 		saw_many(s, op, r);
 		break;
+	case OP_WEXEC:
+		s->execs++;
+		break;
 	case OP_FORK:
 	case OP_WFORK:
 	case OP_THREAD:
@@ -103,6 +106,7 @@ static inline void put_result(struct show *s, const struct op *op, const struct 
 		break;
 	case OP_CLOSE:
 		saw_close(s, op->arg[0]);
+		s->slot[op->arg[0]].open = 0;
 		break;
 	case OP_MAP:
 		if (!r->ret)
@@ -127,6 +131,9 @@ static inline void put_result(struct show *s, const struct op *op, const struct 
 		if (!r->ret)
 			s->slot[op->arg[1]] = s->slot[op->arg[0]];
 		break;
+	case OP_OWN:
+		s->stray_signals |= !s->slot[op->arg[0]].exact;
+		break;
 	default:
 		break;
 	}
@@ -148,6 +155,8 @@ static inline void put_history(struct show *s, const struct slot *slot)
 		put(s, slot->reset_late ? " of copies, reset" : " of copies");
 	if (slot->attr.pinned && slot->was_off)
 		put(s, " pinned and once off");
+	if (slot->attr.read_format & PERF_FORMAT_GROUP && s->removes && s->execs)
+		put(s, " of a group, after exec");
 }
 
 /**

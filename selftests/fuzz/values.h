@@ -20,6 +20,7 @@ struct text {
 
 struct slot {
 	struct perf_event_attr attr;
+	int open;
 	int exact;		/* both routes give the same count */
 	int loose;		/* the count may be zero on one route only */
 	int of_cgroup, of_worker;
@@ -44,6 +45,8 @@ struct show {
 	int all_exact, any_loose;	/* of all events opened so far */
 	int forks;		/* operations so far that create tasks */
 	int exclusive;		/* an event with attr.exclusive was opened */
+	int stray_signals;	/* their number may differ, and so the instructions of handlers */
+	int removes, execs;	/* events with remove_on_exec, and workers that execute */
 	char *at, *end;
 };
 
@@ -163,15 +166,16 @@ static inline int of_two_pmus(const struct slot *event, const struct slot *leade
 static inline void saw_open(struct show *s, const struct op *op)
 {
 	struct slot *slot = &s->slot[op->arg[0]], was = *slot;
-	int group = op->arg[3] < 0 ? op->arg[0] : s->slot[op->arg[3]].group;
+	int of = op->arg[3] >= 0 && op->arg[3] < SLOTS && s->slot[op->arg[3]].open;
+	int group = of ? s->slot[op->arg[3]].group : op->arg[0];
 	struct slot leader = s->slot[group];
 
 	/* The open has closed the event that used the slot before; it may be the leader */
 	saw_close(s, op->arg[0]);
-	*slot = (struct slot) { .attr = s->attr.a, .group = group };
-	if (group == op->arg[0] && op->arg[3] >= 0)
+	*slot = (struct slot) { .attr = s->attr.a, .open = 1, .group = group };
+	if (group == op->arg[0] && of)
 		slot->leaderless = 1 + was.was_off;
-	slot->two_pmus = op->arg[3] >= 0 && !(op->arg[4] & PERF_FLAG_FD_NO_GROUP) &&
+	slot->two_pmus = of && !(op->arg[4] & PERF_FLAG_FD_NO_GROUP) &&
 			 of_two_pmus(slot, &leader);
 	slot->was_off = slot->attr.disabled;
 	/* If the closed leader was disabled, the event starts to count in this operation */
@@ -187,6 +191,8 @@ static inline void saw_open(struct show *s, const struct op *op)
 	s->all_exact &= slot->exact;
 	s->any_loose |= slot->loose;
 	s->exclusive |= slot->attr.exclusive;
+	s->stray_signals |= slot->attr.sigtrap && !slot->exact;
+	s->removes |= slot->attr.remove_on_exec;
 	if (is_hardware(&slot->attr) && !is_hardware(&s->slot[group].attr) &&
 	    s->slot[group].was_off)
 		saw_move(s, group);
@@ -224,7 +230,7 @@ static inline void put_count(struct show *s, uint64_t v, int exact, int loose)
 {
 	if (!all_fit(s) || loose)
 		put(s, " ~");
-	else if (exact)
+	else if (exact && !s->stray_signals)
 		put(s, " %llu", (long long)v);
 	else
 		put(s, " %s", v ? "+" : "0");

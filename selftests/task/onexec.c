@@ -485,6 +485,44 @@ TEST(remove_from_a_group)
 	reap(&w);
 }
 
+/* Number of events in the group that a read of @fd shows */
+static uint64_t group_size(int fd)
+{
+	uint64_t v[8] = { 0 };
+
+	return read(fd, v, sizeof(v)) < 0 ? 0 : v[0];
+}
+
+/* What exec has removed is no longer in a group: neither a sibling, nor the leader */
+TEST(removed_leaves_the_group)
+{
+	ROWS("A-62 J-06");
+	struct perf_event_attr a = insns(), b = insns();
+	struct worker w;
+	int leader, member;
+
+	tiny_install(TINY, N, 0755);
+	a.disabled = b.disabled = 0;
+	a.read_format = b.read_format = PERF_FORMAT_GROUP;
+	b.remove_on_exec = 1;
+	worker_start(&w);
+	leader = ev_must(&a, w.pid, -1, -1, 0);
+	member = ev_must(&b, w.pid, -1, leader, 0);
+	EXPECT_EQ(group_size(leader), 2);
+	worker_exec(&w, TINY);
+	EXPECT_EQ(group_size(leader), 1);
+	EXPECT_EQ(group_size(member), 1);
+	reap(&w);
+
+	worker_start(&w);
+	leader = ev_must(&b, w.pid, -1, -1, 0);
+	member = ev_must(&a, w.pid, -1, leader, 0);
+	worker_exec(&w, TINY);
+	EXPECT_EQ(group_size(leader), 1);
+	EXPECT_EQ(group_size(member), 1);
+	reap(&w);
+}
+
 /*
  * remove_on_exec removes the inherited copy only from the child that calls exec, and folds its
  * counts into the parent event.
