@@ -5,10 +5,12 @@
  *
  * Each CPU has two counters of TSC cycles.  few/any/ counts on either, few/second/ only on the second.
  * A counter raises an interrupt when it reaches the value that is programmed into it.  The "hardware"
- * is made of the TSC and timers.  With the module parameter poll=1 it has no interrupts.
+ * is made of the TSC and timers.  With the module parameter poll=1 it has no interrupts, with only=N
+ * only CPU N has the counters.
  */
 #define pr_fmt(fmt) "kpmu-few: " fmt
 
+#include <linux/cpumask.h>
 #include <linux/errno.h>
 #include <linux/hrtimer.h>
 #include <linux/math64.h>
@@ -30,6 +32,10 @@
 static bool poll;
 module_param(poll, bool, 0444);
 MODULE_PARM_DESC(poll, "the counters raise no interrupts");
+
+static int only = -1;
+module_param(only, int, 0444);
+MODULE_PARM_DESC(only, "the CPU that has the counters; -1: all");
 
 /* Shortest time to an interrupt, in ns */
 #define SHORTEST	10000
@@ -169,6 +175,9 @@ static int __init few_init_module(void)
 
 	if (!tsc_khz)
 		return -ENODEV;
+	if (only >= 0 && (only >= nr_cpu_ids || !cpu_possible(only)))
+		return -EINVAL;
+	few_source.cpus = only < 0 ? NULL : cpumask_of(only);
 	few_source.interrupt = !poll;
 	few_source.ahead = poll ? few_ahead : NULL;
 	for_each_possible_cpu(cpu)

@@ -463,6 +463,56 @@ TEST(polled)
 	check_refresh(_metadata);
 }
 
+/* IOC_PERIOD takes effect at once, on an event that runs and on one that does not */
+TEST(period_changes)
+{
+	uint64_t period = 1000000, sum;
+	struct ring r;
+	int fd;
+
+	throttle_at(1000000, 0);
+	fd = sampled_few(&r, 1ULL << 60);
+	ev_enable(fd);
+	work(WORK);
+	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_PERIOD, &period), 0);
+	work(40 * WORK);
+	ev_disable(fd);
+	EXPECT_GE(sum_samples(&r, period, &sum), 3);
+	period = 1ULL << 60;
+	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_PERIOD, &period), 0);
+	ring_consume(&r);
+	ev_enable(fd);
+	work(10 * WORK);
+	ev_disable(fd);
+	EXPECT_EQ(ring_count(&r, PERF_RECORD_SAMPLE), 0);
+}
+
+/* A PMU of one CPU only has events of this CPU, and says which one it is */
+TEST(of_one_cpu)
+{
+	const char *mask = "/sys/bus/kpmu/devices/few/cpumask";
+	struct perf_event_attr a;
+	int err = driver_unload_at_last("few"), fd;
+
+	if (nr_cpus() < 2)
+		SKIP(return, "only one CPU");
+	ASSERT_TRUE(!err || err == ENOENT);
+	ASSERT_EQ(driver_load_with("few", "only=1"), 0);
+	a = few(ANY);
+	a.disabled = 0;
+	EXPECT_EQ(read_long(mask), 1);
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
+	EXPECT_EQ(ev_errno(&a, 0, 1, -1, 0), EINVAL);
+	EXPECT_EQ(ev_errno(&a, -1, 0, -1, 0), EINVAL);
+	fd = ev_must(&a, -1, 1, -1, 0);
+	usleep(10000);
+	EXPECT_GT(ev_times(fd).value, 0);
+	close(fd);
+	ASSERT_EQ(driver_unload_at_last("few"), 0);
+	ASSERT_EQ(driver_load("few"), 0);
+	EXPECT_NE(access(mask, F_OK), 0);
+}
+
 /* The driver cannot be unloaded while an event exists; its slots are free again afterwards */
 TEST(unloads)
 {

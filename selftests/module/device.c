@@ -280,6 +280,25 @@ TEST(debugfs)
 	EXPECT_EQ(file_has("/sys/kernel/debug/kpmu/cpus", "in use"), 0);
 }
 
+/* The file cpus shows the counters of groups, and why others wait; of very many, how many do */
+TEST(debugfs_of_groups)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+	int leader, i;
+
+	pin_to(0);
+	a.disabled = 0;
+	leader = ev_must(&a, -1, 0, -1, 0);
+	ev_must(&a, -1, 0, leader, 0);
+	usleep(10000);
+	EXPECT_EQ(file_has("/sys/kernel/debug/kpmu/cpus", ", id "), 1);
+	for (i = 0; i < 120; i++)
+		ev_must(&a, -1, 0, -1, 0);
+	usleep(10000);
+	EXPECT_EQ(file_has("/sys/kernel/debug/kpmu/cpus", "does not run: "), 1);
+	EXPECT_EQ(file_has("/sys/kernel/debug/kpmu/cpus", " more"), 1);
+}
+
 /* Opens, reads and scheduling decisions emit trace events */
 TEST(tracepoints)
 {

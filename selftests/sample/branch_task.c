@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Branch stacks of tasks: call stacks, task switches, and events that share the records. */
 #define _GNU_SOURCE
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -122,6 +123,32 @@ TEST(call_stack_of_a_cpu)
 }
 
 extern const char work_[] __asm__("work");
+
+/* The call stack of a task replaces that of another one, which runs while the first sleeps */
+TEST(call_stacks_of_two_tasks)
+{
+	struct perf_event_attr a;
+	struct stack s;
+	pid_t other;
+
+	ROWS("A-77");
+	NEED_BRANCHES();
+	pin_to(0);
+	a = branch_attr(3500, PERF_SAMPLE_BRANCH_CALL_STACK);
+	other = fork();
+	if (!other) {
+		/* It sleeps in 12 frames, again and again */
+		for (;;)
+			nested_on(&a, -1, 12, go_to_sleep);
+	}
+	usleep(100000);
+	s = nested_on(&a, -1, 7, go_to_sleep);
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+	ASSERT_GT(s.samples, 0);
+	EXPECT_TRUE(is_nested(&s, 7));
+	EXPECT_LT(s.nr, 12);
+}
 
 /* After a switch no branch of another task is left: here those of the loop in work() */
 TEST(cleared_by_a_switch)
