@@ -74,38 +74,16 @@ static inline void rule_parse(struct rule *r, char *line)
 	judge.rules++;
 }
 
-/* A write to the rate is rejected while the share of time is unlimited */
-static inline void limit_in(const char *dir, long rate, int percent)
-{
-	static const char *const file[] = { "perf_cpu_time_max_percent",
-		"perf_event_max_sample_rate", "perf_cpu_time_max_percent" };
-	const long value[] = { 25, rate, percent };
-	char path[128];
-
-	for (int i = 0; i < 3; i++) {
-		snprintf(path, sizeof(path), "/proc/sys/kernel/%s%s", dir, file[i]);
-		if (write_long(path, value[i])) {
-			perror(path);
-			exit(1);
-		}
-	}
-}
-
 /*
- * Nothing is throttled, on both routes: when that happens depends on ticks and on how long
- * overflows take, which differs between the routes.
+ * Set kpmu's limit of the time that overflows may take.  When it throttles an event depends on
+ * how long they take, which differs between the routes.  The guest has disabled the native one.
  */
-static inline void no_limits(void)
+static inline void limit_overflows(int percent)
 {
-	limit_in("", 1000000000, 0);
-	limit_in("kpmu/", 1000000000, 0);
-}
-
-/* As the guest has set them */
-static inline void usual_limits(void)
-{
-	limit_in("", 100000, 0);
-	limit_in("kpmu/", 100000, 25);
+	if (write_long("/proc/sys/kernel/kpmu/perf_cpu_time_max_percent", percent)) {
+		perror("perf_cpu_time_max_percent");
+		exit(1);
+	}
 }
 
 /* Called once per process; without the file, every intended difference would be an error */
@@ -114,7 +92,7 @@ static inline void judge_init(const char *meant)
 	FILE *f = fopen(meant, "r");
 	char line[1024];
 
-	no_limits();
+	limit_overflows(0);
 	judge.out = outcome_new();
 	if (!f) {
 		perror(meant);

@@ -38,6 +38,8 @@ static inline void saw_ioctl(struct show *s, const struct op *op, const struct r
 		put_id(s, r->word[0]);
 	if (op->arg[1] == C_RESET && s->forks)
 		s->slot[op->arg[0]].reset_late = 1;
+	if (op->arg[1] == C_PERIOD)
+		saw_period(s, op->arg[2]);
 	if (op->arg[1] == C_DISABLE)
 		s->slot[op->arg[0]].was_off = 1;
 	s->redirected |= op->arg[1] == C_OUTPUT && op->arg[2] >= 0;
@@ -52,7 +54,7 @@ static inline void put_signals(struct show *s, const struct op *op, const struct
 	if (!s->all_exact && op->code != OP_WORK)
 		return;
 	if (r->traps)
-		put(s, s->all_exact ? " SIGTRAP*%u %llu" : " SIGTRAP",
+		put(s, s->all_exact && r->traps < THROTTLED ? " SIGTRAP*%u %llu" : " SIGTRAP",
 		    r->traps, (long long)r->trap_data);
 	if (r->ios)
 		put(s, " SIGIO");

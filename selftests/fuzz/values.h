@@ -12,6 +12,7 @@
 
 #define SHOW_MAX	4096
 #define ALWAYS_FIT	4	/* this number of hardware events always fits on the counters */
+#define THROTTLED	400	/* overflows that perf allows in a tick, for HZ=250 */
 
 struct text {
 	char key[PROG_OPS + 1][SHOW_MAX];	/* operation, with details for rules */
@@ -45,6 +46,7 @@ struct show {
 	int all_exact, any_loose;	/* of all events opened so far */
 	int forks;		/* operations so far that create tasks */
 	int exclusive;		/* an event with attr.exclusive was opened */
+	uint64_t period;	/* the least period of all events that sample, 0 if none does */
 	int stray_signals;	/* their number may differ, and so the instructions of handlers */
 	int removes, execs;	/* events with remove_on_exec, and workers that execute */
 	char *at, *end;
@@ -163,6 +165,12 @@ static inline int of_two_pmus(const struct slot *event, const struct slot *leade
 	       software_pmu(&event->attr) != software_pmu(&leader->attr);
 }
 
+static inline void saw_period(struct show *s, uint64_t period)
+{
+	if (period && (!s->period || period < s->period))
+		s->period = period;
+}
+
 static inline void saw_open(struct show *s, const struct op *op)
 {
 	struct slot *slot = &s->slot[op->arg[0]], was = *slot;
@@ -192,6 +200,7 @@ static inline void saw_open(struct show *s, const struct op *op)
 	s->any_loose |= slot->loose;
 	s->exclusive |= slot->attr.exclusive;
 	s->stray_signals |= slot->attr.sigtrap && !slot->exact;
+	saw_period(s, slot->attr.freq ? 1 : slot->attr.sample_period);
 	s->removes |= slot->attr.remove_on_exec;
 	if (is_hardware(&slot->attr) && !is_hardware(&s->slot[group].attr) &&
 	    s->slot[group].was_off)
@@ -226,11 +235,17 @@ static inline int all_fit(const struct show *s)
 	return s->hardware <= (s->exclusive ? 1 : ALWAYS_FIT);
 }
 
+/* When an event is throttled depends on ticks, and so does what it counts then */
+static inline int may_throttle(const struct show *s, uint64_t count)
+{
+	return s->period && count / s->period >= THROTTLED;
+}
+
 static inline void put_count(struct show *s, uint64_t v, int exact, int loose)
 {
 	if (!all_fit(s) || loose)
 		put(s, " ~");
-	else if (exact && !s->stray_signals)
+	else if (exact && !s->stray_signals && !may_throttle(s, v))
 		put(s, " %llu", (long long)v);
 	else
 		put(s, " %s", v ? "+" : "0");
