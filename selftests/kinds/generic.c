@@ -243,6 +243,27 @@ TEST(stalled_cycles_unsupported)
 }
 
 /* An event that CPUID marks as not available must be refused, not opened to read 0 */
+/*
+ * The upper half of config is the type of a PMU.  Others than the core PMU do not have the event; a
+ * type that no PMU has is ignored
+ */
+TEST(pmu_in_config)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+
+	static const uint64_t others[] = { PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT,
+					   PERF_TYPE_BREAKPOINT };
+	int i;
+
+	ROWS("U-21");
+	for (i = 0; i < 3; i++) {
+		a.config = others[i] << 32 | PERF_COUNT_HW_INSTRUCTIONS;
+		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
+	}
+	a.config = 7777ULL << 32 | PERF_COUNT_HW_INSTRUCTIONS;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
+}
+
 TEST(marked_unavailable)
 {
 	ROWS("T-20 E-21 E-29");

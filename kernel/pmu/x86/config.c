@@ -23,15 +23,16 @@ struct choice {
 
 /*
  * The upper half of a generic config may contain the type of a PMU, for machines with
- * several core PMUs; the only one here is KPMU_TYPE_RAW.
+ * several core PMUs.  Other PMUs do not have such events.  As upstream, a type that no PMU has is
+ * ignored.
  */
 static int generic_config(const struct kpmu_attr *attr, u32 *config,
 			  const char **why)
 {
 	u32 pmu = attr->config >> 32;
 
-	if (pmu && pmu != KPMU_TYPE_RAW) {
-		*why = "no PMU of the type in the upper half of config";
+	if (pmu == KPMU_TYPE_SOFTWARE || pmu == KPMU_TYPE_TRACEPOINT || pmu == KPMU_TYPE_BREAKPOINT) {
+		*why = "the PMU in the upper half of config does not have this event";
 		return -ENOENT;
 	}
 	*config = attr->config;
