@@ -513,6 +513,22 @@ TEST(of_one_cpu)
 	EXPECT_NE(access(mask, F_OK), 0);
 }
 
+/* debugfs names the PMUs of drivers, and whose they are */
+TEST(in_caps)
+{
+	FILE *f;
+	char line[256];
+	bool found = false;
+
+	few(ANY);
+	f = fopen("/sys/kernel/debug/kpmu/caps", "r");
+	ASSERT_TRUE(f);
+	while (!found && fgets(line, sizeof(line), f))
+		found = strstr(line, "by kpmu_few");
+	fclose(f);
+	EXPECT_TRUE(found);
+}
+
 /* The driver cannot be unloaded while an event exists; its slots are free again afterwards */
 TEST(unloads)
 {

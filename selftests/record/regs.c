@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <asm/perf_regs.h>
+#include <sys/mman.h>
 
 #include "harness.h"
 #include "sampled.h"
@@ -232,6 +233,51 @@ TEST(stack_truncated)
 	}
 	EXPECT_EQ(n, 4);
 	EXPECT_EQ(big[199999], (char)199999);
+}
+
+extern const char work_[] __asm__("work");
+
+/* A stack whose upper part is missing: the dump has the size asked for, and says what is there */
+static void on_short_stack(char *top)
+{
+	asm volatile("mov %%rsp, %%rbx\n"
+		"	mov %0, %%rsp\n"
+		"	call work\n"
+		"	mov %%rbx, %%rsp\n"
+		: : "r"(top), "D"((uint64_t)ROUNDS) : "rbx", "rax", "rcx", "rdx", "rsi", "r8", "r9",
+		    "r10", "r11", "memory", "cc");
+}
+
+/* Also at the end of the ring, where the dump is in two parts */
+TEST(end_of_the_stack)
+{
+	ROWS("S-25");
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_STACK_USER | PERF_SAMPLE_IP);
+	char *stack = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ring r;
+	int fd, n = 0, i;
+
+	ASSERT_NE(stack, MAP_FAILED);
+	ASSERT_EQ(munmap(stack + 8192, 8192), 0);
+	a.sample_stack_user = 4096;
+	a.sample_period = WORK_INSNS(ROUNDS) / 8;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 16);
+	ev_enable(fd);
+	for (i = 0; i < 20; i++) {
+		on_short_stack(stack + 8192 - 1024);
+		while (ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
+			struct parts s = record_sample(&r, &rec);
+
+			if (s.ip - (uintptr_t)work_ >= 32)
+				continue;
+			EXPECT_EQ(s.stack_size, 4096);
+			EXPECT_EQ(s.stack_dyn, 1024 + 8);
+			n++;
+		}
+		ring_consume(&r);
+	}
+	EXPECT_GE(n, 100);
 }
 
 TEST_HARNESS_MAIN

@@ -269,6 +269,56 @@ static void watch(struct __test *_metadata, volatile long *p, uint64_t page)
 	close(fd);
 }
 
+/* Address of a variable of the kernel, 0 if it is not known */
+static unsigned long kernel_address(const char *symbol)
+{
+	FILE *f = fopen("/proc/kallsyms", "r");
+	unsigned long addr = 0, at;
+	char line[300], name[200], kind;
+
+	while (f && !addr && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%lx %c %199s", &at, &kind, name) == 3 && !strcmp(name, symbol))
+			addr = at;
+	if (f)
+		fclose(f);
+	return addr;
+}
+
+/* A breakpoint on a variable that the ticks of some CPU change */
+TEST(kernel_data_address)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_BREAKPOINT, 0);
+	int fd[64], cpus = nr_cpus(), n = 0, i;
+	struct ring r[64];
+
+	ROWS("S-39");
+	a.bp_type = HW_BREAKPOINT_W;
+	a.bp_addr = kernel_address("jiffies_64");
+	a.bp_len = HW_BREAKPOINT_LEN_8;
+	a.exclude_kernel = 0;
+	a.sample_period = 1;
+	a.sample_type = PERF_SAMPLE_ADDR | PERF_SAMPLE_PHYS_ADDR;
+	if (!a.bp_addr)
+		SKIP(return, "no addresses in kallsyms");
+	for (i = 0; i < cpus; i++) {
+		fd[i] = ev_must(&a, -1, i, -1, 0);
+		ring_map(&r[i], fd[i], &a, 8);
+		ev_enable(fd[i]);
+	}
+	usleep(100000);
+	for (i = 0; i < cpus; i++) {
+		ev_disable(fd[i]);
+		for (; ring_find(&r[i], &rec, PERF_RECORD_SAMPLE); n++) {
+			struct parts s = record_sample(&r[i], &rec);
+
+			EXPECT_EQ(s.addr, a.bp_addr);
+			EXPECT_NE(s.phys_addr, 0);
+			EXPECT_EQ(s.phys_addr % 4096, a.bp_addr % 4096);
+		}
+	}
+	EXPECT_GT(n, 0);
+}
+
 TEST(data_addresses)
 {
 	ROWS("S-39 S-41");

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
 
@@ -66,6 +67,26 @@ static int open_insns(uint64_t period)
 
 	no_throttle();
 	return ev_must(&a, 0, -1, -1, 0);
+}
+
+/* A record that is no sample sends a signal, too, if its size reaches the watermark */
+TEST(signal_for_a_record)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+	struct ring r;
+	int fd;
+
+	ROWS("W-07");
+	a.comm = 1;
+	a.watermark = 1;
+	a.wakeup_watermark = 1;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 2);
+	listen_to(fd);
+	ev_enable(fd);
+	prctl(PR_SET_NAME, "renamed");
+	EXPECT_EQ(ins, 1);
+	EXPECT_EQ(wrong, 0);
 }
 
 /* One signal per overflow, with and without a ring buffer, for any wakeup_events */

@@ -104,6 +104,19 @@ TEST(which_of_two)
 	EXPECT_EQ(wrong, 0);
 }
 
+/* The last overflow that REFRESH allows sends a signal, too */
+TEST(refreshed)
+{
+	ROWS("Z-01");
+	struct perf_event_attr a = trapping(1000);
+	int fd = ev_must(&a, 0, -1, -1, 0);
+
+	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_REFRESH, 3), 0);
+	work(ROUNDS);
+	EXPECT_EQ(traps, 3);
+	EXPECT_EQ(wrong, 0);
+}
+
 TEST(requirements)
 {
 	ROWS("Z-05 Z-06");
