@@ -10,22 +10,7 @@
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
-#include "pmu-internal.h"
-
-#define EVTSEL_EDGE     (1ull << 18)
-#define EVTSEL_INV      (1ull << 23)
-#define EVTSEL_CMASK(s) (((s) >> 24) & 0xff)
-
-/* How an event is computed from the quantities */
-enum {
-    K_COUNT,            /* occurrences of q, at most one per cycle */
-    K_CORE,             /* core cycles */
-    K_REF,              /* reference cycles */
-    K_SLOTS,            /* pipeline slots: SLOTS in each core cycle */
-    K_OFFCORE,          /* selected by OFFCORE_RSP register number q */
-};
-
-#define SLOTS   4
+#include "pmu-intel.h"
 
 /* Bits of the OFFCORE_RSP registers that the model evaluates */
 #define OFFCORE_DATA_RD     (1ull << 0)
@@ -96,18 +81,6 @@ static const IntelEvent *find_event(X86PMU *p, uint64_t sel)
     return NULL;
 }
 
-static void set_clock(X86PMU *p, int kind, PMUActive *a)
-{
-    X86PMUProps *c = &p->cpu->pmu_props;
-
-    a->q = PMU_Q_INSN;
-    a->mul = kind == K_REF ? c->ref : c->cpi;
-    a->div = kind == K_REF ? c->ref_div : c->cpi_div;
-    if (kind == K_SLOTS) {
-        a->mul *= SLOTS;
-    }
-}
-
 static bool set_offcore(X86PMU *p, int n, PMUActive *a)
 {
     uint64_t rsp = p->offcore[n];
@@ -131,47 +104,6 @@ static bool set_offcore(X86PMU *p, int n, PMUActive *a)
     }
 }
 
-/*
- * CMASK, INV and EDGE.  The cycles of the model are simple: each instruction
- * retires in a cycle of its own, an event occurs at most once in a cycle
- * (slots: 4 times in each), and there is a cycle without the event between two
- * occurrences.  With CMASK c > 0 the counter counts the cycles with at least c
- * occurrences: the number of occurrences, or 0 if c is too large.  INV counts
- * all other core cycles.  EDGE counts how often the condition becomes true:
- * never if it holds in every cycle or in none, else as often as the event
- * occurs.
- */
-static bool apply_cmask(X86PMU *p, const IntelEvent *e, uint64_t sel,
-                        PMUActive *a)
-{
-    int c = EVTSEL_CMASK(sel);
-    int per_cycle = e->kind == K_SLOTS ? SLOTS : 1;
-    bool always = e->kind == K_CORE || e->kind == K_REF || e->kind == K_SLOTS;
-    bool inv = sel & EVTSEL_INV, edge = sel & EVTSEL_EDGE;
-
-    if (!c) {
-        return !(edge && always);       /* INV has no effect without CMASK */
-    }
-    if (always || c > per_cycle) {
-        /* The condition holds in every cycle or in none */
-        bool on = (always && c <= per_cycle) != inv;
-
-        if (!on || edge) {
-            return false;
-        }
-        set_clock(p, e->kind == K_REF ? K_REF : K_CORE, a);
-        return true;
-    }
-    if (inv && !edge) {
-        int q = a->q;
-
-        set_clock(p, K_CORE, a);
-        a->q = q;
-        a->less = true;
-    }
-    return true;
-}
-
 /* Decode event select @sel into @a; false if it counts nothing. */
 bool pmu_intel_event(X86PMU *p, uint64_t sel, PMUActive *a)
 {
@@ -190,10 +122,10 @@ bool pmu_intel_event(X86PMU *p, uint64_t sel, PMUActive *a)
         }
         break;
     default:
-        set_clock(p, e->kind, a);
+        pmu_select_clock(p, e->kind, a);
         break;
     }
-    return apply_cmask(p, e, sel, a);
+    return pmu_select_cmask(p, e->kind, sel, a);
 }
 
 /* Fixed counters: instructions, core cycles, reference cycles, slots */
@@ -205,7 +137,7 @@ bool pmu_intel_fixed_event(X86PMU *p, int n, PMUActive *a)
 
     *a = (PMUActive) { .q = PMU_Q_INSN, .mul = 1, .div = 1 };
     if (kinds[n] != K_COUNT) {
-        set_clock(p, kinds[n], a);
+        pmu_select_clock(p, kinds[n], a);
     }
     return true;
 }

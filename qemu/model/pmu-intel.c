@@ -113,6 +113,7 @@ static void intel_reset(X86PMU *p)
 
 const PMUVendor pmu_intel = {
     .name = "Intel",
+    .setup = &pmu_intel_setup,
     .auto_mask = true,
     .reset = intel_reset,
     .collect = intel_collect,

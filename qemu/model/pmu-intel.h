@@ -6,14 +6,9 @@
 #ifndef I386_TCG_PMU_INTEL_H
 #define I386_TCG_PMU_INTEL_H
 
-#include "pmu-internal.h"
+#include "pmu-select.h"
 
-#define EVTSEL_EVENT        0x000000ffull
-#define EVTSEL_USR          (1ull << 16)
-#define EVTSEL_OS           (1ull << 17)
-#define EVTSEL_INT          (1ull << 20)
 #define EVTSEL_ANY          (1ull << 21)
-#define EVTSEL_EN           (1ull << 22)
 #define EVTSEL_ADAPTIVE     (1ull << 34)
 
 #define FIXED_OS            1

@@ -46,12 +46,29 @@ typedef struct PMUStats {
 
 typedef struct X86PMU X86PMU;
 
+/* Properties and CPUID of a vendor's PMUs */
+typedef struct PMUSetup {
+    /* replaces "auto" values by those of the CPU model */
+    void (*defaults)(X86PMUProps *c, CPUX86State *env);
+    /* false with an error for values that no PMU of this vendor can have */
+    bool (*check)(X86CPU *cpu, const X86PMUProps *c, Error **errp);
+    /* the reason why this CPU cannot have the PMU, or NULL */
+    const char *(*absent)(X86CPU *cpu, const X86PMUProps *c);
+    /* clears the feature bits of a CPU without a PMU */
+    void (*withdraw)(X86CPU *cpu);
+    /* sets those of a CPU with one */
+    void (*offer)(X86CPU *cpu);
+    /* fills regs[R_EAX to R_EDX]; false if the leaf is not of the PMU */
+    bool (*cpuid)(X86CPU *cpu, uint32_t leaf, uint32_t *regs);
+} PMUSetup;
+
 /*
  * Vendor-specific part: registers, events and PMI behavior.  The core (pmu.c)
  * only knows counters and quantities.
  */
 typedef struct PMUVendor {
     const char *name;
+    const PMUSetup *setup;
     bool auto_mask;             /* a PMI sets the mask bit of LVTPC */
     void (*reset)(X86PMU *p);
     /* calls pmu_add_active() for each counter and level at which it counts */
@@ -240,6 +257,12 @@ void pmu_add_active(X86PMU *p, bool user, const PMUActive *a);
 
 /* pmu-intel.c */
 extern const PMUVendor pmu_intel;
+
+/* pmu-intel-setup.c */
+extern const PMUSetup pmu_intel_setup;
+
+/* pmu-amd.c */
+extern const PMUVendor pmu_amd;
 
 /* pmu-events.c */
 bool pmu_intel_event(X86PMU *p, uint64_t sel, PMUActive *a);

@@ -77,6 +77,7 @@ static int access_line(CPUX86State *env, PMUModel *m, uint64_t addr, bool st,
     uint64_t line = addr >> LINE_BITS;
     uint64_t tag = make_tag(env, addr, line);
 
+    note(env, PMU_Q_L1_REF, ra);
     if (touch(&m->l1[line % PMU_L1_SETS * PMU_L1_WAYS], PMU_L1_WAYS, tag)) {
         return PMU_MEM_L1;
     }
@@ -100,6 +101,7 @@ static bool access_page(CPUX86State *env, PMUModel *m, uint64_t addr, bool st,
     if (touch(&m->tlb[page % PMU_TLB_SETS * PMU_TLB_WAYS], PMU_TLB_WAYS, tag)) {
         return false;
     }
+    note(env, PMU_Q_TLB_MISS, ra);
     note(env, st ? PMU_Q_TLB_MISS_ST : PMU_Q_TLB_MISS_LD, ra);
     return true;
 }
@@ -180,6 +182,20 @@ static bool predict(PMUModel *m, uint32_t desc, uint64_t from, uint64_t to)
     return right;
 }
 
+static void note_miss(CPUX86State *env, uint32_t desc)
+{
+    note(env, PMU_Q_BR_MISS, 0);
+    if (desc & PMU_BR_TAKEN) {
+        note(env, PMU_Q_BR_MISS_TAKEN, 0);
+    }
+    if (desc & PMU_BR_RET) {
+        note(env, PMU_Q_BR_MISS_RET, 0);
+    }
+    if (desc & PMU_BR_IND) {
+        note(env, PMU_Q_BR_MISS_IND, 0);
+    }
+}
+
 /*
  * Called for a near branch at a level at which something counts, if a branch
  * event is counted or LBR records.  @desc is PMU_BR_DESC() of the branch, @from
@@ -210,7 +226,7 @@ void helper_pmu_branch(CPUX86State *env, uint32_t desc, target_ulong from,
             note(env, PMU_Q_BR_CALL, 0);
         }
         if (!right) {
-            note(env, PMU_Q_BR_MISS, 0);
+            note_miss(env, desc);
         }
     }
     if (unlikely(env->pmu.lbr)) {

@@ -390,6 +390,21 @@ void x86_pmu_smm(CPUX86State *env, bool enter)
 }
 
 /*
+ * Called by VMRUN, by #VMEXIT and by a WRMSR of EFER, when the mode has
+ * changed.  VMRUN belongs to the host.
+ */
+void x86_pmu_virt(CPUX86State *env)
+{
+    X86PMU *p = env_pmu(env);
+
+    if (p) {
+        pmu_fold(env);
+        pmu_config(env);
+        pmu_rearm(env);
+    }
+}
+
+/*
  * True if the next TB would detect an overflow.  If the next instruction may
  * write a record its countdown is 0, too, but nothing has counted yet.
  */

@@ -22,17 +22,22 @@ enum {
     PMU_Q_STATIC,
     /* Counted by helpers, and only while a counter counts one of them */
     PMU_Q_BR_MISS = PMU_Q_STATIC,
+    PMU_Q_BR_MISS_TAKEN,
+    PMU_Q_BR_MISS_RET,
+    PMU_Q_BR_MISS_IND,  /* indirect jumps and calls, not returns */
     PMU_Q_BR_TAKEN,
     PMU_Q_BR_COND,
     PMU_Q_BR_NTAKEN,    /* conditional and not taken */
     PMU_Q_BR_CALL,
     PMU_Q_BR_RET,
+    PMU_Q_L1_REF,       /* lines accessed */
     PMU_Q_L1_MISS,
     PMU_Q_L1_MISS_LD,
     PMU_Q_L1_MISS_ST,
     PMU_Q_LLC_MISS,
     PMU_Q_LLC_MISS_LD,
     PMU_Q_LLC_MISS_ST,
+    PMU_Q_TLB_MISS,
     PMU_Q_TLB_MISS_LD,
     PMU_Q_TLB_MISS_ST,
     PMU_Q_LD_LAT,       /* loads with a latency above MSR_PEBS_LD_LAT */
@@ -108,8 +113,8 @@ static inline bool x86_pmu_props_given(const X86PMUProps *c)
 bool x86_pmu_realize(struct ArchCPU *cpu, Error **errp);
 void x86_pmu_unrealize(struct ArchCPU *cpu);
 void x86_pmu_reset(struct ArchCPU *cpu);
-bool x86_pmu_cpuid(struct ArchCPU *cpu, uint32_t *eax, uint32_t *ebx,
-                   uint32_t *ecx, uint32_t *edx);
+bool x86_pmu_cpuid(struct ArchCPU *cpu, uint32_t leaf, uint32_t *eax,
+                   uint32_t *ebx, uint32_t *ecx, uint32_t *edx);
 bool x86_pmu_cpuid_lbr(struct ArchCPU *cpu, uint32_t *eax, uint32_t *ebx,
                        uint32_t *ecx, uint32_t *edx);
 void x86_pmu_sync(struct CPUArchState *env);
@@ -119,6 +124,7 @@ void x86_pmu_keep_lbr(struct CPUArchState *env,
 void x86_pmu_cpl_changed(struct CPUArchState *env);
 void x86_pmu_leave(struct CPUArchState *env);
 void x86_pmu_smm(struct CPUArchState *env, bool enter);
+void x86_pmu_virt(struct CPUArchState *env);
 bool x86_pmu_pending(struct CPUArchState *env);
 bool x86_pmu_boundary(struct CPUArchState *env);
 void x86_pmu_delivery_failed(struct CPUArchState *env);

@@ -1,0 +1,157 @@
+/*
+ * x86 performance monitoring unit for TCG: properties and CPUID of AMD's
+ *
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * The features perfctr-core and perfmon-v2 select the PMU.  If they are not
+ * given, x-pmu-gp and x-pmu-version do, and without these the family.
+ */
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "cpu.h"
+#include "pmu-amd.h"
+
+#define LEAF_V2                     0x80000022
+#define CPUID_V2_LBR_PMC_FREEZE     (1u << 2)
+
+static int cpu_model(CPUX86State *env)
+{
+    return (env->cpuid_version >> 4 & 0xf) | (env->cpuid_version >> 12 & 0xf0);
+}
+
+/* Family 15h and later */
+static bool family_has_core(CPUX86State *env)
+{
+    return pmu_amd_family(env) >= 0x15;
+}
+
+/* Zen 4 and later */
+static bool family_has_v2(CPUX86State *env)
+{
+    int family = pmu_amd_family(env), m = cpu_model(env);
+
+    return family > 0x19 ||
+           (family == 0x19 && ((m >= 0x10 && m <= 0x1f) ||
+                               (m >= 0x60 && m <= 0x7f) || m >= 0xa0));
+}
+
+/* A feature that is given, else what the processor has */
+static bool given_or(CPUX86State *env, int word, uint64_t bit, bool model)
+{
+    return env->user_features[word] & bit ? env->features[word] & bit : model;
+}
+
+static void amd_defaults(X86PMUProps *c, CPUX86State *env)
+{
+    bool core = given_or(env, FEAT_8000_0001_ECX, CPUID_EXT3_PERFCORE,
+                         c->gp ? c->gp > AMD_K7_CTRS :
+                         c->version > 1 || family_has_core(env));
+    bool v2 = given_or(env, FEAT_8000_0022_EAX, CPUID_8000_0022_EAX_PERFMON_V2,
+                       core && family_has_v2(env));
+
+    c->gp = c->gp ?: core || v2 ? AMD_CORE_CTRS : AMD_K7_CTRS;
+    c->version = c->version ?: v2 ? 2 : 1;
+    c->fixed = c->fixed != X86_PMU_FIXED_AUTO ? c->fixed : 0;
+    c->width = c->width ?: 48;
+}
+
+/* Features of Intel's PMUs */
+static bool check_others(X86CPU *cpu, const X86PMUProps *c, Error **errp)
+{
+    if (c->fixed) {
+        error_setg(errp, "x-pmu-fixed: AMD has no fixed counters");
+    } else if (c->unavail) {
+        error_setg(errp, "x-pmu-unavail: AMD has no architectural events");
+    } else if (c->pebs_fmt) {
+        error_setg(errp, "pebs-fmt: AMD has no PEBS");
+    } else if (cpu->lbr_fmt != ~PERF_CAP_LBR_FMT && cpu->lbr_fmt) {
+        error_setg(errp, "lbr-fmt is for Intel's last branch records");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+static bool amd_check(X86CPU *cpu, const X86PMUProps *c, Error **errp)
+{
+    FeatureWordArray *given = &cpu->env.user_features, *f = &cpu->env.features;
+    uint64_t core = (*given)[FEAT_8000_0001_ECX] & CPUID_EXT3_PERFCORE;
+    uint64_t v2 = (*given)[FEAT_8000_0022_EAX] & CPUID_8000_0022_EAX_PERFMON_V2;
+
+    if (c->version > 2) {
+        error_setg(errp, "x-pmu-version must be 1 or 2 with AMD, not %d",
+                   c->version);
+    } else if (c->gp != AMD_K7_CTRS && c->gp != AMD_CORE_CTRS) {
+        error_setg(errp, "x-pmu-gp must be %d or %d with AMD, not %d",
+                   AMD_K7_CTRS, AMD_CORE_CTRS, c->gp);
+    } else if (c->version == 2 && c->gp != AMD_CORE_CTRS) {
+        error_setg(errp, "version 2 needs %d general counters", AMD_CORE_CTRS);
+    } else if (core && !((*f)[FEAT_8000_0001_ECX] & core) !=
+               (c->gp == AMD_K7_CTRS)) {
+        error_setg(errp, "x-pmu-gp=%d and perfctr-core contradict each other",
+                   c->gp);
+    } else if (v2 && !((*f)[FEAT_8000_0022_EAX] & v2) != (c->version == 1)) {
+        error_setg(errp, "x-pmu-version=%d and perfmon-v2 contradict each "
+                   "other", c->version);
+    } else {
+        return check_others(cpu, c, errp);
+    }
+    return false;
+}
+
+/* Family 6 is K7; those before have no PMU */
+static const char *amd_absent(X86CPU *cpu, const X86PMUProps *c)
+{
+    return pmu_amd_family(&cpu->env) < 6 ? "the processor has none" : NULL;
+}
+
+static void set_feature(CPUX86State *env, int word, uint64_t bit, bool on)
+{
+    env->features[word] = on ? env->features[word] | bit
+                             : env->features[word] & ~bit;
+}
+
+static void set_features(X86CPU *cpu, bool core, bool v2)
+{
+    CPUX86State *env = &cpu->env;
+
+    set_feature(env, FEAT_8000_0001_ECX, CPUID_EXT3_PERFCORE, core);
+    set_feature(env, FEAT_8000_0022_EAX, CPUID_8000_0022_EAX_PERFMON_V2, v2);
+    /* -cpu max has all that TCG can do */
+    set_feature(env, FEAT_7_0_EDX, CPUID_7_0_EDX_ARCH_LBR, false);
+    set_feature(env, FEAT_PERF_CAPABILITIES, PERF_CAP_LBR_FMT, false);
+}
+
+static void amd_withdraw(X86CPU *cpu)
+{
+    set_features(cpu, false, false);
+}
+
+static void amd_offer(X86CPU *cpu)
+{
+    const X86PMUProps *c = &cpu->pmu_props;
+
+    set_features(cpu, c->gp == AMD_CORE_CTRS, c->version == 2);
+    if (c->version == 2) {
+        cpu->env.cpuid_xlevel = MAX(cpu->env.cpuid_xlevel, LEAF_V2);
+    }
+}
+
+/* There is no leaf 0AH */
+static bool amd_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *regs)
+{
+    if (leaf == LEAF_V2 && cpu->pmu_props.version == 2) {
+        regs[R_EAX] = CPUID_8000_0022_EAX_PERFMON_V2 | CPUID_V2_LBR_PMC_FREEZE;
+        regs[R_EBX] = cpu->pmu_props.gp;
+    }
+    return leaf == LEAF_V2 || leaf == 0xa;
+}
+
+const PMUSetup pmu_amd_setup = {
+    .defaults = amd_defaults,
+    .check = amd_check,
+    .absent = amd_absent,
+    .withdraw = amd_withdraw,
+    .offer = amd_offer,
+    .cpuid = amd_cpuid,
+};
