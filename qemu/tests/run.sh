@@ -5,6 +5,7 @@
 #
 #	props	properties: defaults, errors
 #	bare	a guest without an operating system: registers, counts, overflow
+#	amd	the same, and the modes, for AMD's PMUs
 #	modes	the same with several CPUs, -icount, replay, migration, reset
 #	linux	native perf of the stock kernels
 #	late	only if named: one test of PMI delivery, 2,000 times, about 15 minutes
@@ -110,6 +111,12 @@ bare()
 	spr_pebs=$spr_lbr,pebs-fmt=4
 	lbr="lbr_registers lbr lbr_freeze lbr_ler lbr_smm lbr_slow"
 	pebs="pebs_registers pebs pebs_ds pebs_together pebs_armed pebs_levels pebs_memory pebs_events pebs_groups"
+	k7=EPYC,family=16,model=2,pmu=on	# the guest needs XSAVE
+	zen=EPYC,pmu=on
+	genoa=EPYC-Genoa,pmu=on
+	amd="amd_cpuid amd_registers amd_rdpmc amd_lvtpc amd_width amd_freeze amd_events amd_only amd_svm amd_svm_pmi"
+	amd_every="step cycles together reload status kernel halt"
+	zen_every="listing overflow cmask interrupts shadow $amd_every"
 	every="rdpmc registers listing step overflow cycles width lvtpc status together reload freeze smm kernel stats halt"
 	icount=(-icount "shift=2,sleep=off" -rtc clock=vm -seed 1)
 }
@@ -119,7 +126,7 @@ for t in "$tests"/suites/*.sh; do
 	. "$t"
 done
 
-[ $# -gt 0 ] || set -- props bare modes linux
+[ $# -gt 0 ] || set -- props bare amd modes linux
 rom_build
 for suite; do
 	declare -F "suite_$suite" >/dev/null || die "no tests called $suite"

@@ -78,20 +78,32 @@ static inline void cpuid(u32 leaf, u32 *r)
 static inline u64 read_cr4(void) { u64 v; asm volatile("mov %%cr4, %0" : "=r"(v)); return v; }
 static inline void write_cr4(u64 v) { asm volatile("mov %0, %%cr4" :: "r"(v) : "memory"); }
 
-/* MSRs and their bits, from the SDM */
-#define MSR_PMC(n)		(0xc1 + (n))
-#define MSR_PERFEVTSEL(n)	(0x186 + (n))
+/* MSRs and their bits, from the SDM; for those with two numbers the second is AMD's */
+#define MSR_PMC(n)		(pmu.amd ? amd_ctr(n) : 0xc1u + (n))
+#define MSR_PERFEVTSEL(n)	(pmu.amd ? amd_ctl(n) : 0x186u + (n))
 #define MSR_OFFCORE_RSP(n)	(0x1a6 + (n))
 #define MSR_DEBUGCTL		0x1d9
-#define MSR_FIXED(n)		(0x309 + (n))
+#define MSR_FIXED(n)		(0x309u + (n))
 #define MSR_PERF_CAPS		0x345
 #define MSR_FIXED_CTRL		0x38d
-#define MSR_GLOBAL_STATUS	0x38e
-#define MSR_GLOBAL_CTRL		0x38f
-#define MSR_GLOBAL_OVF		0x390
+#define MSR_GLOBAL_STATUS	(pmu.amd ? MSR_AMD_STATUS : 0x38eu)
+#define MSR_GLOBAL_CTRL		(pmu.amd ? MSR_AMD_CTL : 0x38fu)
+#define MSR_GLOBAL_OVF		(pmu.amd ? MSR_AMD_CLEAR : 0x390u)
 #define MSR_GLOBAL_SET		0x391
 #define MSR_GLOBAL_INUSE	0x392
 #define MSR_FULL(n)		(0x4c1 + (n))
+
+/* AMD */
+#define MSR_K7_CTL(n)		(0xc0010000 + (n))
+#define MSR_K7_CTR(n)		(0xc0010004 + (n))
+#define MSR_CORE_CTL(n)		(0xc0010200 + 2 * (n))
+#define MSR_CORE_CTR(n)		(0xc0010201 + 2 * (n))
+#define MSR_AMD_STATUS		0xc0000300
+#define MSR_AMD_CTL		0xc0000301
+#define MSR_AMD_CLEAR		0xc0000302
+#define MSR_AMD_SET		0xc0000303
+#define MSR_EFER		0xc0000080
+#define MSR_VM_HSAVE		0xc0010117
 
 /* Last branch records: legacy, then architectural */
 #define MSR_LBR_SELECT		0x1c8
@@ -145,8 +157,12 @@ static inline void write_cr4(u64 v) { asm volatile("mov %0, %%cr4" :: "r"(v) : "
 struct pmu {
 	u32 version, gp, width, events, unavail, fixed, fixed_width, any_deprecated;
 	u64 mask;		/* valid bits of a counter */
+	int amd, core, zen;	/* AMD's, has PerfCtrExtCore, is of family 17h or later */
 };
 extern struct pmu pmu;
+
+static inline u32 amd_ctl(u32 n) { return pmu.core ? MSR_CORE_CTL(n) : MSR_K7_CTL(n); }
+static inline u32 amd_ctr(u32 n) { return pmu.core ? MSR_CORE_CTR(n) : MSR_K7_CTR(n); }
 
 /* lib.c */
 void print(const char *fmt, ...);	/* %s, %d and %x (64 bits) */
@@ -218,6 +234,11 @@ struct reg {
 };
 void check_reg(const struct reg *r);
 void check_reset_state(const char *what);
+
+/* test_amd.c: AMD's event select for Intel's, 0: there is none */
+u64 amd_event(u32 event);
+int amd_detect(void);
+u64 amd_bad_reset_state(void);
 
 /* test_lbr_msr.c */
 u64 lbr_reset_state(void);

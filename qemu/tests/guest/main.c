@@ -11,7 +11,9 @@
 	T(lbr_smm) T(lbr_init) T(lbr_smp) T(lbr_long) \
 	T(pebs_none) T(pebs_registers) T(pebs) T(pebs_ds) T(pebs_together) T(pebs_armed) \
 	T(pebs_levels) T(pebs_memory) T(pebs_events) T(pebs_groups) T(pebs_init) T(pebs_smp) \
-	T(pebs_long) T(pebs_skid)
+	T(pebs_long) T(pebs_skid) \
+	T(amd_cpuid) T(amd_registers) T(amd_rdpmc) T(amd_lvtpc) T(amd_width) T(amd_freeze) \
+	T(amd_events) T(amd_only) T(amd_svm) T(amd_svm_pmi)
 
 #define T(name) void test_##name(void);
 TESTS(T)
@@ -29,6 +31,8 @@ static void detect(void)
 {
 	u32 r[4];
 
+	if (amd_detect())
+		return;
 	cpuid(0xa, r);
 	pmu.version = r[0] & 0xff;
 	pmu.gp = r[0] >> 8 & 0xff;

@@ -149,6 +149,10 @@ void check_reset_state(const char *what)
 
 	for (u32 i = 0; i < pmu.gp; i++)
 		bad |= rdmsr(MSR_PMC(i)) | rdmsr(MSR_PERFEVTSEL(i));
+	if (pmu.amd) {
+		check(!(bad | amd_bad_reset_state()), "%s: all 0, counters are enabled", what);
+		return;
+	}
 	for (u32 i = 0; i < pmu.fixed; i++)
 		bad |= rdmsr(MSR_FIXED(i));
 	if (pmu.version >= 2) {

@@ -315,7 +315,7 @@ void test_kernel(void)
 		     ".rept 10; nop; .endr\n"
 		     "movl %3, %%ecx; xorl %%eax, %%eax; xorl %%edx, %%edx\n"
 		     "wrmsr"
-		     : "+c"(c), "+a"(a1), "+d"(d) : "i"(MSR_PERFEVTSEL(0)) : "memory");
+		     : "+c"(c), "+a"(a1), "+d"(d) : "r"(MSR_PERFEVTSEL(0)) : "memory");
 	check(ctr_read(0) == 14, "kernel: WRMSR to WRMSR, %d", ctr_read(0));
 
 	gp_start(0, EV_INSN | SEL_OS, 0);

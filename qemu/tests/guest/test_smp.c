@@ -83,7 +83,7 @@ static void contend(struct cpu *cpu)
 		     "decq %1\n"
 		     "jnz 1b\n"
 		     "movl %2, %%ecx; xorl %%eax, %%eax; xorl %%edx, %%edx; wrmsr"
-		     : "+r"(p), "+r"(n) : "i"(MSR_PERFEVTSEL(0))
+		     : "+r"(p), "+r"(n) : "r"(MSR_PERFEVTSEL(0))
 		     : "rax", "rbx", "rcx", "rdx", "memory");
 	/* The WRMSR that starts the counter, up to 8 instructions of gcc before the
 	 * loop, the loop, 3 more */

@@ -199,11 +199,13 @@ void ctr_write(int n, u64 v)
 	wrmsr(n < 32 ? MSR_PMC(n) : MSR_FIXED(n - 32), n < 32 ? v : v & pmu.mask);
 }
 
+/* Start a counter; the event is Intel's, and on AMD the one that is like it */
 void gp_start(int n, u32 sel, u64 v)
 {
 	wrmsr(MSR_PERFEVTSEL(n), 0);
 	ctr_write(n, v);
-	wrmsr(MSR_PERFEVTSEL(n), sel | SEL_EN);
+	wrmsr(MSR_PERFEVTSEL(n), (pmu.amd ? (sel & ~0xffffu) | amd_event(sel & 0xffff) : sel) |
+	      SEL_EN);
 }
 
 /* Reset the PMU registers, but set all bits of GLOBAL_CTRL */
@@ -216,7 +218,8 @@ void pmu_stop(void)
 	wrmsr(MSR_DEBUGCTL, 0);
 	if (pmu.version < 2)
 		return;
-	wrmsr(MSR_FIXED_CTRL, 0);
+	if (!pmu.amd)
+		wrmsr(MSR_FIXED_CTRL, 0);
 	for (u32 i = 0; i < pmu.fixed; i++)
 		ctr_write(32 + i, 0);
 	wrmsr(MSR_GLOBAL_OVF, rdmsr(MSR_GLOBAL_STATUS));

@@ -5,10 +5,11 @@
  * code around a loop (system calls, this program) cancel out in the difference
  * between a run of N and a run of M iterations.
  *
- * native [hash]: with "hash", also print values that must be the same in two
- * -icount boots.
+ * native [hash] [log=TEXT]...: with "hash", also print values that must be the same in two
+ * -icount boots.  The kernel log must contain each TEXT.
  */
 #define _GNU_SOURCE
+#include <cpuid.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/klog.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/syscall.h>
@@ -37,6 +39,19 @@ static int perf_open(uint32_t type, uint64_t config, int group, uint64_t period,
 	if (fd < 0)
 		perror("# perf_event_open");
 	return fd;
+}
+
+/* AMD's families before Zen have no events for loads and stores that the model knows */
+static int amd, zen;
+
+static void which_cpu(void)
+{
+	unsigned int a, b, c, d;
+
+	__cpuid(0, a, b, c, d);
+	amd = b == 0x68747541;
+	__cpuid(1, a, b, c, d);
+	zen = amd && (a >> 8 & 15) + (a >> 20 & 255) >= 0x17;
 }
 
 static uint64_t value(int fd)
@@ -108,14 +123,17 @@ static const struct {
 };
 #define NR_LOOPS (sizeof(loops) / sizeof(*loops))
 
-static int group[4];
+static int group[4], nr_events = 4;
 
 static void open_group(void)
 {
 	group[0] = perf_open(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1, 0, 0);
 	group[1] = perf_open(PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, group[0], 0, 0);
-	group[2] = perf_open(PERF_TYPE_RAW, 0x81d0, group[0], 0, 0);
-	group[3] = perf_open(PERF_TYPE_RAW, 0x82d0, group[0], 0, 0);
+	if (amd && !zen)
+		nr_events = 2;
+	for (int i = 2; i < nr_events; i++)
+		group[i] = perf_open(PERF_TYPE_RAW, (amd ? 0x0029 : 0x80d0) + 0x100 * (i - 1),
+				     group[0], 0, 0);
 }
 
 static __attribute__((noinline)) void measure(unsigned int i, long n, uint64_t *v)
@@ -131,14 +149,14 @@ static __attribute__((noinline)) void measure(unsigned int i, long n, uint64_t *
 	ioctl(group[0], PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP);
 	loops[i].run(p, n);
 	ioctl(group[0], PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP);
-	for (int e = 0; e < 4; e++)
+	for (int e = 0; e < nr_events; e++)
 		v[e] = value(group[e]);
 	munmap(p, PAGES * 4096ul);
 }
 
 static void test_counts(void)
 {
-	uint64_t a[4], b[4], c[4];
+	uint64_t a[4] = { 0 }, b[4] = { 0 }, c[4] = { 0 };
 
 	open_group();
 	take_sigill();
@@ -149,13 +167,13 @@ static void test_counts(void)
 		measure(i, 1000, a);
 		measure(i, PAGES, b);
 		measure(i, PAGES, c);
-		for (int e = 0; e < 4; e++)
+		for (int e = 0; e < nr_events; e++)
 			ok &= b[e] == c[e] && (long)(b[e] - a[e]) == (PAGES - 1000) * want[e];
 		check(ok, "linux: %s: %ld %ld %ld %ld a round, twice the same", loops[i].name,
 		      (long)(b[0] - a[0]) / (PAGES - 1000), (long)(b[1] - a[1]) / (PAGES - 1000),
 		      (long)(b[2] - a[2]) / (PAGES - 1000), (long)(b[3] - a[3]) / (PAGES - 1000));
 	}
-	for (int e = 0; e < 4; e++)
+	for (int e = 0; e < nr_events; e++)
 		close(group[e]);
 }
 
@@ -308,17 +326,19 @@ static void test_model(void)
 {
 	static const struct { const char *name; uint32_t type; uint64_t config; } ev[] = {
 		{ "cycles", 0, PERF_COUNT_HW_CPU_CYCLES },
-		{ "ref-cycles", 0, PERF_COUNT_HW_REF_CPU_CYCLES },
 		{ "branch-misses", 0, PERF_COUNT_HW_BRANCH_MISSES },
 		{ "cache-references", 0, PERF_COUNT_HW_CACHE_REFERENCES },
 		{ "cache-misses", 0, PERF_COUNT_HW_CACHE_MISSES },
 		{ "L1-dcache-loads", 3, 0x00000 }, { "L1-dcache-load-misses", 3, 0x10000 },
-		{ "dTLB-load-misses", 3, 0x10003 }, { "LLC-loads", 3, 0x00002 },
-		{ "LLC-load-misses", 3, 0x10002 },
+		{ "dTLB-load-misses", 3, 0x10003 },
+		/* Not on AMD */
+		{ "ref-cycles", 0, PERF_COUNT_HW_REF_CPU_CYCLES },
+		{ "LLC-loads", 3, 0x00002 }, { "LLC-load-misses", 3, 0x10002 },
 	};
+	unsigned int nr = sizeof(ev) / sizeof(*ev) - (amd ? 3 : 0);
 	static char big[4 << 20] __attribute__((aligned(4096)));
 
-	for (unsigned int i = 0; i < sizeof(ev) / sizeof(*ev); i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		int fd = perf_open(ev[i].type, ev[i].config, -1, 0, 0);
 		uint64_t v[2] = { 0 };
 
@@ -335,8 +355,17 @@ static void test_model(void)
 	}
 }
 
+static void test_log(const char *text)
+{
+	static char log[1 << 20];
+
+	klogctl(3, log, sizeof(log) - 1);
+	check(strstr(log, text) != NULL, "linux: the kernel says: %s", text);
+}
+
 int main(int argc, char **argv)
 {
+	int hashed = 0;
 	FILE *f = fopen("/proc/sys/kernel/perf_cpu_time_max_percent", "w");
 
 	/* The cache model depends on the address of the stack, and its random offset on the date */
@@ -350,6 +379,12 @@ int main(int argc, char **argv)
 		fclose(f);
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	which_cpu();
+	for (int i = 1; i < argc; i++)
+		if (strncmp(argv[i], "log=", 4))
+			hashed = 1;
+		else
+			test_log(argv[i] + 4);
 	test_counts();
 	sample("instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 10007, 7);
 	sample("instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 1000, 0);
@@ -360,7 +395,7 @@ int main(int argc, char **argv)
 	test_rdpmc();
 	test_threads();
 	test_model();
-	if (argc > 1) {
+	if (hashed) {
 		int fd = perf_open(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1, 0, 1);
 
 		ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);

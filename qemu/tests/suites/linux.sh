@@ -17,7 +17,7 @@ guest()
 
 suite_linux()
 {
-	local rc prog
+	local rc prog kernel
 
 	for prog in native lbr pebs; do
 		gcc -O2 -Wall -Wextra -Werror -mno-red-zone -static -pthread -o "$work/$prog" \
@@ -34,6 +34,16 @@ suite_linux()
 	cmp -s "$work/first" "$work/out" || diff "$work/first" "$work/out" | sed 's/^/# /' || true
 	cmp -s "$work/first" "$work/out" && rc=0 || rc=1
 	single $rc "linux: two boots with -icount are the same"
+	local core="'log=Fam17h+ core perfctr, AMD PMU driver'" v1="'log=version:                0'"
+	guest "linux: 6.1, K7" -k 6.1 -c k7 -- "'log=AMD PMU driver'" "'log=generic registers:      4'"
+	guest "linux: 6.12, K7, 4 CPUs" -k 6.12 -c k7 -s 4 -- "'log=generic registers:      4'"
+	guest "linux: 6.1, EPYC" -k 6.1 -c epyc -- "$core" "$v1"
+	guest "linux: 7.2, EPYC" -k 7.2 -c epyc -- "$core" "$v1"
+	guest "linux: 6.12, EPYC, -icount" -k 6.12 -c epyc -i -- hash "$core"
+	for kernel in 6.1 6.12 7.2; do
+		guest "linux: $kernel, EPYC-Genoa" -k $kernel -c genoa -- "$core" \
+			"'log=version:                2'" "'log=generic registers:      6'"
+	done
 	prog=lbr
 	guest "linux: 6.1, Skylake, legacy LBR" -k 6.1 -c skylake -L --
 	guest "linux: 6.12, Skylake, legacy LBR" -k 6.12 -c skylake -L --

@@ -47,10 +47,44 @@ every_model()
 		grep -v -e '-v[0-9]*$' -e '^host$' | sort -u); do
 		nr=$((nr + 1))
 		out=$(paused "$cpu,pmu=on") || bad+=" $cpu"
-		grep -q -e 'pmu=on: no PMU' -e 'Intel PMU version' <<<"$out" || bad+=" $cpu"
+		grep -q -e 'pmu=on: no PMU' -e 'Intel PMU version' -e 'AMD PMU version' <<<"$out" ||
+			bad+=" $cpu"
 	done
 	[ -z "$bad" ] || echo "# neither a PMU nor a warning:$bad"
 	single $([ -z "$bad" ] && [ $nr -gt 30 ] && echo 0 || echo 1) "props: pmu=on with $nr models"
+}
+
+props_amd()
+{
+	local k7="AMD PMU version 1, 4 general and 0 fixed counters of 48 bits"
+	local core="AMD PMU version 1, 6 general and 0 fixed counters of 48 bits"
+	local v2="AMD PMU version 2, 6 general and 0 fixed counters of 48 bits"
+
+	starts "max,pmu=on" "$k7"
+	starts "Opteron_G3,pmu=on" "$k7"
+	starts "Opteron_G5,pmu=on" "$core"
+	starts "EPYC,pmu=on" "$core"
+	starts "EPYC-Milan,pmu=on" "$core"
+	starts "EPYC-Genoa,pmu=on" "$v2"
+	starts "EPYC,pmu=on,perfctr-core=off" "$k7"
+	starts "EPYC,pmu=on,x-pmu-gp=4" "$k7"
+	starts "Opteron_G3,pmu=on,perfctr-core=on" "$core"
+	starts "EPYC,pmu=on,perfmon-v2=on" "$v2"
+	starts "EPYC,pmu=on,x-pmu-version=2" "$v2"
+	starts "EPYC-Genoa,pmu=on,perfmon-v2=off" "$core"
+	starts "EPYC-Genoa,pmu=on,x-pmu-version=1" "$core"
+	starts "EPYC-Genoa,pmu=on,x-pmu-gp=4" "$k7"
+	starts "athlon,pmu=on" "$k7"
+	refused "EPYC,x-pmu-version=3" "x-pmu-version must be 1 or 2 with AMD, not 3"
+	refused "EPYC,x-pmu-gp=8" "x-pmu-gp must be 4 or 6 with AMD, not 8"
+	refused "EPYC,x-pmu-version=2,x-pmu-gp=4" "version 2 needs 6 general counters"
+	refused "EPYC,x-pmu-fixed=3" "AMD has no fixed counters"
+	refused "EPYC,x-pmu-unavail=1" "AMD has no architectural events"
+	refused "EPYC,pmu=on,pebs-fmt=3" "AMD has no PEBS"
+	refused "EPYC,pmu=on,lbr-fmt=0x5" "lbr-fmt is for Intel's last branch records"
+	refused "EPYC,perfctr-core=on,x-pmu-gp=4" "x-pmu-gp=4 and perfctr-core contradict each other"
+	refused "EPYC,perfmon-v2=on,x-pmu-version=1" \
+		"x-pmu-version=1 and perfmon-v2 contradict each other"
 }
 
 suite_props()
@@ -69,8 +103,7 @@ suite_props()
 	refused "$skl,x-pmu-ref=0" "x-pmu-ref / x-pmu-ref-div must be positive, not 0/2"
 	refused "Skylake-Client,x-pmu-gp=9" "x-pmu-gp must be 1 to 8, not 9"
 	refused "EPYC,x-pmu-width=49" "x-pmu-width must be 32 to 48, not 49"
-	starts "EPYC,pmu=on" "only a model of Intel's"
-	starts "max,pmu=on" "only a model of Intel's"
+	starts "YongFeng,pmu=on" "only models of Intel's and AMD's"
 	starts "$skl,level=9" "no leaf 0xa"
 	starts "kvm64,pmu=on" "no architectural one"
 	starts "kvm64,pmu=on,x-pmu-version=2" "PMU version 2, 4 general and 3 fixed counters of 48 bits"
@@ -92,7 +125,6 @@ suite_props()
 	refused "$spr,arch-lbr=on,lbr-fmt=0x3f,level=0x1b" "CPUID has no leaf 0x1c"
 	refused "Skylake-Client,lbr-fmt=0x5" "lbr-fmt needs pmu=on"
 	refused "$skl,lbr-fmt=0x5,-pdcm" "lbr-fmt needs pdcm"
-	starts "EPYC,pmu=on,lbr-fmt=0x5" "only a model of Intel's"
 	starts "$skl,lbr-fmt=0x5" "legacy LBR of 32 entries, off"
 	starts "$icx,lbr-fmt=0x5" "legacy LBR of 32 entries, off"
 	starts "$spr,+arch-lbr,lbr-fmt=0x3f" "architectural LBR of 32 entries, off"
@@ -103,9 +135,9 @@ suite_props()
 	refused "$icx,pebs-fmt=3" "pebs-fmt=3 needs version 2 to 4 of the PMU, not 5"
 	refused "$skl,pebs-fmt=3,x-pmu-version=1" "pebs-fmt=3 needs version 2 to 4 of the PMU, not 1"
 	refused "$skl,pebs-fmt=3,-lm" "pebs-fmt needs a CPU of 64 bits"
-	starts "EPYC,pmu=on,pebs-fmt=3" "only a model of Intel's"
 	starts "$skl,pebs-fmt=3" "PEBS format 3"
 	starts "$icx,pebs-fmt=4" "PEBS format 4"
+	props_amd
 	for cpu in "$skl" "$spr" "max,vendor=GenuineIntel" "max,vendor=GenuineIntel,pmu=off"; do
 		rc=0
 		if paused "$cpu" | grep -q -e LBR -e lbr -e PEBS -e pebs; then rc=1; fi
