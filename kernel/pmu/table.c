@@ -18,11 +18,13 @@
 #include "host/point.h"
 #include "host/tap.h"
 #include "soft/soft.h"
+#include "x86/amd/amd.h"
 #include "x86/intel/intel.h"
 
 /* Core PMUs; the first that the machine has is used */
 static const struct kpmu_core *const cores[] __initconst = {
 	&intel_core,
+	&amd_core,
 };
 
 static const struct kpmu_source *find_software(u64 config)

@@ -76,7 +76,7 @@ static bool global_ctrl(const struct x86_cpu *c, const struct kpmu_slots *want)
 {
 	if (x86_pmu.version < 2)
 		return true;
-	return kpmu_rdmsr(MSR_CORE_PERF_GLOBAL_CTRL) == x86_global_bits(c->on);
+	return kpmu_rdmsr(x86_pmu.regs.ctrl) == x86_global_bits(c->on);
 }
 
 static bool evntsel(const struct x86_cpu *c, const struct kpmu_slots *want)

@@ -54,6 +54,10 @@ static noinline void enable_each(struct x86_cpu *c, u32 on)
 
 		x86_wrmsr(MSR_GP_SEL(i),
 			  on & 1u << i ? c->sel[i] : c->sel[i] & ~SEL_EN);
+		/* Its NMI does not find the overflow any more, once the counter is set */
+		if (x86_pmu.late_nmis && !(on & 1u << i) &&
+		    !(x86_counter_read(i) & x86_pmu.sign))
+			x86_expect_late(c);
 	}
 }
 

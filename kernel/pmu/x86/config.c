@@ -9,13 +9,6 @@
 #include "lbr.h"
 #include "msr.h"
 
-/*
- * Bits of a raw config that are accepted and ignored, because kpmu sets them itself.  Some
- * programs (rr) pass the whole register value as config.
- */
-#define RAW_IGNORED	(SEL_USR | SEL_OS | SEL_PC | SEL_INT | SEL_EN)
-#define RAW_USED	(SEL_CODE | SEL_MODIFIERS)
-
 struct choice {
 	u64 sel;
 	u64 extra;
@@ -83,17 +76,14 @@ static int cache_config(u32 config, struct choice *c, const char **why)
 	return 0;
 }
 
+/* Some programs (rr) pass the whole register value as config */
 static int raw_config(const struct kpmu_attr *attr, struct choice *c, const char **why)
 {
-	if (attr->config & ~(RAW_USED | RAW_IGNORED)) {
+	if (attr->config & ~(x86_pmu.raw | x86_pmu.ignored)) {
 		*why = "config bits that this PMU does not define";
 		return -EINVAL;
 	}
-	if (attr->config & SEL_ANY && !x86_pmu.anythread) {
-		*why = "this PMU has no AnyThread";
-		return -EINVAL;
-	}
-	c->sel = attr->config & RAW_USED;
+	c->sel = attr->config & x86_pmu.raw;
 	c->extra = attr->config1;
 	return 0;
 }
@@ -169,12 +159,12 @@ static void exclusions(struct kpmu_hw *hw, const struct kpmu_attr *attr)
 #define HW_BRANCHES	4
 
 /*
- * A sample of every branch requires the branch trace store (BTS) instead of a counter.  As
+ * On Intel a sample of every branch requires the branch trace store (BTS) instead of a counter.  As
  * upstream, this depends on the encoding only, not on the type of the event.
  */
 static bool traces_branches(u64 sel, u64 flags, u64 period)
 {
-	return period == 1 && !(flags & (KPMU_ATTR_FREQ | KPMU_ATTR_EXCLUDE_HOST)) &&
+	return x86_pmu.traces && period == 1 && !(flags & (KPMU_ATTR_FREQ | KPMU_ATTR_EXCLUDE_HOST)) &&
 	       (sel & SEL_CODE) == x86_pmu.hw[HW_BRANCHES];
 }
 
@@ -204,7 +194,7 @@ static int refuse(struct kpmu_hw *hw, const struct kpmu_attr *attr, const char *
 	err = x86_lbr_init_event(hw, attr, why);
 	if (err || !(attr->flags & KPMU_ATTR_AUX_OUTPUT))
 		return err;
-	if (x86_pmu.version < 2) {
+	if (!x86_pmu.traces || x86_pmu.version < 2) {
 		*why = "this PMU writes no AUX data";
 		return -EOPNOTSUPP;
 	}

@@ -3,6 +3,8 @@
 #ifndef KPMU_X86_COUNTER_H
 #define KPMU_X86_COUNTER_H
 
+#include <linux/jiffies.h>
+
 #include "../../source/period.h"
 #include "../../trace/stats.h"
 #include "msr.h"
@@ -51,10 +53,8 @@ static __always_inline void x86_counter_write(int idx, u64 val)
 {
 	if (idx >= X86_FIXED)
 		x86_wrmsr(MSR_FIXED_COUNTER(idx - X86_FIXED), val);
-	else if (x86_pmu.full_width)
-		x86_wrmsr(MSR_GP_FULL(idx), val);
 	else
-		x86_wrmsr(MSR_GP_COUNTER(idx), val);
+		x86_wrmsr(MSR_GP_WRITE(idx), val);
 	kpmu_stat_inc(counters);
 }
 
@@ -128,6 +128,18 @@ static __always_inline u64 x86_aim(struct kpmu_hw *hw, int idx)
 	local64_set(&hw->prev, gen | val);
 	x86_counter_write(idx, val);
 	return val;
+}
+
+/**
+ * x86_expect_late() - note that an NMI may arrive that no overflow explains
+ * @c: this CPU's shadow
+ *
+ * Context: IRQs off, or the PMI.
+ */
+static inline void x86_expect_late(struct x86_cpu *c)
+{
+	WRITE_ONCE(c->late_until, jiffies + HZ / 10);
+	WRITE_ONCE(c->late, true);
 }
 
 /**

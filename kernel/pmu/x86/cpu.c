@@ -29,11 +29,10 @@ static void clear_selectors_v1(void)
 void x86_cpu_setup(struct x86_cpu *c)
 {
 	if (x86_pmu.version >= 2) {
-		c->boot_ctrl = kpmu_rdmsr(MSR_CORE_PERF_GLOBAL_CTRL);
-		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, 0);
+		c->boot_ctrl = kpmu_rdmsr(x86_pmu.regs.ctrl);
+		x86_wrmsr(x86_pmu.regs.ctrl, 0);
 		/* A stale overflow would be taken for one of kpmu's */
-		x86_wrmsr(MSR_CORE_PERF_GLOBAL_OVF_CTRL,
-			  x86_global_bits(x86_pmu.counters));
+		x86_wrmsr(x86_pmu.regs.clear, x86_pmu.status);
 	} else {
 		clear_selectors_v1();
 	}
@@ -77,7 +76,7 @@ void x86_cpu_clear(struct x86_cpu *c)
 	for (; used; used &= used - 1)
 		x86_counter_write(__ffs(used), 0);
 	if (x86_pmu.version >= 2)
-		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, c->boot_ctrl);
+		x86_wrmsr(x86_pmu.regs.ctrl, c->boot_ctrl);
 }
 
 /**

@@ -9,9 +9,9 @@
 #include "../../trace/kpmu_trace.h"
 #include "x86.h"
 
-#define MSR_GP_COUNTER(n)	(0x0c1 + (n))	/* writes 32 bits, sign-extended */
-#define MSR_GP_FULL(n)		(MSR_IA32_PMC0 + (n))
-#define MSR_GP_SEL(n)		(0x186 + (n))
+#define MSR_GP_COUNTER(n)	(x86_pmu.regs.counter + ((n) << x86_pmu.regs.shift))
+#define MSR_GP_WRITE(n)		(x86_pmu.regs.write + ((n) << x86_pmu.regs.shift))
+#define MSR_GP_SEL(n)		(x86_pmu.regs.sel + ((n) << x86_pmu.regs.shift))
 #define MSR_FIXED_COUNTER(n)	(MSR_CORE_PERF_FIXED_CTR0 + (n))
 
 /**
@@ -80,9 +80,8 @@ static __always_inline u64 x86_global_bits(u32 slots)
  */
 static __always_inline void x86_global_write(u32 slots)
 {
-	trace_kpmu_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, x86_global_bits(slots));
-	kpmu_wrmsr_halves(MSR_CORE_PERF_GLOBAL_CTRL, slots & X86_GP_MASK,
-			  slots >> X86_FIXED);
+	trace_kpmu_wrmsr(x86_pmu.regs.ctrl, x86_global_bits(slots));
+	kpmu_wrmsr_halves(x86_pmu.regs.ctrl, slots & X86_GP_MASK, slots >> X86_FIXED);
 }
 
 /**

@@ -12,6 +12,7 @@
  * this overflow would never be reported.
  */
 #include <linux/bitops.h>
+#include <linux/jiffies.h>
 #include <linux/kprobes.h>
 #include <linux/perf_event.h>
 #include <linux/static_call.h>
@@ -104,10 +105,25 @@ static u32 overflowed(struct x86_cpu *c)
 
 	if (x86_pmu.version < 2)
 		return overflowed_v1(c);
-	status = kpmu_rdmsr(MSR_CORE_PERF_GLOBAL_STATUS) & x86_pmu.status;
+	status = kpmu_rdmsr(x86_pmu.regs.status) & x86_pmu.status;
 	if (status)
-		x86_wrmsr(MSR_CORE_PERF_GLOBAL_OVF_CTRL, status);
+		x86_wrmsr(x86_pmu.regs.clear, status);
 	return x86_global_slots(status);
+}
+
+/*
+ * An NMI without an overflow.  One may still come if kpmu has seen the overflow before it: the
+ * counter was stopped after it had wrapped, or several overflows were handled by one NMI.
+ * Claim one such NMI, so that the kernel does not report it as unknown; any other is not kpmu's.
+ */
+static int handle_late(struct x86_cpu *c)
+{
+	bool late = READ_ONCE(c->late) && time_before(jiffies, READ_ONCE(c->late_until));
+
+	WRITE_ONCE(c->late, false);
+	if (late)
+		kpmu_stat_inc(pmis_late);
+	return late;
 }
 
 static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
@@ -117,11 +133,11 @@ static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 	u32 m, left;
 
 	if (!READ_ONCE(c->ready))
-		return NMI_DONE;
+		return handle_late(c);
 	/* An interrupted commit may have cleared bits in c->on before it stops the counters */
 	frozen = x86_pmu.version >= 2 && (c->on | c->slots.mask) & c->kernel;
 	if (frozen)
-		x86_wrmsr(MSR_CORE_PERF_GLOBAL_CTRL, 0);
+		x86_wrmsr(x86_pmu.regs.ctrl, 0);
 	c->hit.regs = regs;
 	/* Only some NMIs are timed, because reading the clock twice is expensive */
 	if (unlikely(++c->turn % KPMU_TIMED < 2)) {
@@ -134,14 +150,17 @@ static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 	if (m) {
 		kpmu_stat_inc(pmis);
 		/* Delivery masked the vector (Intel); unmask it for the next one */
-		apic->write(APIC_LVTPC, APIC_DM_NMI);
+		if (!x86_pmu.late_nmis)
+			apic->write(APIC_LVTPC, APIC_DM_NMI);
+		else if (m & (m - 1))
+			x86_expect_late(c);
 	}
 	c->hit.began = 0;
 	if (unlikely(c->recorders))
 		x86_lbr_resume(c);
 	x86_go_on(c, frozen);
 	/* The number of overflows lets the kernel recognise back-to-back NMIs for them */
-	return hweight32(m);
+	return m ? hweight32(m) : handle_late(c);
 }
 NOKPROBE_SYMBOL(handle_pmi);
 

@@ -34,6 +34,7 @@
 #define SEL_EN			BIT_ULL(22)
 #define SEL_INV			BIT_ULL(23)
 #define SEL_CMASK		0xff000000ULL
+#define SEL_EVENT_HIGH		GENMASK_ULL(35, 32)	/* AMD: bits 11:8 of the event */
 #define SEL_CODE		(SEL_EVENT | SEL_UMASK)
 /* One counter's bits of FIXED_CTR_CTRL */
 #define FIXED_OS		1
@@ -79,7 +80,7 @@ struct x86_extra_reg {
 
 /**
  * struct x86_model - properties of a CPU model that CPUID does not report
- * @name: upstream's name in caps/pmu_name
+ * @name: upstream's name in caps/pmu_name, or NULL
  * @models: model numbers of family 6, ended by 0
  * @constraints: event constraints, ended by an entry with no counters
  * @hw: overrides of the generic hardware events, 0 for no override; or NULL
@@ -104,8 +105,29 @@ struct x86_lbr;
 #define X86_HAS_EXTRA	0x80
 
 /**
+ * struct x86_regs - numbers of the PMU's registers
+ * @sel: event selector of general counter 0
+ * @counter: its value; the number by which it is reserved
+ * @write: its value; the number by which it is set, to at most the farthest value
+ * @shift: logarithm of the distance to the next counter
+ * @ctrl: enables counters; as @status and @clear, from version 2 on
+ * @status: bits of the counters that have overflowed
+ * @clear: clears such bits
+ */
+struct x86_regs {
+	u32 sel;
+	u32 counter;
+	u32 write;
+	u32 shift;
+	u32 ctrl;
+	u32 status;
+	u32 clear;
+};
+
+/**
  * struct x86_pmu - this machine's PMU; constant after detection
- * @version: architectural version, 0 when there is no usable PMU
+ * @version: 0 when there is no usable PMU, 1 without the global registers, else the maker's
+ * @regs: numbers of its registers
  * @gp: number of general counters
  * @fixed: slots of the fixed counters that exist
  * @counters: slots of all counters
@@ -116,9 +138,15 @@ struct x86_lbr;
  * @start: start value of a counter, as far from its overflow as possible
  * @farthest: largest distance to an overflow that a counter can be set to, in events
  * @full_width: counters can be written in full width
- * @anythread: PERFEVTSEL.ANY may be set
+ * @raw: bits of a selector that select what is counted
+ * @ignored: other bits that a raw config may have; kpmu sets them itself
+ * @traces: branches can be traced to memory (Intel: BTS, AUX data of precise events), which kpmu
+ *	does not support
+ * @late_nmis: an NMI may arrive when its overflow has been handled or its counter stopped,
+ *	and LVTPC is not masked by delivery
  * @freeze_smi: DEBUGCTL can stop the counters in SMM
  * @extra_ok: extra registers that exist, a bit for each number
+ * @formats: fields of a raw config for sysfs, or NULL for Intel's
  * @hw: the generic hardware events, 0 for those that do not exist
  * @first: by event code, index of the first of the model's constraints that may apply,
  *	with X86_HAS_EXTRA if the event may need an extra register
@@ -128,6 +156,7 @@ struct x86_lbr;
  */
 struct x86_pmu {
 	int version;
+	struct x86_regs regs;
 	int gp;
 	u32 fixed;
 	u32 counters;
@@ -138,9 +167,13 @@ struct x86_pmu {
 	u64 start;
 	u64 farthest;
 	bool full_width;
-	bool anythread;
+	u64 raw;
+	u64 ignored;
+	bool traces;
+	bool late_nmis;
 	bool freeze_smi;
 	u32 extra_ok;
+	const struct kpmu_file *formats;
 	u64 hw[X86_HW_EVENTS];
 	u8 first[256];
 	const struct x86_model *model;
@@ -162,6 +195,7 @@ extern struct x86_pmu x86_pmu;
  * @kernel: counters whose selector counts at CPL 0
  * @halted: counters that are stopped although an event is on them; NMIs set bits
  * @turn: number of NMIs while @ready; selects those to be timed, see KPMU_TIMED
+ * @late: an NMI is expected that no overflow explains, until the time @late_until in jiffies
  * @hit: overflow being reported, except for its period
  * @fixed_ctrl: value of FIXED_CTR_CTRL
  * @boot_ctrl: value of GLOBAL_CTRL before kpmu took the registers
@@ -185,6 +219,8 @@ struct x86_cpu {
 	u32 kernel;
 	u32 halted;
 	u32 turn;
+	bool late;
+	unsigned long late_until;
 	struct kpmu_hit hit;
 	u64 fixed_ctrl;
 	u64 boot_ctrl;

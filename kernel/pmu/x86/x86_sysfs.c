@@ -19,7 +19,8 @@ static char texts[X86_HW_EVENTS][MAX_TEXT];
 /* Print a selector with the field names of format/ */
 static void put_selector(char *to, u64 sel)
 {
-	int n = scnprintf(to, MAX_TEXT, "event=0x%02llx", sel & SEL_EVENT);
+	int n = scnprintf(to, MAX_TEXT, "event=0x%02llx",
+			  (sel & SEL_EVENT) | (sel & SEL_EVENT_HIGH) >> 24);
 
 	if (sel & SEL_UMASK)
 		n += scnprintf(to + n, MAX_TEXT - n, ",umask=0x%02llx",
@@ -64,28 +65,35 @@ static const struct kpmu_file frontend = { "frontend", "config1:0-23" };
 
 static struct kpmu_file formats[ARRAY_SIZE(all_formats) + 4];
 
-static void list_formats(void)
+static const struct kpmu_file *list_formats(void)
 {
 	int n;
 
 	for (n = 0; n < ARRAY_SIZE(all_formats); n++)
 		formats[n] = all_formats[n];
-	if (x86_pmu.anythread)
+	if (x86_pmu.raw & SEL_ANY)
 		formats[n++] = any;
 	if (x86_pmu.extra_ok & 6)
 		formats[n++] = offcore;
 	if (x86_pmu.extra_ok & 8)
 		formats[n++] = frontend;
+	return formats;
 }
 
 static char depth[4];
 
-static struct kpmu_file caps[] = {
-	{ "max_precise", "0" },
-	{ "pmu_name", NULL },
-	{ "branches", NULL },
-	{ }
-};
+static struct kpmu_file caps[4] = { { "max_precise", "0" } };
+
+static void list_caps(void)
+{
+	int n = 1;
+
+	if (x86_pmu.model->name)
+		caps[n++] = (struct kpmu_file){ "pmu_name", x86_pmu.model->name };
+	scnprintf(depth, sizeof(depth), "%d", x86_pmu.lbr_depth);
+	if (x86_pmu.lbr)
+		caps[n] = (struct kpmu_file){ "branches", depth };
+}
 
 /**
  * x86_describe() - describe the CPU's counters for sysfs
@@ -100,15 +108,12 @@ bool x86_describe(struct kpmu_pmu *pmu)
 	if (!x86_pmu.version)
 		return false;
 	list_events();
-	list_formats();
-	caps[1].text = x86_pmu.model->name;
-	scnprintf(depth, sizeof(depth), "%d", x86_pmu.lbr_depth);
-	caps[2] = x86_pmu.lbr ? (struct kpmu_file){ "branches", depth } : (struct kpmu_file){ };
+	list_caps();
 	*pmu = (struct kpmu_pmu){
 		.name = "cpu",
 		.type = kpmu_counters_type(),
 		.counters = true,
-		.format = formats,
+		.format = x86_pmu.formats ?: list_formats(),
 		.events = events,
 		.caps = caps,
 	};

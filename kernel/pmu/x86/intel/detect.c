@@ -114,6 +114,21 @@ static void index_constraints(void)
 		x86_pmu.first[e->code & SEL_EVENT] |= X86_HAS_EXTRA;
 }
 
+static void detect_registers(bool anythread)
+{
+	x86_pmu.regs = (struct x86_regs){
+		.sel = MSR_P6_EVNTSEL0,
+		.counter = MSR_P6_PERFCTR0,	/* writes 32 bits, sign-extended */
+		.write = x86_pmu.full_width ? MSR_IA32_PMC0 : MSR_P6_PERFCTR0,
+		.ctrl = MSR_CORE_PERF_GLOBAL_CTRL,
+		.status = MSR_CORE_PERF_GLOBAL_STATUS,
+		.clear = MSR_CORE_PERF_GLOBAL_OVF_CTRL,
+	};
+	x86_pmu.raw = SEL_CODE | SEL_EDGE | SEL_INV | SEL_CMASK | (anythread ? SEL_ANY : 0);
+	x86_pmu.ignored = SEL_USR | SEL_OS | SEL_PC | SEL_INT | SEL_EN;
+	x86_pmu.traces = true;
+}
+
 /**
  * intel_detect() - detect this machine's core PMU and fill in x86_pmu
  *
@@ -145,7 +160,7 @@ int __init intel_detect(void)
 	x86_pmu.freeze_smi = caps & CAP_SMM_FREEZE;
 	x86_pmu.sign = BIT_ULL(x86_pmu.width - 1);
 	detect_span();
-	x86_pmu.anythread = (eax & 0xff) >= 3 && !(edx & BIT(15));
+	detect_registers((eax & 0xff) >= 3 && !(edx & BIT(15)));
 	x86_pmu.model = find_model();
 	x86_pmu.version = eax & 0xff;
 	detect_events(ebx, eax >> 24);
