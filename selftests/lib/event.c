@@ -223,6 +223,16 @@ static struct leaf leaf(unsigned int n)
 	return l;
 }
 
+bool is_amd(void)
+{
+	return leaf(0).b == 0x68747541;		/* "Auth" */
+}
+
+uint64_t raw_code(uint64_t intel, uint64_t amd)
+{
+	return is_amd() ? amd : intel;
+}
+
 bool has_pmu(void)
 {
 	return pmu_version();
@@ -230,22 +240,27 @@ bool has_pmu(void)
 
 int pmu_version(void)
 {
+	if (is_amd())
+		return leaf(0x80000022).a & 1 ? 2 : 1;
 	return leaf(0xa).a & 0xff;
 }
 
+/* AMD: 6 with PerfCtrExtCore */
 int counters_general(void)
 {
+	if (is_amd())
+		return leaf(0x80000001).c >> 23 & 1 ? 6 : 4;
 	return leaf(0xa).a >> 8 & 0xff;
 }
 
 int counter_width(void)
 {
-	return leaf(0xa).a >> 16 & 0xff;
+	return is_amd() ? 48 : leaf(0xa).a >> 16 & 0xff;
 }
 
 int counters_fixed(void)
 {
-	return pmu_version() > 1 ? leaf(0xa).d & 0x1f : 0;
+	return pmu_version() > 1 && !is_amd() ? leaf(0xa).d & 0x1f : 0;
 }
 
 unsigned int model_property(const char *name, unsigned int otherwise)
@@ -259,15 +274,23 @@ unsigned int model_property(const char *name, unsigned int otherwise)
 	return otherwise;
 }
 
+/* Intel: on a fixed counter; AMD: since Zen 4, which has PerfMonV2 */
+bool has_ref_cycles(void)
+{
+	return is_amd() ? pmu_version() > 1 : counters_fixed() >= 3;
+}
+
 unsigned int events_missing(void)
 {
-	return leaf(0xa).b;
+	return is_amd() ? 1 << 2 : leaf(0xa).b;		/* AMD has no bus cycles */
 }
 
 enum cpu cpu_model(void)
 {
 	unsigned int a = leaf(1).a;
 
+	if (is_amd())
+		return (a >> 8 & 0xf) + (a >> 20 & 0xff) >= 0x17 ? CPU_ZEN : CPU_OTHER;
 	if (leaf(0).b != 0x756e6547 || (a >> 8 & 0xf) != 6)
 		return CPU_OTHER;
 	a = (a >> 4 & 0xf) | (a >> 12 & 0xf0);

@@ -20,10 +20,10 @@
 #define PERF_ATTR_SIZE_VER9	144
 #endif
 
-/* Raw event encodings valid on Skylake, Icelake and Sapphire Rapids */
-#define RAW_LOADS	0x81d0
-#define RAW_STORES	0x82d0
-#define RAW_BRANCHES	0x00c4
+/* Raw event encodings valid on Skylake, Icelake and Sapphire Rapids; and those of Zen */
+#define RAW_LOADS	raw_code(0x81d0, 0x0129)
+#define RAW_STORES	raw_code(0x82d0, 0x0229)
+#define RAW_BRANCHES	raw_code(0x00c4, 0x00c2)
 
 /*
  * The route is how events are opened.  By default that is the kpmu device; with
@@ -90,10 +90,14 @@ void store_counted(int fd, uint64_t n, void *base, uint64_t stride);
 bool exact(void);
 #define SLACK(expected)	(exact() ? 0 : (expected) / 100 + 100)
 
+/* The code of Intel or the one of AMD, depending on the CPU */
+uint64_t raw_code(uint64_t intel, uint64_t amd);
+bool is_amd(void);
 int pin_to(int cpu);
 int pin_task(pid_t pid, int cpu);
 int nr_cpus(void);
 bool has_pmu(void);
+/* On AMD 2 with PerfMonV2, else 1 */
 int pmu_version(void);
 int counters_general(void);
 int counters_fixed(void);
@@ -102,8 +106,9 @@ int counter_width(void);
 unsigned int model_property(const char *name, unsigned int otherwise);
 /* CPUID.0AH:EBX: a set bit means that this CPU lacks an architectural event */
 unsigned int events_missing(void);
-/* Model numbers of Intel family 6; all other CPUs are CPU_OTHER */
-enum cpu { CPU_OTHER, CPU_SKYLAKE = 0x5e, CPU_ICELAKE = 0x6a, CPU_SPR = 0x8f };
+bool has_ref_cycles(void);
+/* Model numbers of Intel family 6, or AMD's Zen; all other CPUs are CPU_OTHER */
+enum cpu { CPU_OTHER, CPU_SKYLAKE = 0x5e, CPU_ICELAKE = 0x6a, CPU_SPR = 0x8f, CPU_ZEN = 0x100 };
 enum cpu cpu_model(void);
 /* Does the guest run under -icount?  Then times are as exact as counts. */
 bool exact_time(void);
