@@ -85,11 +85,8 @@ static bool evntsel(const struct x86_cpu *c, const struct kpmu_slots *want)
 
 	for (m = c->known & X86_GP_MASK; m; m &= m - 1) {
 		int i = __ffs(m);
-		u64 sel = c->sel[i];
 
-		if (x86_pmu.version < 2 && !(c->on & 1u << i))
-			sel &= ~SEL_EN;
-		if (kpmu_rdmsr(MSR_GP_SEL(i)) != sel)
+		if (kpmu_rdmsr(MSR_GP_SEL(i)) != x86_sel_register(c, i, c->on & 1u << i))
 			return false;
 	}
 	return true;

@@ -52,8 +52,7 @@ static noinline void enable_each(struct x86_cpu *c, u32 on)
 	for (; diff; diff &= diff - 1) {
 		int i = __ffs(diff);
 
-		x86_wrmsr(MSR_GP_SEL(i),
-			  on & 1u << i ? c->sel[i] : c->sel[i] & ~SEL_EN);
+		x86_wrmsr(MSR_GP_SEL(i), x86_sel_register(c, i, on & 1u << i));
 		/* Its NMI does not find the overflow any more, once the counter is set */
 		if (x86_pmu.late_nmis && !(on & 1u << i) &&
 		    !(x86_counter_read(i) & x86_pmu.sign))
@@ -339,8 +338,7 @@ static noinline void write_selector(struct x86_cpu *c, struct kpmu_hw *hw,
 		c->fixed_ctrl &= ~(15ULL << shift);
 		c->fixed_ctrl |= sel << shift;
 	} else {
-		x86_wrmsr(MSR_GP_SEL(idx),
-			  x86_pmu.version >= 2 ? sel : sel & ~SEL_EN);
+		x86_wrmsr(MSR_GP_SEL(idx), x86_sel_register(c, idx, false));
 	}
 	kpmu_stat_inc(selectors);
 }

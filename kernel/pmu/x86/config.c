@@ -135,16 +135,23 @@ static int extra_reg(struct kpmu_hw *hw, u64 extra, const char **why)
 }
 
 /*
- * Host and guest mode cannot be distinguished: KVM would have to switch the counters on
+ * Intel's counters do not distinguish host and guest mode: KVM would have to switch them on
  * guest entry and exit, and does so only for the kernel's own perf.  So an event with
  * exclude_host counts nothing, as if no guest ran.
  */
 static void exclusions(struct kpmu_hw *hw, const struct kpmu_attr *attr)
 {
+	bool host = !(attr->flags & KPMU_ATTR_EXCLUDE_HOST);
+	bool guest = !(attr->flags & KPMU_ATTR_EXCLUDE_GUEST);
+
 	hw->sel |= SEL_INT | SEL_EN;
 	hw->fixed = FIXED_PMI;
-	if (attr->flags & KPMU_ATTR_EXCLUDE_HOST)
+	if (!host && !(guest && x86_pmu.guest))
 		return;
+	if (!host)
+		hw->sel |= x86_pmu.guest;
+	else if (!guest)
+		hw->sel |= x86_pmu.host;
 	if (!(attr->flags & KPMU_ATTR_EXCLUDE_USER)) {
 		hw->sel |= SEL_USR;
 		hw->fixed |= FIXED_USR;

@@ -26,6 +26,36 @@ static __always_inline u64 x86_selector(const struct kpmu_hw *hw, int idx, bool 
 }
 
 /**
+ * x86_left_out() - bits of selectors that must not be in the registers now
+ *
+ * APM vol. 2, PERF_CTL: while SVM is not enabled, a counter of the host only counts nothing,
+ * and there is no guest from which it must be kept.
+ *
+ * Context: IRQs off.
+ * Return: the bits.
+ */
+static inline u64 x86_left_out(void)
+{
+	return x86_pmu.host && !(kpmu_rdmsr(MSR_EFER) & EFER_SVME) ? x86_pmu.host : 0;
+}
+
+/**
+ * x86_sel_register() - value of a counter's selector register
+ * @c: this CPU's shadow
+ * @idx: the counter, a general one
+ * @on: it counts; ignored from version 2 on, where GLOBAL_CTRL decides
+ *
+ * Context: IRQs off, or the PMI.
+ * Return: the value.
+ */
+static __always_inline u64 x86_sel_register(const struct x86_cpu *c, int idx, bool on)
+{
+	u64 sel = c->sel[idx] & ~c->left_out;
+
+	return x86_pmu.version >= 2 || on ? sel : sel & ~SEL_EN;
+}
+
+/**
  * x86_sign_extend() - a counter's value as users of RDPMC extend it
  * @raw: the value; bits above the counter's width are ignored
  *

@@ -37,6 +37,7 @@ void x86_cpu_setup(struct x86_cpu *c)
 		clear_selectors_v1();
 	}
 	kpmu_native_forget();
+	c->left_out = x86_left_out();
 	c->extra_known = 0;
 	c->on = 0;
 	c->known = 0;

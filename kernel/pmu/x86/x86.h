@@ -140,6 +140,8 @@ struct x86_regs {
  * @full_width: counters can be written in full width
  * @raw: bits of a selector that select what is counted
  * @ignored: other bits that a raw config may have; kpmu sets them itself
+ * @host: bit of a selector with which a counter counts the host only; 0 if there is none
+ * @guest: and guests only
  * @traces: branches can be traced to memory (Intel: BTS, AUX data of precise events), which kpmu
  *	does not support
  * @late_nmis: an NMI may arrive when its overflow has been handled or its counter stopped,
@@ -169,6 +171,8 @@ struct x86_pmu {
 	bool full_width;
 	u64 raw;
 	u64 ignored;
+	u64 host;
+	u64 guest;
 	bool traces;
 	bool late_nmis;
 	bool freeze_smi;
@@ -193,6 +197,7 @@ extern struct x86_pmu x86_pmu;
  * @on: counters enabled in GLOBAL_CTRL
  * @known: counters whose selector register is equal to @sel
  * @kernel: counters whose selector counts at CPL 0
+ * @left_out: bits of @sel that are not in the registers, see x86_left_out()
  * @halted: counters that are stopped although an event is on them; NMIs set bits
  * @turn: number of NMIs while @ready; selects those to be timed, see KPMU_TIMED
  * @late: an NMI is expected that no overflow explains, until the time @late_until in jiffies
@@ -217,6 +222,7 @@ struct x86_cpu {
 	u32 on;
 	u32 known;
 	u32 kernel;
+	u64 left_out;
 	u32 halted;
 	u32 turn;
 	bool late;

@@ -8,7 +8,17 @@
 
 static int __init amd_start(void)
 {
-	return amd_detect() ?: x86_start();
+	int err = amd_detect() ?: x86_start();
+
+	if (!err)
+		amd_virt_init();
+	return err;
+}
+
+static void amd_end(void)
+{
+	amd_virt_exit();
+	x86_end();
 }
 
 /* AMD has no such setting */
@@ -29,7 +39,7 @@ static void online(void)
 const struct kpmu_core amd_core __initconst = {
 	.source = &x86_source,
 	.start = amd_start,
-	.end = x86_end,
+	.end = amd_end,
 	.describe = x86_describe,
 	.slots = x86_slots,
 	.on_overflow = x86_on_overflow,

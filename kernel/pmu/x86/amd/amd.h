@@ -24,6 +24,12 @@ struct amd_family {
 extern const struct amd_family amd_families[];
 extern const struct kpmu_core amd_core;
 
+/* Bits of PERF_CTL: count in guests only, or in the host only */
+#define AMD_SEL_GUEST	BIT_ULL(40)
+#define AMD_SEL_HOST	BIT_ULL(41)
+
 int amd_detect(void);
+void amd_virt_init(void);
+void amd_virt_exit(void);
 
 #endif

@@ -23,10 +23,6 @@
 #define MSR_AMD_CTRL	0xc0000301
 #define MSR_AMD_CLEAR	0xc0000302
 
-/* Host only and guest only: KVM uses them, kpmu decides by exclude_host alone */
-#define SEL_GUEST	BIT_ULL(40)
-#define SEL_HOST	BIT_ULL(41)
-
 static const struct kpmu_file formats[] = {
 	{ "event", "config:0-7,32-35" },
 	{ "umask", "config:8-15" },
@@ -109,7 +105,8 @@ int __init amd_detect(void)
 	x86_pmu.farthest = x86_pmu.value - x86_pmu.start;
 	x86_pmu.full_width = true;
 	x86_pmu.raw = SEL_CODE | SEL_EVENT_HIGH | SEL_EDGE | SEL_INV | SEL_CMASK;
-	x86_pmu.ignored = SEL_USR | SEL_OS | SEL_INT | SEL_EN | SEL_GUEST | SEL_HOST;
+	x86_pmu.ignored = SEL_USR | SEL_OS | SEL_INT | SEL_EN |
+			  AMD_SEL_GUEST | AMD_SEL_HOST;
 	x86_pmu.late_nmis = true;
 	x86_pmu.formats = formats;
 	for (i = 0; i < X86_HW_EVENTS; i++)
