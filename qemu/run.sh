@@ -7,8 +7,8 @@
 #  -k NAME    kernel of kernel.sh: 6.1, 6.12 (default), 7.2, debug, gcov, given
 #  -m FILE    the module (default build/NAME/kpmu.stripped.ko); -m none: no module
 #  -P PARAMS  module parameters
-#  -c MODEL   CPU: skylake (default) icelake spr generic; AMD's k7 (4 counters), epyc (6),
-#             genoa (6, PerfMonV2); or a QEMU -cpu line
+#  -c MODEL   CPU: skylake (default) icelake spr generic; AMD's opteron (family 10h), k7
+#             (Zen with its 4 counters), epyc (6), genoa (6, PerfMonV2); or a QEMU -cpu line
 #  -p PROPS   more CPU properties, as x-pmu-gp=2,x-pmu-skid=3
 #  -L         last branch records: architectural for spr, else legacy
 #  -s N       CPUs (default 2)
@@ -77,7 +77,8 @@ cpu_line()
 	skylake) echo "Skylake-Client,pmu=on,x-pmu-version=4,$ref,x-pmu-always=on$props" ;;
 	icelake) echo "Icelake-Server,model=106,pmu=on,x-pmu-version=5,x-pmu-gp=8,x-pmu-fixed=4,$ref,x-pmu-always=on$props" ;;
 	spr) echo "SapphireRapids,pmu=on,x-pmu-version=5,x-pmu-gp=8,x-pmu-fixed=4,$ref,x-pmu-always=on$props" ;;
-	k7) echo "Opteron_G3,pmu=on,$ref,x-pmu-always=on$props" ;;
+	opteron) echo "Opteron_G3,pmu=on,$ref,x-pmu-always=on$props" ;;
+	k7) echo "EPYC,perfctr-core=off,pmu=on,$ref,x-pmu-always=on$props" ;;
 	epyc) echo "EPYC,pmu=on,$ref,x-pmu-always=on$props" ;;
 	genoa) echo "EPYC-Genoa,pmu=on,$ref,x-pmu-always=on$props" ;;
 	generic) echo "max,vendor=GenuineIntel,pmu=on,$ref,x-pmu-always=on$props" ;;

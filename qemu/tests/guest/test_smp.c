@@ -70,6 +70,7 @@ static u64 shared[2] __attribute__((aligned(16)));
 
 static void contend(struct cpu *cpu)
 {
+	u32 msr = MSR_PERFEVTSEL(0);
 	u64 *p = shared;
 	u64 n = 3000;
 
@@ -83,7 +84,7 @@ static void contend(struct cpu *cpu)
 		     "decq %1\n"
 		     "jnz 1b\n"
 		     "movl %2, %%ecx; xorl %%eax, %%eax; xorl %%edx, %%edx; wrmsr"
-		     : "+r"(p), "+r"(n) : "r"(MSR_PERFEVTSEL(0))
+		     : "+r"(p), "+r"(n) : "r"(msr)
 		     : "rax", "rbx", "rcx", "rdx", "memory");
 	/* The WRMSR that starts the counter, up to 8 instructions of gcc before the
 	 * loop, the loop, 3 more */

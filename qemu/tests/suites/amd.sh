@@ -12,7 +12,7 @@ suite_amd()
 	bare "amd: skid" "$zen,x-pmu-skid=3" "skid" $(p skid 3)
 	bare "amd: statistics without counters" "$genoa,x-pmu-always=on" \
 		"always $amd $zen_every" $(p version 2)
-	bare "amd: x2APIC" "$genoa" "amd_lvtpc reload amd_freeze halt" $(p x2apic 1)
+	bare "amd: x2APIC" "$genoa,+x2apic" "amd_lvtpc reload amd_freeze halt" $(p x2apic 1)
 	bare "amd: 2 CPUs" "$genoa" "smp contention" -smp 2 $(p cpus 2)
 	bare "amd: 2 CPUs, K7" "$zen,perfctr-core=off" "smp contention" -smp 2 $(p cpus 2)
 	bare "amd: one thread for 2 CPUs" "$genoa" "$amd $zen_every smp" -smp 2 $(p cpus 2) \

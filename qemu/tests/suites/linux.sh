@@ -36,6 +36,7 @@ suite_linux()
 	single $rc "linux: two boots with -icount are the same"
 	local core="'log=Fam17h+ core perfctr, AMD PMU driver'" v1="'log=version:                0'"
 	guest "linux: 6.1, K7" -k 6.1 -c k7 -- "'log=AMD PMU driver'" "'log=generic registers:      4'"
+	guest "linux: 6.1, Opteron" -k 6.1 -c opteron -- "'log=AMD PMU driver'"
 	guest "linux: 6.12, K7, 4 CPUs" -k 6.12 -c k7 -s 4 -- "'log=generic registers:      4'"
 	guest "linux: 6.1, EPYC" -k 6.1 -c epyc -- "$core" "$v1"
 	guest "linux: 7.2, EPYC" -k 7.2 -c epyc -- "$core" "$v1"
