@@ -378,7 +378,7 @@ TEST(offcore_group)
 	ROWS("E-22 Q-13");
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HW_CACHE,
 					   CONFIG(LL, READ, MISS));
-	int lead = cache(LL, READ, ACCESS, -1);
+	int lead = intel_cache(LL, READ, ACCESS, -1);
 
 	a.disabled = 0;
 	EXPECT_GE(ev_open(&a, 0, -1, lead, 0), 0);
