@@ -48,10 +48,11 @@ static inline void saw_ioctl(struct show *s, const struct op *op, const struct r
 /*
  * If all events are exact, signals arrive during the same operation on both routes.
  * Otherwise they may arrive during any operation; only those during OP_WORK are compared.
+ * With a frequency, upstream begins at a period that it has guessed.
  */
 static inline void put_signals(struct show *s, const struct op *op, const struct result *r)
 {
-	if (!s->all_exact && op->code != OP_WORK)
+	if (!all_fit(s) || s->freq_signals || (!s->all_exact && op->code != OP_WORK))
 		return;
 	if (r->traps)
 		put(s, s->all_exact && r->traps < THROTTLED ? " SIGTRAP*%u %llu" : " SIGTRAP",
@@ -154,7 +155,9 @@ static inline void put_history(struct show *s, const struct slot *slot)
 	if (slot->of_cgroup)
 		put(s, slot->was_off ? " of a cgroup, once off" : " of a cgroup");
 	if (slot->attr.inherit && s->forks)
-		put(s, slot->reset_late ? " of copies, reset" : " of copies");
+		put(s, slot->reset_late ? " of copies, reset" : s->stat ?
+		    " of copies, with inherit_stat" : s->removes ?
+		    " of copies, removed" : " of copies");
 	if (slot->attr.pinned && slot->was_off)
 		put(s, " pinned and once off");
 	if (slot->attr.read_format & PERF_FORMAT_GROUP && s->removes && s->execs)
