@@ -136,8 +136,6 @@ void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_entity *leader)
 		return;
 	plan->groups[plan->nr++] = leader;
 	ctx->placed[ctx->nr_placed++] = leader;
-	if (ctx->home >= 0)
-		plan->nr_cpu++;
 	leader->group.placed = true;
 	leader->group.charged = ctx->time;
 	kpmu_plan_stamp(plan, kc);
