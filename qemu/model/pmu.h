@@ -74,6 +74,8 @@ enum {
  */
 #define PMU_PK_FAULT          (1u << 31)
 
+#define PMU_UNCHARGED         (1u << 31)
+
 /* State that generated code accesses; it is part of CPUX86State. */
 typedef struct X86PMUHot {
     int64_t left[PMU_Q_NR];     /* countdowns, see tcg/system/pmu.c */

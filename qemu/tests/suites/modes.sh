@@ -123,12 +123,7 @@ suite_modes()
 	bare "modes: -icount" "$skl" "$every model cmask interrupts shadow" "${icount[@]}"
 	bare "modes: -icount, 2 CPUs" "$skl" "smp contention" -smp 2 $(p cpus 2) "${icount[@]}"
 	twice "modes: -icount, twice the same" "$skl,x-pmu-always=on" "icount interrupts" "${icount[@]}"
-	rm -f "$work/rr"
-	vm "$skl" "icount long" -icount "shift=2,rr=record,rrfile=$work/rr" >"$work/one" || true
-	vm "$skl" "icount long" -icount "shift=2,rr=replay,rrfile=$work/rr" >"$work/two" || true
-	if cmp -s "$work/one" "$work/two"; then judge "modes: replay is the record" 0 "$work/two"
-	else diff "$work/one" "$work/two" | sed 's/^/# /' | head || true
-		judge "modes: replay is the record" 1 "$work/two"; fi
+	replayed "modes" "$skl" "icount long"
 	bare "modes: a long run" "$skl" long $(p millions 100)
 	moved "modes: migration in the middle of it" long millions 1500
 	moved "modes: migration, -icount" long millions 1500 "${icount[@]}"
@@ -142,6 +137,21 @@ suite_modes()
 	modes_of lbr "architectural LBR" "$spr_lbr" $(p arch 1)
 	modes_of pebs "PEBS format 3" "$skl_pebs"
 	modes_of pebs "PEBS format 4" "$spr_pebs" $(p pebs 4) $(p split 1) $(p arch 1)
+}
+
+# replayed NAME CPU TESTS [QEMU args] - a replay prints what the recorded run has printed
+replayed()
+{
+	local name="$1: replay is the record" cpu=$2 list=$3 how rc=0
+	shift 3
+	rm -f "$work/rr"
+	for how in record replay; do
+		vm "$cpu" "$list" -icount "shift=2,rr=$how,rrfile=$work/rr" "$@" \
+			>"$work/$how" || true
+	done
+	cmp -s "$work/record" "$work/replay" || rc=1
+	[ $rc = 0 ] || diff "$work/record" "$work/replay" | sed 's/^/# /' | head || true
+	judge "$name" $rc "$work/replay"
 }
 
 # modes_of TESTS NAME CPU [QEMU args] - what records: lbr (branches) or pebs (precise events)
@@ -160,6 +170,7 @@ modes_of()
 	bare "modes: $name, one instruction per block" "$cpu" "$all interrupts" \
 		-accel tcg,one-insn-per-tb=on "$@"
 	bare "modes: $name, -icount" "$cpu" "$all ${kind}_smp" "${icount[@]}" "$@"
+	replayed "modes: $name" "$cpu" "$all ${kind}_long" "$@"
 	bare "modes: $name, a long run" "$cpu" "${kind}_long" "$@"
 	on=$cpu moved "modes: $name, migration" "${kind}_long" millions 1500 "$@"
 	on=$cpu moved "modes: $name, migration, -icount" "${kind}_long" millions 1500 \
