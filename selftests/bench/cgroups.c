@@ -28,7 +28,7 @@ static void make_tree(struct cgroup *level, const char *name)
 
 static struct perf_event_attr event_of_level(int i)
 {
-	const uint64_t raw[DEEP / 2] = {
+	static const uint64_t raw[DEEP / 2] = {
 		RAW_BRANCHES, RAW_LOADS, RAW_STORES, 0x00c5,
 	};
 

@@ -68,7 +68,7 @@ static inline void op_open(void)
  */
 static inline int open_group(pid_t pid, int nr, uint64_t format)
 {
-	const uint64_t four[] = { RAW_BRANCHES, RAW_LOADS, RAW_STORES, 0x00c5 };
+	static const uint64_t four[] = { RAW_BRANCHES, RAW_LOADS, RAW_STORES, 0x00c5 };
 	int leader = -1, fd, i;
 
 	for (i = 0; i < nr; i++) {

@@ -11,7 +11,7 @@
 
 #define N 10000000ULL
 
-static struct {
+static const struct {
 	const char *name;
 	uint32_t type;
 	uint64_t config;
@@ -21,8 +21,8 @@ static struct {
 	  WORK_INSNS(N) },
 	{ "branches:u", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS,
 	  WORK_BRANCHES(N) },
-	{ "loads:u", PERF_TYPE_RAW, 0, WORK_LOADS(N) },
-	{ "stores:u", PERF_TYPE_RAW, 0, WORK_STORES(N) },
+	{ "loads:u", PERF_TYPE_RAW, RAW_LOADS, WORK_LOADS(N) },
+	{ "stores:u", PERF_TYPE_RAW, RAW_STORES, WORK_STORES(N) },
 };
 
 #define NR (ARRAY_SIZE(events))
@@ -44,9 +44,6 @@ int main(void)
 {
 	unsigned int i, right = 0;
 
-	/* The CPU's maker determines these */
-	events[2].config = RAW_LOADS;
-	events[3].config = RAW_STORES;
 	printf("%llu times round a loop of a load, a store, a decrement and a branch:\n\n",
 	       N);
 	printf("%-16s %12s %12s %12s %12s\n", "event", "expected", "native",

@@ -228,19 +228,9 @@ bool is_amd(void)
 	return leaf(0).b == 0x68747541;		/* "Auth" */
 }
 
-uint64_t raw_code(uint64_t intel)
+uint64_t raw_code(uint64_t intel, uint64_t amd)
 {
-	if (!is_amd())
-		return intel;
-	switch (intel) {
-	case INTEL_LOADS:
-		return 0x0129;
-	case INTEL_STORES:
-		return 0x0229;
-	case INTEL_BRANCHES:
-		return 0x00c2;
-	}
-	return intel;
+	return is_amd() ? amd : intel;
 }
 
 bool has_pmu(void)

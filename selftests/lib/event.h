@@ -20,13 +20,10 @@
 #define PERF_ATTR_SIZE_VER9	144
 #endif
 
-/* Raw event encodings valid on Skylake, Icelake and Sapphire Rapids; and those of this CPU */
-#define INTEL_LOADS	0x81d0
-#define INTEL_STORES	0x82d0
-#define INTEL_BRANCHES	0x00c4
-#define RAW_LOADS	raw_code(INTEL_LOADS)
-#define RAW_STORES	raw_code(INTEL_STORES)
-#define RAW_BRANCHES	raw_code(INTEL_BRANCHES)
+/* Raw event encodings valid on Skylake, Icelake and Sapphire Rapids; and those of Zen */
+#define RAW_LOADS	raw_code(0x81d0, 0x0129)
+#define RAW_STORES	raw_code(0x82d0, 0x0229)
+#define RAW_BRANCHES	raw_code(0x00c4, 0x00c2)
 
 /*
  * The route is how events are opened.  By default that is the kpmu device; with
@@ -93,8 +90,8 @@ void store_counted(int fd, uint64_t n, void *base, uint64_t stride);
 bool exact(void);
 #define SLACK(expected)	(exact() ? 0 : (expected) / 100 + 100)
 
-/* On AMD, the code for what one of the INTEL_ codes counts; all others are returned unchanged */
-uint64_t raw_code(uint64_t intel);
+/* The code of Intel or the one of AMD, depending on the CPU */
+uint64_t raw_code(uint64_t intel, uint64_t amd);
 bool is_amd(void);
 int pin_to(int cpu);
 int pin_task(pid_t pid, int cpu);

@@ -37,7 +37,7 @@ static uint64_t stat_of(const char *name)
 
 static void open_four(pid_t pid, int inherit, uint64_t period)
 {
-	const uint64_t configs[] = { RAW_LOADS, RAW_STORES, RAW_BRANCHES, RAW_LOADS };
+	static const uint64_t configs[] = { RAW_LOADS, RAW_STORES, RAW_BRANCHES, RAW_LOADS };
 	int i;
 
 	for (i = 0; i < 4; i++) {

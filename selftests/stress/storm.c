@@ -109,7 +109,7 @@ static void forget(struct held *h)
 
 static struct perf_event_attr some_attr(void)
 {
-	const struct { uint32_t type; uint64_t config; } what[] = {
+	static const struct { uint32_t type; uint64_t config; } what[] = {
 		{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS },
 		{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
 		{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },

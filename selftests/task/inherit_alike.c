@@ -22,9 +22,9 @@ static const struct {
 	uint64_t config, per;
 } kinds[NR] = {
 	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 4 },
-	{ PERF_TYPE_RAW, INTEL_LOADS, 1 },
-	{ PERF_TYPE_RAW, INTEL_STORES, 1 },
-	{ PERF_TYPE_RAW, INTEL_BRANCHES, 1 },
+	{ PERF_TYPE_RAW, RAW_LOADS, 1 },
+	{ PERF_TYPE_RAW, RAW_STORES, 1 },
+	{ PERF_TYPE_RAW, RAW_BRANCHES, 1 },
 };
 
 /* A worker and its events; an event that counts several workers has the rounds of all */
@@ -36,7 +36,7 @@ struct side {
 
 static struct perf_event_attr attr_of(int i)
 {
-	struct perf_event_attr a = ev_attr(kinds[i].type, raw_code(kinds[i].config));
+	struct perf_event_attr a = ev_attr(kinds[i].type, kinds[i].config);
 
 	a.disabled = 0;
 	a.read_format = FORMAT_TIMES;

@@ -154,9 +154,9 @@ static const struct {
 	uint64_t config;
 } kinds[] = {
 	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS },
-	{ PERF_TYPE_RAW, INTEL_LOADS },
-	{ PERF_TYPE_RAW, INTEL_STORES },
-	{ PERF_TYPE_RAW, INTEL_BRANCHES },
+	{ PERF_TYPE_RAW, RAW_LOADS },
+	{ PERF_TYPE_RAW, RAW_STORES },
+	{ PERF_TYPE_RAW, RAW_BRANCHES },
 };
 
 /*
@@ -174,7 +174,7 @@ TEST(group)
 	int i, fd[4], leader = -1;
 
 	for (i = 0; i < 4; i++) {
-		struct perf_event_attr a = ev_attr(kinds[i].type, raw_code(kinds[i].config));
+		struct perf_event_attr a = ev_attr(kinds[i].type, kinds[i].config);
 
 		a.inherit = 1;
 		a.read_format = FORMAT_TIMES | PERF_FORMAT_GROUP;

@@ -19,14 +19,14 @@ static const struct {
 	unsigned int a_round;
 } kinds[] = {
 	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 4 },
-	{ PERF_TYPE_RAW, INTEL_LOADS, 1 },
-	{ PERF_TYPE_RAW, INTEL_STORES, 1 },
-	{ PERF_TYPE_RAW, INTEL_BRANCHES, 1 },
+	{ PERF_TYPE_RAW, RAW_LOADS, 1 },
+	{ PERF_TYPE_RAW, RAW_STORES, 1 },
+	{ PERF_TYPE_RAW, RAW_BRANCHES, 1 },
 };
 
 static struct perf_event_attr kind(int i, uint64_t format)
 {
-	struct perf_event_attr a = ev_attr(kinds[i].type, raw_code(kinds[i].config));
+	struct perf_event_attr a = ev_attr(kinds[i].type, kinds[i].config);
 
 	a.disabled = 0;
 	a.inherit = 1;

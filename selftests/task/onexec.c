@@ -236,9 +236,9 @@ static const struct {
 	uint64_t config, want;
 } kinds[] = {
 	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, TINY_INSNS(N) },
-	{ PERF_TYPE_RAW, INTEL_BRANCHES, TINY_BRANCHES(N) },
-	{ PERF_TYPE_RAW, INTEL_LOADS, 0 },
-	{ PERF_TYPE_RAW, INTEL_STORES, 0 },
+	{ PERF_TYPE_RAW, RAW_BRANCHES, TINY_BRANCHES(N) },
+	{ PERF_TYPE_RAW, RAW_LOADS, 0 },
+	{ PERF_TYPE_RAW, RAW_STORES, 0 },
 };
 
 /* An exec that enables the leader also starts its siblings */
@@ -251,7 +251,7 @@ TEST(group_by_its_leader)
 	tiny_install(TINY, N, 0755);
 	worker_start(&w);
 	for (i = 0; i < 4; i++) {
-		struct perf_event_attr a = ev_attr(kinds[i].type, raw_code(kinds[i].config));
+		struct perf_event_attr a = ev_attr(kinds[i].type, kinds[i].config);
 
 		a.disabled = !i;
 		a.enable_on_exec = !i;
@@ -278,7 +278,7 @@ TEST(members_of_a_group)
 	worker_start(&w);
 	for (i = 0; i < 4; i++) {
 		struct perf_event_attr a = ev_attr(kinds[i % 2].type,
-						   raw_code(kinds[i % 2].config));
+						   kinds[i % 2].config);
 
 		a.enable_on_exec = i < 2;
 		fd[i] = ev_must(&a, w.pid, -1, i ? fd[0] : -1, 0);
