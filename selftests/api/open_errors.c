@@ -483,7 +483,7 @@ TEST(limits_before_data_permission)
 TEST(branch_trace)
 {
 	ROWS("E-34");
-	const struct { uint32_t type; uint64_t config; } same[] = {
+	static const struct { uint32_t type; uint64_t config; } same[] = {
 		{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
 		{ PERF_TYPE_RAW, RAW_BRANCHES },
 		{ PERF_TYPE_RAW, RAW_BRANCHES | 1 << 24 },	/* cmask */
@@ -532,7 +532,7 @@ TEST(branch_trace)
 TEST(aux_output)
 {
 	ROWS("A-57");
-	const struct { uint32_t type; uint64_t config; } counted[] = {
+	static const struct { uint32_t type; uint64_t config; } counted[] = {
 		{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS },
 		{ PERF_TYPE_RAW, RAW_BRANCHES },
 	};

@@ -17,22 +17,15 @@
 #define ON	PR_TASK_PERF_EVENTS_ENABLE
 #define OFF	PR_TASK_PERF_EVENTS_DISABLE
 
-static struct {
+static const struct {
 	uint32_t type;
 	uint64_t config, want;
 } kinds[] = {
 	{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, WORK_INSNS(N) },
-	{ PERF_TYPE_RAW, 0, WORK_BRANCHES(N) },
-	{ PERF_TYPE_RAW, 0, WORK_LOADS(N) },
-	{ PERF_TYPE_RAW, 0, WORK_STORES(N) },
+	{ PERF_TYPE_RAW, RAW_BRANCHES, WORK_BRANCHES(N) },
+	{ PERF_TYPE_RAW, RAW_LOADS, WORK_LOADS(N) },
+	{ PERF_TYPE_RAW, RAW_STORES, WORK_STORES(N) },
 };
-
-static __attribute__((constructor)) void set_codes(void)
-{
-	kinds[1].config = RAW_BRANCHES;
-	kinds[2].config = RAW_LOADS;
-	kinds[3].config = RAW_STORES;
-}
 
 static struct perf_event_attr insns(void)
 {

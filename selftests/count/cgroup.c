@@ -406,7 +406,7 @@ TEST(control)
 TEST(group)
 {
 	ROWS("G-01 G-07");
-	const struct {
+	static const struct {
 		uint32_t type;
 		uint64_t config, a_round;
 	} kinds[] = {

@@ -176,12 +176,6 @@ static void user_only(struct perf_event_attr *a)
 	a->exclude_kernel = 1;
 }
 
-static void user_only_stores(struct perf_event_attr *a)
-{
-	user_only(a);
-	a->config = RAW_STORES;
-}
-
 #define HW	PERF_TYPE_HARDWARE
 #define SW	PERF_TYPE_SOFTWARE
 
@@ -198,8 +192,8 @@ static const struct kind {
 	  user_only, WORK_INSNS(ROUNDS) },
 	{ "branches:u", HW, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, 100, instructions,
 	  user_only, WORK_BRANCHES(ROUNDS) },
-	{ "raw stores:u", PERF_TYPE_RAW, 0, 100, instructions,
-	  user_only_stores, WORK_STORES(ROUNDS) },
+	{ "raw stores:u", PERF_TYPE_RAW, RAW_STORES, 100, instructions,
+	  user_only, WORK_STORES(ROUNDS) },
 	{ "L1D loads:u", PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_L1D, 100, loads,
 	  user_only, ROUNDS },
 	{ "page-faults", SW, PERF_COUNT_SW_PAGE_FAULTS, 1, faults, NULL, TIMES },

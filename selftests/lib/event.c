@@ -60,8 +60,8 @@ static void __attribute__((constructor)) open_early(void)
 		device();
 }
 
-int ev_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
-	    int group_fd, unsigned long flags)
+static int open_attr(const struct perf_event_attr *attr, pid_t pid, int cpu,
+		     int group_fd, unsigned long flags)
 {
 	struct kpmu_open args = {
 		.attr = (uintptr_t)attr, .pid = pid, .cpu = cpu,
@@ -71,6 +71,36 @@ int ev_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
 	if (route_is_native())
 		return syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags);
 	return ioctl(device(), KPMU_IOC_OPEN, &args);
+}
+
+/* AMD's code for one of event.h, or 0 */
+static uint64_t amd_code(uint64_t config)
+{
+	switch (config & 0xffff) {
+	case RAW_LOADS: return 0x0129;
+	case RAW_STORES: return 0x0229;
+	case RAW_BRANCHES: return 0x00c2;
+	default: return 0;
+	}
+}
+
+int ev_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
+	    int group_fd, unsigned long flags)
+{
+	/* Changed in place, as only the attr itself says how large it is */
+	struct perf_event_attr *a = (struct perf_event_attr *)attr;
+	uint64_t config;
+	int fd, err;
+
+	if (!is_amd() || attr->type != PERF_TYPE_RAW || !amd_code(attr->config))
+		return open_attr(attr, pid, cpu, group_fd, flags);
+	config = a->config;
+	a->config = (config & ~0xffffULL) | amd_code(config);
+	fd = open_attr(a, pid, cpu, group_fd, flags);
+	err = errno;
+	a->config = config;
+	errno = err;
+	return fd;
 }
 
 struct perf_event_attr ev_attr(uint32_t type, uint64_t config)
@@ -225,12 +255,11 @@ static struct leaf leaf(unsigned int n)
 
 bool is_amd(void)
 {
-	return leaf(0).b == 0x68747541;		/* "Auth" */
-}
+	static int known;
 
-uint64_t raw_code(uint64_t intel, uint64_t amd)
-{
-	return is_amd() ? amd : intel;
+	if (!known)
+		known = leaf(0).b == 0x68747541 ? 1 : 2;	/* "Auth" */
+	return known == 1;
 }
 
 bool has_pmu(void)

@@ -20,10 +20,13 @@
 #define PERF_ATTR_SIZE_VER9	144
 #endif
 
-/* Raw event encodings valid on Skylake, Icelake and Sapphire Rapids; and those of Zen */
-#define RAW_LOADS	raw_code(0x81d0, 0x0129)
-#define RAW_STORES	raw_code(0x82d0, 0x0229)
-#define RAW_BRANCHES	raw_code(0x00c4, 0x00c2)
+/*
+ * Raw event encodings valid on Skylake, Icelake and Sapphire Rapids.  On AMD, ev_open() replaces
+ * them by those of Zen, in the low bits of a raw config.
+ */
+#define RAW_LOADS	0x81d0
+#define RAW_STORES	0x82d0
+#define RAW_BRANCHES	0x00c4
 
 /*
  * The route is how events are opened.  By default that is the kpmu device; with
@@ -90,8 +93,6 @@ void store_counted(int fd, uint64_t n, void *base, uint64_t stride);
 bool exact(void);
 #define SLACK(expected)	(exact() ? 0 : (expected) / 100 + 100)
 
-/* The code of Intel or the one of AMD, depending on the CPU */
-uint64_t raw_code(uint64_t intel, uint64_t amd);
 bool is_amd(void);
 int pin_to(int cpu);
 int pin_task(pid_t pid, int cpu);

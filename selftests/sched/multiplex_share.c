@@ -196,7 +196,7 @@ TEST(no_branch_is_missed)
 TEST(different_needs)
 {
 	ROWS("Q-01 Q-02");
-	const uint64_t codes[] = { RAW_BRANCHES, RAW_LOADS, RAW_STORES, 0x00c5 };
+	static const uint64_t codes[] = { RAW_BRANCHES, RAW_LOADS, RAW_STORES, 0x00c5 };
 	int nr = 3 * counters_general(), i;
 
 	if (!cpu_model())

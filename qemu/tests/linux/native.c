@@ -363,21 +363,31 @@ static void test_log(const char *text)
 	check(strstr(log, text) != NULL, "linux: the kernel says: %s", text);
 }
 
+static void write_sysctl(const char *name, const char *val)
+{
+	char path[80];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/sys/kernel/%s", name);
+	f = fopen(path, "w");
+	if (f) {
+		fputs(val, f);
+		fclose(f);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	int hashed = 0;
-	FILE *f = fopen("/proc/sys/kernel/perf_cpu_time_max_percent", "w");
-
 	/* The cache model depends on the address of the stack, and its random offset on the date */
 	if (!(personality(0xffffffff) & ADDR_NO_RANDOMIZE)) {
 		personality(ADDR_NO_RANDOMIZE);
 		execv("/proc/self/exe", argv);
 	}
-	/* Disable throttling, which depends on the speed of the host */
-	if (f) {
-		fputs("0", f);
-		fclose(f);
-	}
+	/* Disable throttling, which depends on the speed of the host.  A 0 fixes the rate. */
+	write_sysctl("perf_cpu_time_max_percent", "25");
+	write_sysctl("perf_event_max_sample_rate", "10000000");
+	write_sysctl("perf_cpu_time_max_percent", "0");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	which_cpu();
 	for (int i = 1; i < argc; i++)

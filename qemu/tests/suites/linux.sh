@@ -15,14 +15,44 @@ guest()
 	judge "$name" $rc "$work/out"
 }
 
-suite_linux()
+build_programs()
 {
-	local rc prog kernel
+	local prog
 
-	for prog in native lbr pebs; do
+	for prog; do
 		gcc -O2 -Wall -Wextra -Werror -mno-red-zone -static -pthread -o "$work/$prog" \
 			"$tests/linux/$prog.c" || die "$prog.c does not build"
 	done
+}
+
+native_amd()
+{
+	local prog=native kernel
+	local core="'log=Fam17h+ core perfctr, AMD PMU driver'" v2
+	guest "linux: 6.1, K7" -k 6.1 -c k7 -- "'log=AMD PMU driver'" "'log=generic registers:      4'"
+	guest "linux: 6.1, Opteron" -k 6.1 -c opteron -- "'log=AMD PMU driver'"
+	guest "linux: 6.12, K7, 4 CPUs" -k 6.12 -c k7 -s 4 -- "'log=generic registers:      4'"
+	guest "linux: 6.1, EPYC" -k 6.1 -c epyc -- "$core" "'log=generic registers:      6'"
+	guest "linux: 7.2, EPYC" -k 7.2 -c epyc -- "$core"
+	guest "linux: 6.12, EPYC, -icount" -k 6.12 -c epyc -i -- hash "$core"
+	for kernel in 6.1 6.12 7.2; do
+		v2="'log=version:                2'"
+		[ $kernel != 7.2 ] || v2="'log=version:                   2'"
+		guest "linux: $kernel, EPYC-Genoa" -k $kernel -c genoa -- "$core" "$v2"
+	done
+}
+
+suite_linux_amd()
+{
+	build_programs native
+	native_amd
+}
+
+suite_linux()
+{
+	local rc prog
+
+	build_programs native lbr pebs
 	prog=native
 	guest "linux: 6.1, Skylake, 2 CPUs" -k 6.1 -c skylake --
 	guest "linux: 6.12, Sapphire Rapids, 4 CPUs" -k 6.12 -c spr -s 4 --
@@ -34,17 +64,7 @@ suite_linux()
 	cmp -s "$work/first" "$work/out" || diff "$work/first" "$work/out" | sed 's/^/# /' || true
 	cmp -s "$work/first" "$work/out" && rc=0 || rc=1
 	single $rc "linux: two boots with -icount are the same"
-	local core="'log=Fam17h+ core perfctr, AMD PMU driver'" v1="'log=version:                0'"
-	guest "linux: 6.1, K7" -k 6.1 -c k7 -- "'log=AMD PMU driver'" "'log=generic registers:      4'"
-	guest "linux: 6.1, Opteron" -k 6.1 -c opteron -- "'log=AMD PMU driver'"
-	guest "linux: 6.12, K7, 4 CPUs" -k 6.12 -c k7 -s 4 -- "'log=generic registers:      4'"
-	guest "linux: 6.1, EPYC" -k 6.1 -c epyc -- "$core" "$v1"
-	guest "linux: 7.2, EPYC" -k 7.2 -c epyc -- "$core" "$v1"
-	guest "linux: 6.12, EPYC, -icount" -k 6.12 -c epyc -i -- hash "$core"
-	for kernel in 6.1 6.12 7.2; do
-		guest "linux: $kernel, EPYC-Genoa" -k $kernel -c genoa -- "$core" \
-			"'log=version:                2'" "'log=generic registers:      6'"
-	done
+	native_amd
 	prog=lbr
 	guest "linux: 6.1, Skylake, legacy LBR" -k 6.1 -c skylake -L --
 	guest "linux: 6.12, Skylake, legacy LBR" -k 6.12 -c skylake -L --
