@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -84,6 +85,16 @@ static uint64_t amd_code(uint64_t config)
 	}
 }
 
+/* Is it an attr of a raw event with a code of event.h?  It may not be readable. */
+static bool is_intels(const struct perf_event_attr *attr)
+{
+	struct { uint32_t type, size; uint64_t config; } head;
+	struct iovec to = { &head, sizeof(head) }, from = { (void *)attr, sizeof(head) };
+
+	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == sizeof(head) &&
+	       head.type == PERF_TYPE_RAW && amd_code(head.config);
+}
+
 int ev_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
 	    int group_fd, unsigned long flags)
 {
@@ -92,7 +103,7 @@ int ev_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
 	uint64_t config;
 	int fd, err;
 
-	if (!is_amd() || attr->type != PERF_TYPE_RAW || !amd_code(attr->config))
+	if (!is_amd() || !is_intels(attr))
 		return open_attr(attr, pid, cpu, group_fd, flags);
 	config = a->config;
 	a->config = (config & ~0xffffULL) | amd_code(config);
