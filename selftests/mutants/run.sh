@@ -77,6 +77,9 @@ mutate()
 	IFS=: read -r _ file line _ <<<"$1"
 	# Coverage has no data for a preprocessor line
 	[[ $(sed -n "${line}p" "$KPMU_TOP/$file") != '#'* ]] || return 1
+	# What is only shown to people is not tested: arguments of trace events, statistics
+	! sed -n "$((line > 1 ? line - 1 : 1)),${line}p" "$KPMU_TOP/$file" |
+		grep -qE 'trace_kpmu_|kpmu_stat_(inc|add)' || return 1
 	rm -f "$out/new.c"
 	(cd "$src" && KPMU_PLACE=$1 spatch --very-quiet --no-includes --timeout 60 \
 		--sp-file "$here/rules.cocci" -o "$out/new.c" "$file" >/dev/null 2>&1) || return 1
@@ -112,14 +115,14 @@ bases()
 	cp "$built/kpmu.stripped.ko" "$out/good.ko"
 }
 
-# guest MODULE LOG PROGRAM... - run programs in a guest; true if no failure is found
+# guest BOOT MODULE LOG PROGRAM... - run programs in a guest; true if no failure is found
 guest()
 {
-	local log=$2
-	cp "$1" "$out/kpmu.ko"
-	shift 2
+	local boot=$1 log=$3
+	cp "$2" "$out/kpmu.ko"
+	shift 3
 	rm -rf "$out/guest"
-	if LOGS=$out/guest FIRST=1 "$KPMU_TOP/selftests/run.sh" -b mutant -k "$kernel" -j 1 \
+	if LOGS=$out/guest FIRST=1 "$KPMU_TOP/selftests/run.sh" -b "$boot" -k "$kernel" -j 1 \
 			"$@" >"$log" 2>&1; then
 		return 0
 	fi
@@ -154,7 +157,7 @@ upset()
 {
 	local p=${1%%.*}
 	[ -x "$KPMU_TOP/build/selftests/$p" ] || return 1
-	[ -e "$out/without/$p" ] || guest "$out/good.ko" "$out/without/$p" "$p" || true
+	[ -e "$out/without/$p" ] || guest mutant "$out/good.ko" "$out/without/$p" "$p" || true
 	grep -q "^@@ $1 FAIL" "$out/without/$p" || return 1
 	echo "$p" >>"$out/upset"
 	say "$1 fails without a bug, too"
@@ -163,12 +166,15 @@ upset()
 # judge PLACE - run the tests; print "killed by X" or "survived ..."
 judge()
 {
-	local file line progs log=$out/$nr.log
+	local file line progs arch log=$out/$nr.log
 	IFS=: read -r _ file line _ <<<"$1"
 	while :; do
 		mapfile -t progs < <(tests "$file" "$line")
 		[ ${#progs[@]} -gt 0 ] || { echo 'survived: no test reaches it'; return; }
-		if guest "$built/kpmu.stripped.ko" "$log" "${progs[@]}"; then
+		mapfile -t arch < <(printf '%s\n' "${progs[@]}" | grep '^sample_branch')
+		if guest mutant "$built/kpmu.stripped.ko" "$log" "${progs[@]}" &&
+			{ [ ${#arch[@]} = 0 ] ||
+			guest mutantarch "$built/kpmu.stripped.ko" "$log" "${arch[@]}"; }; then
 			echo "survived ${#progs[@]} programs: ${progs[*]}"
 			return
 		fi
