@@ -98,7 +98,7 @@ static const char *place_needs(struct kpmu_build *b, const struct needs *n)
 {
 	bool branches = b->branches;
 	u8 used = b->extra_used;
-	u64 saved[4];
+	u64 saved[5];
 	int i, first = b->m.nr;
 	const char *why;
 	u32 alts = 0;

@@ -25,7 +25,7 @@ struct kpmu_build {
 	struct kpmu_hw *hw[KPMU_MAX_COUNTERS];
 	u32 alt;
 	u8 extra_used;
-	u64 extra[4];
+	u64 extra[5];
 	bool branches;
 	u32 branch_filter;
 	bool exclusive;
