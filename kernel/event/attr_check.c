@@ -168,11 +168,17 @@ static bool bad_max_stack(const struct kpmu_attr *a,
 	return has_sample(a, KPMU_SAMPLE_CALLCHAIN) && a->sample_max_stack > l->max_stack;
 }
 
-/* Whether or not sample_type selects registers */
+static bool is_counter(const struct kpmu_attr *a)
+{
+	return a->type == KPMU_TYPE_HARDWARE || a->type == KPMU_TYPE_HW_CACHE ||
+	       a->type == KPMU_TYPE_RAW;
+}
+
+/* Whether or not sample_type selects registers; the source of counters has a rule of its own */
 static bool has_extended_regs(const struct kpmu_attr *a,
 			      const struct kpmu_attr_limits *l)
 {
-	return (a->sample_regs_user | a->sample_regs_intr) & REGS_EXTENDED;
+	return (a->sample_regs_user | a->sample_regs_intr) & REGS_EXTENDED && !is_counter(a);
 }
 
 /* The source of the CPU's counters refuses aux_output before this, with its own error */

@@ -74,6 +74,23 @@ void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
 	kpmu_hit_link(ctx, e);
 }
 
+/* Some events count only together with another one */
+static bool has_partner(const struct kpmu_event *e, struct kpmu_event *leader)
+{
+	const struct kpmu_hw *hw = &e->se.hw;
+	struct kpmu_event *member;
+
+	if (!leader)
+		return false;
+	if (leader->se.hw.source == hw->source && hw->source->goes_with(hw, &leader->se.hw))
+		return true;
+	kpmu_for_each_member(member, leader)
+		if (member->se.hw.source == hw->source &&
+		    hw->source->goes_with(hw, &member->se.hw))
+			return true;
+	return false;
+}
+
 static int attach_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct attach *a = data;
@@ -95,6 +112,10 @@ static int attach_owned(struct kpmu_ctx *ctx, void *data)
 		if (err)
 			return err;
 	}
+	if (unlikely(e->se.hw.paired) && !has_partner(e, a->leader)) {
+		a->why = "the group must have an auxiliary event before this one";
+		return -ENODATA;
+	}
 	kpmu_event_join(e, ctx, a->leader);
 	return 0;
 }
@@ -112,7 +133,7 @@ static int attach_owned(struct kpmu_ctx *ctx, void *data)
  * Context: task, may sleep.
  * Return: 0; -EAGAIN if the context has retired (get a new one); -ENODEV if the
  * leader's task is gone or the CPU is offline; -ENOSPC if the context is full; -EINVAL
- * if the event cannot be in this group; -E2BIG if the group is full.
+ * if the event cannot be in this group; -E2BIG if the group is full; -ENODATA if it lacks an event.
  */
 int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
 		      struct kpmu_event *leader, const char **why)

@@ -184,6 +184,11 @@ static void clone_hw(struct kpmu_hw *hw, const struct kpmu_hw *from)
 	hw->extra_alt = from->extra_alt;
 	hw->branches = from->branches;
 	hw->branch_filter = from->branch_filter;
+	hw->precise = from->precise;
+	hw->reload = from->reload;
+	hw->large = from->large;
+	hw->mem = from->mem;
+	hw->groups = from->groups;
 	kpmu_period_start(hw, from->period, 0);
 }
 

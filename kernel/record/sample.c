@@ -30,7 +30,7 @@ static void put_read(struct kpmu_filling *f)
 
 static u32 size_chain(struct kpmu_filling *f)
 {
-	f->chain = kpmu_chain_take(f->e, f->s->regs);
+	f->chain = kpmu_chain_take(f->e, f->s->frames ?: f->s->regs);
 	return (1 + (f->chain ? f->chain->nr : 0)) * sizeof(u64);
 }
 
@@ -69,7 +69,10 @@ static u32 size_branches(struct kpmu_filling *f)
 	const struct kpmu_sampling *s = f->e->sampling;
 	const struct kpmu_hw *hw = &f->e->se.hw;
 
-	f->branches = hw->source->branches ? hw->source->branches(hw) : NULL;
+	if (f->s->precise && f->s->precise->branches)
+		f->branches = f->s->precise->branches;
+	else
+		f->branches = hw->source->branches ? hw->source->branches(hw) : NULL;
 	if (!f->branches)
 		return sizeof(u64);
 	f->nr_branches = min_t(u64, f->branches->nr, s->max_stack);
@@ -114,12 +117,20 @@ static u32 size_regs_intr(struct kpmu_filling *f)
 	return size_regs(f->s->regs, f->e->sampling->regs_intr);
 }
 
+#define REGS_GENERAL	GENMASK_ULL(31, 0)
+
+/* Registers XMM0 to XMM15, two words each, are known to precise events only */
 static void put_regs_intr(struct kpmu_filling *f)
 {
+	u64 mask = f->e->sampling->regs_intr, m;
+	const u64 *xmm = f->s->precise ? f->s->precise->xmm : NULL;
+
 	kpmu_fill_word(f, f->s->regs ? kpmu_regs_abi() : 0);
-	if (f->s->regs)
-		kpmu_regs_put(&f->r, f->s->regs, f->e->sampling->regs_intr,
-			      false);
+	if (!f->s->regs)
+		return;
+	kpmu_regs_put(&f->r, f->s->regs, mask & REGS_GENERAL, false);
+	for (m = mask >> 32; m; m &= m - 1)
+		kpmu_fill_word(f, xmm ? xmm[__builtin_ctzll(m)] : 0);
 }
 
 /* Sized after the other fields: the dump gets the room that they leave */
@@ -141,15 +152,24 @@ static u32 size_word(struct kpmu_filling *f)
 	return sizeof(u64);
 }
 
-/* For fields that this hardware does not provide */
-static void put_zero(struct kpmu_filling *f)
+static void put_weight(struct kpmu_filling *f)
 {
-	kpmu_fill_word(f, 0);
+	kpmu_fill_word(f, f->s->precise ? f->s->precise->weight : 0);
+}
+
+static void put_weight_struct(struct kpmu_filling *f)
+{
+	kpmu_fill_word(f, f->s->precise ? f->s->precise->weight_struct : 0);
 }
 
 static void put_data_src(struct kpmu_filling *f)
 {
-	kpmu_fill_word(f, NO_DATA_SRC);
+	kpmu_fill_word(f, f->s->precise ? f->s->precise->data_src : NO_DATA_SRC);
+}
+
+static void put_transaction(struct kpmu_filling *f)
+{
+	kpmu_fill_word(f, f->s->precise ? f->s->precise->txn : 0);
 }
 
 static void put_phys_addr(struct kpmu_filling *f)
@@ -210,10 +230,10 @@ static const struct field fields[] = {
 	{ KPMU_SAMPLE_BRANCH_STACK, size_branches, put_branches },
 	{ KPMU_SAMPLE_REGS_USER, size_regs_user, put_regs_user },
 	{ KPMU_SAMPLE_STACK_USER, size_stack, put_stack, true },
-	{ KPMU_SAMPLE_WEIGHT, size_word, put_zero },
-	{ KPMU_SAMPLE_WEIGHT_STRUCT, size_word, put_zero },
+	{ KPMU_SAMPLE_WEIGHT, size_word, put_weight },
+	{ KPMU_SAMPLE_WEIGHT_STRUCT, size_word, put_weight_struct },
 	{ KPMU_SAMPLE_DATA_SRC, size_word, put_data_src },
-	{ KPMU_SAMPLE_TRANSACTION, size_word, put_zero },
+	{ KPMU_SAMPLE_TRANSACTION, size_word, put_transaction },
 	{ KPMU_SAMPLE_REGS_INTR, size_regs_intr, put_regs_intr },
 	{ KPMU_SAMPLE_PHYS_ADDR, size_word, put_phys_addr },
 	{ KPMU_SAMPLE_CGROUP, size_word, put_cgroup },
@@ -231,6 +251,14 @@ static const struct field fields[] = {
 #define BETWEEN_TIME_AND_PERIOD	(KPMU_SAMPLE_ADDR | KPMU_SAMPLE_ID | \
 				 KPMU_SAMPLE_STREAM_ID | KPMU_SAMPLE_CPU)
 
+/* The time of the hit; the hardware may know it better than the clock */
+static __always_inline u64 time_of(const struct kpmu_event *e, const struct kpmu_hit *s)
+{
+	if (unlikely(s->precise) && s->precise->time && e->clockid < 0)
+		return s->precise->time;
+	return kpmu_record_clock(e);
+}
+
 /* The fixed fields, in the order of the table */
 static __always_inline u64 *put_fixed(u64 *p, const struct kpmu_event *e,
 				      const struct kpmu_hit *s)
@@ -244,7 +272,7 @@ static __always_inline u64 *put_fixed(u64 *p, const struct kpmu_event *e,
 	if (type & KPMU_SAMPLE_TID)
 		*p++ = kpmu_record_ids(e, kpmu_task_of(e));
 	if (type & KPMU_SAMPLE_TIME)
-		*p++ = kpmu_record_clock(e);
+		*p++ = time_of(e, s);
 	if (type & BETWEEN_TIME_AND_PERIOD) {
 		if (type & KPMU_SAMPLE_ADDR)
 			*p++ = s->addr;
@@ -310,7 +338,7 @@ static __always_inline void put_words(u64 *p, const struct kpmu_event *e,
 {
 	struct perf_event_header header = {
 		.type = PERF_RECORD_SAMPLE,
-		.misc = cpu_mode(s->regs),
+		.misc = cpu_mode(s->regs) | (s->exact ? PERF_RECORD_MISC_EXACT_IP : 0),
 		.size = size,
 	};
 

@@ -50,6 +50,10 @@ bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 
 	if (unlikely(s->stopped))
 		return true;
+	if (unlikely(hit->precise) && hit->precise->early) {
+		kpmu_sample_write(e, hit);
+		return false;
+	}
 	if (unlikely(s->aux_action))
 		act_on_trace(e);
 	halt = unlikely(kpmu_counts_hits(&e->se)) ? kpmu_rate_account_hit(e, hit->more) :

@@ -21,6 +21,7 @@ struct perf_event_mmap_page;
 struct module;
 struct pt_regs;
 struct seq_file;
+struct kpmu_branches;
 struct task_struct;
 
 #define KPMU_MAX_COUNTERS_SHIFT	5
@@ -33,8 +34,34 @@ struct task_struct;
 #define KPMU_TIMED	8	/* one of this many NMIs is timed */
 
 /**
+ * struct kpmu_precise - what the hardware recorded of the instruction that caused an overflow
+ * @time: local_clock() at that instruction, 0 if not known
+ * @weight: PERF_SAMPLE_WEIGHT
+ * @weight_struct: PERF_SAMPLE_WEIGHT_STRUCT
+ * @data_src: PERF_SAMPLE_DATA_SRC
+ * @txn: PERF_SAMPLE_TRANSACTION
+ * @xmm: registers XMM0 to XMM15, two words each, or NULL
+ * @branches: the branch stack, NULL if it is not in the record
+ * @early: this is not the last of several overflows that are reported together, or they are not
+ *	reported in an interrupt: as upstream, there is a sample, and nothing else is done
+ */
+struct kpmu_precise {
+	u64 time;
+	u64 weight;
+	u64 weight_struct;
+	u64 data_src;
+	u64 txn;
+	const u64 *xmm;
+	const struct kpmu_branches *branches;
+	bool early;
+};
+
+/**
  * struct kpmu_hit - what a source knows of an overflow, or of a hit that may cause one
  * @regs: registers at the overflow or hit, NULL if not known
+ * @frames: registers where the call chain begins, if not @regs
+ * @precise: details of the instruction, NULL if not known
+ * @exact: @regs are those of the instruction that caused the overflow
  * @fix_regs: corrects @regs, called only if a sample is taken; NULL if they are final
  * @period: event count since the previous overflow
  * @addr: data address, 0 if none
@@ -48,6 +75,9 @@ struct task_struct;
  */
 struct kpmu_hit {
 	struct pt_regs *regs;
+	struct pt_regs *frames;
+	const struct kpmu_precise *precise;
+	bool exact;
 	void (*fix_regs)(struct pt_regs *regs);
 	u64 period;
 	u64 addr;
@@ -125,8 +155,14 @@ struct kpmu_branches {
  * @extra_reg: number of the extra register needed, from 1; 0 for none
  * @shown: the task reads the counter with RDPMC, so it must not hold other events' counts
  * @branches: its samples have branch stacks: KPMU_BRANCHES_*, 0 if not
- * @unused: 0, for @rare
- * @rare: @extra_reg, @shown and @branches in one test: 0 for most events
+ * @precise: precise_ip, 0 to 3
+ * @reload: the hardware may start its next period
+ * @large: its records may stay in the buffer until this is nearly full
+ * @drained: that needs a task switch hook, as the event is one of a CPU
+ * @paired: its group must have another event, see .goes_with of its source
+ * @rare: @extra_reg, @shown, @branches and those from @precise on in one test: 0 for most events
+ * @mem: if @precise: what its records say of memory accesses, a number of the source
+ * @groups: if @precise: what its records contain, bits of the source
  * @recorded: branches have been recorded for it
  * @extra_alt: number of an extra register that is equivalent to @extra_reg; 0 for none
  * @rdpmc: user space may use RDPMC; the rdpmc file's setting when the event was opened
@@ -168,12 +204,18 @@ struct kpmu_hw {
 			u8 extra_reg;
 			bool shown;
 			u8 branches;
-			u8 unused;
+			u8 precise : 2;
+			u8 reload : 1;
+			u8 large : 1;
+			u8 drained : 1;
+			u8 paired : 1;
 		};
 		u32 rare;
 	};
 	u8 extra_alt;
 	bool recorded;
+	u8 mem : 4;
+	u8 groups : 4;
 	bool rdpmc;
 	bool switches;
 	bool runs;
@@ -232,6 +274,8 @@ struct kpmu_target {
  * @set_period: change the period, counted from now.  IRQs off, on the CPU of hw->idx
  * @reset: set the count to 0; the distance to the next overflow stays.  IRQs off, on the
  *	CPU of hw->idx.  NULL: kpmu_source_reset() is enough
+ * @goes_with: is @other the event that the group of @hw must have?  For events with @paired.
+ *	Any context
  * @check_period: is this period possible with these attr flags?  Any context.
  *	NULL: every period is
  * @set_bpf: SET_BPF: run a BPF program at each hit.  Task context, may sleep.
@@ -268,6 +312,7 @@ struct kpmu_source {
 	u64 (*ahead)(struct kpmu_hw *hw);
 	void (*set_period)(struct kpmu_hw *hw, u64 period);
 	void (*reset)(struct kpmu_hw *hw);
+	bool (*goes_with)(const struct kpmu_hw *hw, const struct kpmu_hw *other);
 	bool (*check_period)(const struct kpmu_hw *hw, u64 flags, u64 period);
 	int (*filter)(struct kpmu_hw *hw, char *filter, const struct kpmu_hit_key **key,
 		      const struct kpmu_match **match);
