@@ -55,6 +55,8 @@ struct vm_area_struct;
 	X(build_id_parse_nofault)		\
 	X(nmi_uaccess_okay)			\
 	X(kernel_text_address)			\
+	X(reserve_ds_buffers)			\
+	X(release_ds_buffers)			\
 	X(__x64_sys_perf_event_open)		\
 	X(__ia32_sys_perf_event_open)
 

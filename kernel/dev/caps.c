@@ -66,7 +66,7 @@ static const char *no_branches(void)
 
 static const char *no_precise(void)
 {
-	return "precise samples (PEBS) are not supported yet";
+	return kpmu_core.precise() ? NULL : "this CPU has no precise events that kpmu can use";
 }
 
 static const char *no_smi(void)
@@ -91,8 +91,8 @@ static const struct {
 	{ "bpf", no_bpf, "BPF programs on tracepoints and probes" },
 	{ "bpf on overflow", no_counters_bpf },
 	{ "branch stack", no_branches, "samples contain the last branches" },
-	{ "precise_ip", no_precise },
-	{ "data source, weight", no_precise },
+	{ "precise_ip", no_precise, "samples at the very instruction" },
+	{ "data source, weight", no_precise, "samples tell of the memory access" },
 	{ "freeze_on_smi", no_smi, "counters stop in SMM" },
 };
 

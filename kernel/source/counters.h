@@ -76,6 +76,7 @@ static inline u32 kpmu_slots_used(const struct kpmu_slots *slots)
  * @rdpmc_drop: see kpmu_rdpmc_drop()
  * @rdpmc_set: see kpmu_rdpmc_set()
  * @rdpmc_get: see kpmu_rdpmc_get()
+ * @precise: largest precise_ip of its events
  * @branches: see kpmu_branches_depth()
  * @branches_size: bytes of what is kept of a task that does not run
  * @branches_leave: see kpmu_branches_leave()
@@ -107,6 +108,7 @@ struct kpmu_core {
 	void (*rdpmc_drop)(struct kpmu_grant *grant);
 	int (*rdpmc_set)(unsigned long knob);
 	int (*rdpmc_get)(void);
+	int (*precise)(void);
 	int (*branches)(void);
 	size_t branches_size;
 	void (*branches_leave)(struct task_struct *task, void *to);

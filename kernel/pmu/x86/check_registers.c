@@ -7,6 +7,7 @@
 
 #include "counter.h"
 #include "lbr.h"
+#include "precise.h"
 
 struct rule {
 	const char *name;
@@ -136,6 +137,17 @@ static bool branches(const struct x86_cpu *c, const struct kpmu_slots *want)
 	return c->lbr_on && x86_pmu.lbr->is_on(c->lbr_filter);
 }
 
+/* Exactly the counters of precise events write records, with the right periods */
+static bool precise(const struct x86_cpu *c, const struct kpmu_slots *want)
+{
+	u32 m, found = 0;
+
+	for (m = c->slots.mask; m; m &= m - 1)
+		if (c->slots.hw[__ffs(m)]->precise)
+			found |= m & -m;
+	return c->precise == found && (!x86_pmu.precise || x86_pmu.precise->is_on(c));
+}
+
 static const struct rule rules[] = {
 	{ "owners", owners_agree },
 	{ "idx", indices_agree },
@@ -147,6 +159,7 @@ static const struct rule rules[] = {
 	{ "FIXED_CTR_CTRL", fixed_ctrl },
 	{ "extra registers", extra },
 	{ "branch records", branches },
+	{ "precise events", precise },
 };
 
 static const char *check_registers(const struct x86_cpu *c, const struct kpmu_slots *want)

@@ -29,6 +29,7 @@
 #include "../../trace/stats.h"
 #include "handover.h"
 #include "lbr.h"
+#include "precise.h"
 
 /**
  * x86_read() - fold and return an event's count
@@ -39,60 +40,13 @@
  */
 u64 x86_read(struct kpmu_hw *hw)
 {
-	if (hw->idx >= 0)
-		x86_fold(hw, hw->idx);
+	if (hw->idx >= 0) {
+		if (unlikely(hw->precise))
+			x86_read_precise(hw);
+		else
+			x86_fold(hw, hw->idx);
+	}
 	return local64_read(&hw->count);
-}
-
-/* Version 1 has no GLOBAL_CTRL, only an enable bit in each selector */
-static noinline void enable_each(struct x86_cpu *c, u32 on)
-{
-	u32 diff = c->on ^ on;
-
-	for (; diff; diff &= diff - 1) {
-		int i = __ffs(diff);
-
-		x86_wrmsr(MSR_GP_SEL(i), x86_sel_register(c, i, on & 1u << i));
-		/* Its NMI does not find the overflow any more, once the counter is set */
-		if (x86_pmu.late_nmis && !(on & 1u << i) &&
-		    !(x86_counter_read(i) & x86_pmu.sign))
-			x86_expect_late(c);
-	}
-}
-
-static __always_inline void enable_counters(struct x86_cpu *c, u32 on)
-{
-	on &= ~READ_ONCE(c->halted);
-	if (c->on == on)
-		return;
-	if (x86_pmu.version >= 2) {
-		/* A PMI between the two writes must already restore the new value */
-		WRITE_ONCE(c->on, on);
-		x86_global_write(on);
-		/* A PMI has halted a counter, but the write has enabled it again */
-		if (unlikely(on & READ_ONCE(c->halted)))
-			x86_go_on_now(c);
-	} else {
-		enable_each(c, on);
-		c->on = on;
-	}
-}
-
-/**
- * x86_go_on_now() - enable exactly the counters in c->on that are not halted
- * @c: this CPU's shadow
- *
- * Context: IRQs off, or the PMI.
- */
-void x86_go_on_now(struct x86_cpu *c)
-{
-	u32 on = c->on & ~c->halted;
-
-	if (x86_pmu.version < 2)
-		enable_each(c, on);
-	else
-		x86_global_write(on);
-	c->on = on;
 }
 
 /*
@@ -139,13 +93,17 @@ void x86_set_period(struct kpmu_hw *hw, u64 period)
 		kpmu_period_start(hw, period, local64_read(&hw->count));
 		return;
 	}
-	enable_counters(c, c->on & ~(1u << idx));
+	x86_enable_counters(c, c->on & ~(1u << idx));
+	if (unlikely(hw->precise))
+		x86_precise_stop(c);
 	x86_fold(hw, idx);
 	hide_counter(c, hw);
 	kpmu_period_start(hw, period, local64_read(&hw->count));
 	x86_aim(hw, idx);
 	show_counter(c, hw, idx);
-	enable_counters(c, c->slots.mask);
+	if (unlikely(hw->precise))
+		x86_pmu.precise->update(c);
+	x86_enable_counters(c, c->slots.mask);
 }
 
 /**
@@ -166,7 +124,9 @@ void x86_reset(struct kpmu_hw *hw)
 		kpmu_source_reset(hw, x86_read(hw));
 		return;
 	}
-	enable_counters(c, c->on & ~(1u << idx));
+	x86_enable_counters(c, c->on & ~(1u << idx));
+	if (unlikely(hw->precise))
+		x86_precise_stop(c);
 	x86_fold(hw, idx);
 	hide_counter(c, hw);
 	/* An overflow that is due is not lost: its PMI finds nothing, so there is another one */
@@ -175,7 +135,7 @@ void x86_reset(struct kpmu_hw *hw)
 	kpmu_source_reset(hw, local64_read(&hw->count));
 	x86_aim(hw, idx);
 	show_counter(c, hw, idx);
-	enable_counters(c, c->slots.mask);
+	x86_enable_counters(c, c->slots.mask);
 }
 
 /* Set the counter of a counting event to x86_far(); the counter is stopped */
@@ -204,9 +164,9 @@ void x86_counter_move(struct kpmu_hw *hw)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
 
-	enable_counters(c, c->on & ~(1u << hw->idx));
+	x86_enable_counters(c, c->on & ~(1u << hw->idx));
 	move_counter(c, hw, hw->idx);
-	enable_counters(c, c->slots.mask);
+	x86_enable_counters(c, c->slots.mask);
 }
 
 static void hide_event(struct x86_cpu *c, int idx)
@@ -233,10 +193,10 @@ void x86_hide(void)
 
 	if (!c->ready)
 		return;
-	enable_counters(c, c->on & ~c->kernel);
+	x86_enable_counters(c, c->on & ~c->kernel);
 	for (m = x86_pmu.counters; m; m &= m - 1)
 		hide_event(c, __ffs(m));
-	enable_counters(c, c->slots.mask);
+	x86_enable_counters(c, c->slots.mask);
 }
 
 /**
@@ -267,7 +227,7 @@ void x86_resume(const struct kpmu_hw *hw)
 	if (hw->idx < 0 || !(READ_ONCE(c->halted) & 1u << hw->idx))
 		return;
 	this_cpu_and(x86_cpu.halted, ~(1u << hw->idx));
-	enable_counters(c, c->slots.mask);
+	x86_enable_counters(c, c->slots.mask);
 }
 
 /**
@@ -281,7 +241,7 @@ void x86_update(void)
 
 	/* Not c->slots.mask, which is stale if a commit has been interrupted */
 	if (c->on & READ_ONCE(c->halted))
-		enable_counters(c, c->on);
+		x86_enable_counters(c, c->on);
 }
 
 /**
@@ -335,8 +295,8 @@ static noinline void write_selector(struct x86_cpu *c, struct kpmu_hw *hw,
 		int shift = (idx - X86_FIXED) * 4;
 
 		/* The caller writes the register once for all fixed counters */
-		c->fixed_ctrl &= ~(15ULL << shift);
-		c->fixed_ctrl |= sel << shift;
+		c->fixed_ctrl &= ~((15ULL | FIXED_ADAPTIVE) << shift);
+		c->fixed_ctrl |= (sel | (hw->precise ? FIXED_ADAPTIVE : 0)) << shift;
 	} else {
 		x86_wrmsr(MSR_GP_SEL(idx), x86_sel_register(c, idx, false));
 	}
@@ -353,6 +313,8 @@ static noinline void prepare(struct x86_cpu *c, struct kpmu_hw *hw, int idx, boo
 		write_extra(c, hw, alt);
 	if (hw->branches)
 		c->recorders |= 1u << idx;
+	if (hw->precise)
+		c->precise |= 1u << idx;
 	if (!hw->shown || hw->period)
 		return;
 	/* The value still is the event's own, unless something else has counted meanwhile */
@@ -394,9 +356,10 @@ static void stop_counter(struct x86_cpu *c, int idx)
 	x86_fold(hw, idx);
 	hw->idx = -1;
 	WRITE_ONCE(c->slots.hw[idx], NULL);
-	if (unlikely(c->halted | c->recorders)) {
+	if (unlikely(c->halted | c->recorders | c->precise)) {
 		this_cpu_and(x86_cpu.halted, ~(1u << idx));
 		c->recorders &= ~(1u << idx);
+		c->precise &= ~(1u << idx);
 	}
 }
 
@@ -437,7 +400,7 @@ static u32 find_changed(const struct x86_cpu *c, const struct kpmu_slots *want)
 static __always_inline void finish_handover(struct x86_cpu *c, const struct kpmu_slots *want)
 {
 	if (unlikely(c->on != want->mask))
-		enable_counters(c, want->mask);
+		x86_enable_counters(c, want->mask);
 	trace_kpmu_handover(want->mask);
 }
 
@@ -457,7 +420,7 @@ static noinline void commit_changes(struct x86_cpu *c, struct kpmu_slots *want)
 {
 	u32 changed = find_changed(c, want);
 	u32 stopped = c->slots.mask & (~want->mask | changed);
-	u32 recorders = c->recorders;
+	u32 recorders = c->recorders, precise = c->precise;
 	u64 fixed;
 	u32 m;
 
@@ -471,7 +434,9 @@ static noinline void commit_changes(struct x86_cpu *c, struct kpmu_slots *want)
 		x86_cpu_setup(c);
 
 	fixed = c->fixed_ctrl;
-	enable_counters(c, c->on & want->mask & ~must_stop(c, want, changed));
+	x86_enable_counters(c, c->on & want->mask & ~must_stop(c, want, changed));
+	if (unlikely(precise))
+		x86_precise_stop(c);
 	for (m = stopped; m; m &= m - 1)
 		stop_counter(c, __ffs(m));
 	for (m = changed; m; m &= m - 1) {
@@ -487,7 +452,9 @@ static noinline void commit_changes(struct x86_cpu *c, struct kpmu_slots *want)
 	c->slots.alt = want->alt;
 	if (unlikely(recorders | c->recorders))
 		x86_lbr_update(c, recorders & c->recorders & ~stopped);
-	enable_counters(c, want->mask);
+	if (unlikely(precise | c->precise))
+		x86_pmu.precise->update(c);
+	x86_enable_counters(c, want->mask);
 	kpmu_stat_inc(commits);
 	trace_kpmu_commit(stopped, changed, want->mask);
 }

@@ -8,6 +8,7 @@
 #include "../../abi/attr.h"
 #include "lbr.h"
 #include "msr.h"
+#include "precise.h"
 
 struct choice {
 	u64 sel;
@@ -116,6 +117,9 @@ static int extra_reg(struct kpmu_hw *hw, u64 extra, const char **why)
 	for (; e->reg; e++) {
 		if (e->code != (hw->sel & SEL_CODE))
 			continue;
+		/* Latencies are only in the records of precise events */
+		if (e->reg == X86_LATENCY_REG && !x86_pmu.precise)
+			return 0;
 		if (extra & ~e->valid) {
 			*why = "config1 bits that the extra register does not define";
 			return -EINVAL;
@@ -189,6 +193,20 @@ bool x86_check_period(const struct kpmu_hw *hw, u64 flags, u64 period)
 	return !traces_branches(hw->sel, flags, period);
 }
 
+#define REGS_EXTENDED	GENMASK_ULL(63, 32)
+
+/* Registers XMM are only in the records of precise events */
+static int check_regs(const struct kpmu_attr *attr, const char **why)
+{
+	if (!((attr->sample_regs_user | attr->sample_regs_intr) & REGS_EXTENDED))
+		return 0;
+	*why = "extended registers are in samples of precise events only, and not on all CPUs";
+	if (attr->sample_regs_user & REGS_EXTENDED || !kpmu_attr_precise(attr) ||
+	    !x86_pmu.precise->extended)
+		return -EINVAL;
+	return 0;
+}
+
 /* Reject what counters do not support, in the order of upstream's checks */
 static int refuse(struct kpmu_hw *hw, const struct kpmu_attr *attr, const char **why)
 {
@@ -198,7 +216,7 @@ static int refuse(struct kpmu_hw *hw, const struct kpmu_attr *attr, const char *
 		*why = "no branch trace store: a period of 1 is too short for branches";
 		return -EOPNOTSUPP;
 	}
-	err = x86_lbr_init_event(hw, attr, why);
+	err = check_regs(attr, why) ?: x86_lbr_init_event(hw, attr, why);
 	if (err || !(attr->flags & KPMU_ATTR_AUX_OUTPUT))
 		return err;
 	if (!x86_pmu.traces || x86_pmu.version < 2) {
@@ -207,6 +225,44 @@ static int refuse(struct kpmu_hw *hw, const struct kpmu_attr *attr, const char *
 	}
 	*why = "aux_output needs a precise event";
 	return -EINVAL;
+}
+
+static int check_precise(const struct kpmu_attr *attr, const char **why)
+{
+	unsigned int level = kpmu_attr_precise(attr);
+
+	if (!level)
+		return 0;
+	if (!x86_pmu.precise || level > x86_pmu.precise->max) {
+		*why = "this PMU has no precise events, or not at this level";
+		return -EOPNOTSUPP;
+	}
+	if (!attr->sample_period) {
+		*why = "a precise event must sample";
+		return -EINVAL;
+	}
+	return 0;
+}
+
+#define LOAD_LATENCY		0x01cd	/* MEM_TRANS_RETIRED.LOAD_LATENCY */
+#define LOAD_LATENCY_AUX	0x8203	/* LOAD_BLOCKS.*, see struct x86_model */
+
+static bool is_event(const struct kpmu_hw *hw, u64 code)
+{
+	return (hw->sel & (SEL_CODE | SEL_MODIFIERS)) == code;
+}
+
+/**
+ * x86_goes_with() - .goes_with of the CPU's counters
+ * @hw: an event with load latencies
+ * @other: another one
+ *
+ * Context: any.
+ * Return: true if @other is the event without which the latencies are wrong.
+ */
+bool x86_goes_with(const struct kpmu_hw *hw, const struct kpmu_hw *other)
+{
+	return is_event(other, LOAD_LATENCY_AUX);
 }
 
 /**
@@ -231,10 +287,9 @@ int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		*why = "no hardware PMU";
 		return -ENOENT;
 	}
-	if (kpmu_attr_precise(attr)) {
-		*why = "no precise events on this PMU";
-		return -EOPNOTSUPP;
-	}
+	err = check_precise(attr, why);
+	if (err)
+		return err;
 	switch (attr->type) {
 	case KPMU_TYPE_HARDWARE:
 		err = generic_config(attr, &config, why) ?:
@@ -250,13 +305,17 @@ int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 	}
 	if (err)
 		return err;
-	hw->sel = c.sel;
+	hw->sel = kpmu_attr_precise(attr) ? x86_pmu.precise->alias(c.sel, attr) : c.sel;
 	hw->rdpmc = x86_rdpmc_get();
 	err = extra_reg(hw, c.extra, why) ?: refuse(hw, attr, why);
 	if (err)
 		return err;
 	exclusions(hw, attr);
 	hw->allowed = allowed_counters(hw->sel);
+	if (kpmu_attr_precise(attr))
+		x86_pmu.precise->init(hw, attr);
+	hw->paired = x86_pmu.model->aux_loads && attr->type == KPMU_TYPE_RAW &&
+		     attr->sample_type & KPMU_SAMPLE_DATA_SRC && is_event(hw, LOAD_LATENCY);
 	if (!hw->allowed) {
 		*why = "no counter of this PMU can count the event";
 		return -EINVAL;

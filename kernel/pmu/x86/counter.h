@@ -88,18 +88,12 @@ static __always_inline void x86_counter_write(int idx, u64 val)
 	kpmu_stat_inc(counters);
 }
 
-/**
- * x86_fold() - add the counter's delta since the last fold to the event's count
- * @hw: the event
- * @idx: its counter
- *
- * An NMI may fold meanwhile and set the counter to the same value as before.  To detect that,
- * hw->prev has a generation number above the counter's bits, incremented whenever the counter
- * is set.
- *
- * Context: IRQs off, or NMI.
+/*
+ * The counter's change since the last fold.  An NMI may fold meanwhile and set the counter to the same
+ * value as before.  To detect that, hw->prev has a generation number above the counter's bits,
+ * incremented whenever the counter is set.
  */
-static __always_inline void x86_fold(struct kpmu_hw *hw, int idx)
+static __always_inline u64 x86_change(struct kpmu_hw *hw, int idx)
 {
 	u64 prev, raw;
 
@@ -108,7 +102,34 @@ static __always_inline void x86_fold(struct kpmu_hw *hw, int idx)
 		raw = x86_counter_read(idx);
 	} while (local64_cmpxchg(&hw->prev, prev,
 				 raw | (prev & ~x86_pmu.value)) != prev);
-	local64_add((raw - prev) & x86_pmu.value, &hw->count);
+	return raw - prev;
+}
+
+/**
+ * x86_fold() - add the counter's delta since the last fold to the event's count
+ * @hw: the event
+ * @idx: its counter
+ *
+ * Context: IRQs off, or NMI.
+ */
+static __always_inline void x86_fold(struct kpmu_hw *hw, int idx)
+{
+	local64_add(x86_change(hw, idx) & x86_pmu.value, &hw->count);
+}
+
+/**
+ * x86_fold_signed() - x86_fold() for a counter that the hardware may set back to a lower value
+ * @hw: a precise event
+ * @idx: its counter
+ *
+ * With each record the hardware sets the counter back by a period, or to 0.  The period is added when
+ * the record is read, so the sum is right whether the fold comes before or after.
+ *
+ * Context: IRQs off, or NMI.
+ */
+static inline void x86_fold_signed(struct kpmu_hw *hw, int idx)
+{
+	local64_add(x86_sign_extend(x86_change(hw, idx)), &hw->count);
 }
 
 /**
@@ -150,6 +171,9 @@ static __always_inline u64 x86_aim(struct kpmu_hw *hw, int idx)
 
 	if (left <= 0) {
 		left = left > -(s64)hw->period ? left + hw->period : hw->period;
+		/* The overflow of a precise event is reported by its record, which is still due */
+		if (unlikely(hw->precise))
+			left = 2;
 		kpmu_period_due(hw, count + left);
 	}
 	left = clamp_t(s64, left, 2, x86_pmu.farthest);
@@ -170,6 +194,31 @@ static inline void x86_expect_late(struct x86_cpu *c)
 {
 	WRITE_ONCE(c->late_until, jiffies + HZ / 10);
 	WRITE_ONCE(c->late, true);
+}
+
+/**
+ * x86_enable_counters() - enable these counters, except those that are halted, and no others
+ * @c: this CPU's shadow
+ * @on: the counters, a bit for each slot
+ *
+ * Context: IRQs off.
+ */
+static __always_inline void x86_enable_counters(struct x86_cpu *c, u32 on)
+{
+	on &= ~READ_ONCE(c->halted);
+	if (c->on == on)
+		return;
+	if (x86_pmu.version >= 2) {
+		/* A PMI between the two writes must already restore the new value */
+		WRITE_ONCE(c->on, on);
+		x86_global_write(on);
+		/* A PMI has halted a counter, but the write has enabled it again */
+		if (unlikely(on & READ_ONCE(c->halted)))
+			x86_go_on_now(c);
+	} else {
+		x86_enable_each(c, on);
+		c->on = on;
+	}
 }
 
 /**

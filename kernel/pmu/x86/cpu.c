@@ -6,6 +6,7 @@
 #include "../../compat/ksym.h"
 #include "counter.h"
 #include "lbr.h"
+#include "precise.h"
 
 /* Without GLOBAL_CTRL (version 1), a selector left over would count at once */
 static void clear_selectors_v1(void)
@@ -15,6 +16,47 @@ static void clear_selectors_v1(void)
 	for (i = 0; i < x86_pmu.gp; i++)
 		if (kpmu_rdmsr(MSR_GP_SEL(i)))
 			x86_wrmsr(MSR_GP_SEL(i), 0);
+}
+
+/**
+ * x86_enable_each() - enable exactly these counters, by the enable bit in each selector
+ * @c: this CPU's shadow; c->on are those enabled now
+ * @on: the counters, a bit for each slot
+ *
+ * Version 1 has no GLOBAL_CTRL.
+ *
+ * Context: IRQs off, or the PMI.
+ */
+noinline void x86_enable_each(struct x86_cpu *c, u32 on)
+{
+	u32 diff = c->on ^ on;
+
+	for (; diff; diff &= diff - 1) {
+		int i = __ffs(diff);
+
+		x86_wrmsr(MSR_GP_SEL(i), x86_sel_register(c, i, on & 1u << i));
+		/* Its NMI does not find the overflow any more, once the counter is set */
+		if (x86_pmu.late_nmis && !(on & 1u << i) &&
+		    !(x86_counter_read(i) & x86_pmu.sign))
+			x86_expect_late(c);
+	}
+}
+
+/**
+ * x86_go_on_now() - enable exactly the counters in c->on that are not halted
+ * @c: this CPU's shadow
+ *
+ * Context: IRQs off, or the PMI.
+ */
+void x86_go_on_now(struct x86_cpu *c)
+{
+	u32 on = c->on & ~c->halted;
+
+	if (x86_pmu.version < 2)
+		x86_enable_each(c, on);
+	else
+		x86_global_write(on);
+	c->on = on;
 }
 
 /**
@@ -45,6 +87,10 @@ void x86_cpu_setup(struct x86_cpu *c)
 	c->halted = 0;
 	c->fixed_ctrl = 0;
 	x86_lbr_setup(c);
+	c->precise = 0;
+	c->draining = false;
+	if (x86_pmu.precise)
+		x86_pmu.precise->setup(c);
 	if (!c->lvtpc) {
 		apic->write(APIC_LVTPC, APIC_DM_NMI);
 		c->lvtpc = true;
@@ -70,6 +116,8 @@ void x86_cpu_clear(struct x86_cpu *c)
 	WARN_ON_ONCE(c->slots.mask);
 	WRITE_ONCE(c->ready, false);
 	x86_lbr_clear(c);
+	if (x86_pmu.precise)
+		x86_pmu.precise->clear(c);
 	for (; m; m &= m - 1)
 		x86_wrmsr(MSR_GP_SEL(__ffs(m)), 0);
 	if (c->fixed_ctrl)

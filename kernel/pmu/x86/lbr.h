@@ -35,6 +35,7 @@ struct x86_branch {
  *	that are used.  IRQs off or NMI
  * @write: write entries that @read has returned, and clear the others.  IRQs off, not
  *	recording
+ * @newest: the hardware's index of the newest entry; -1 if it has none.  IRQs off or NMI
  * @holds: whether the entry with an index that @read has returned is used.  Registers may be
  *	lost while the CPU sleeps.  IRQs off
  * @flags: the flags of struct perf_branch_entry, without its type
@@ -50,6 +51,7 @@ struct x86_lbr {
 	void (*wipe)(void);
 	int (*read)(struct x86_branch *to, u32 filter, u64 *index);
 	void (*write)(const struct x86_branch *from, int nr, u64 index);
+	u64 (*newest)(void);
 	bool (*holds)(u64 index);
 	u64 (*flags)(u64 info);
 	unsigned int (*kind)(u64 info);
@@ -89,6 +91,8 @@ struct x86_lbr_store *x86_stack_find(const struct task_struct *task);
 void x86_stack_done(struct x86_lbr_store *store);
 
 /* lbr_read.c */
+const struct kpmu_branches *x86_branches_of(const struct kpmu_hw *hw,
+					    const struct x86_branch *from, bool old);
 int x86_lbr_init(void);
 void x86_lbr_exit(void);
 int x86_lbr_init_event(struct kpmu_hw *hw, const struct kpmu_attr *attr, const char **why);

@@ -23,6 +23,7 @@
  * @index: the hardware's index of the newest entry
  * @raw: the entries as they were read
  * @out: those that an event asks for
+ * @recorded: likewise, from the record of a precise event
  */
 struct records {
 	u32 turn;
@@ -30,6 +31,7 @@ struct records {
 	u64 index;
 	struct x86_branch raw[KPMU_MAX_BRANCHES];
 	struct kpmu_branches out;
+	struct kpmu_branches recorded;
 };
 
 static struct records __percpu *records;
@@ -138,6 +140,25 @@ static void filter_entry(struct kpmu_branches *out, const struct x86_branch *b, 
 }
 NOKPROBE_SYMBOL(filter_entry);
 
+/* Append those of @nr entries that the event asks for */
+static void filter(struct kpmu_branches *out, const struct kpmu_hw *hw,
+		   const struct x86_branch *b, int nr)
+{
+	unsigned int want = hw->branch_filter >> 32;
+	bool all = (want & X86_BRANCH_ALL) == X86_BRANCH_ALL && !(want & X86_BRANCH_SAVE);
+	bool flagged = !((u32)hw->branch_filter & X86_LBR_NO_INFO);
+
+	for (; nr; nr--, b++) {
+		u64 flags = flagged ? x86_pmu.lbr->flags(b->info) : 0;
+
+		if (all)
+			out->entry[out->nr++] = (struct kpmu_branch){ b->from, b->to, flags };
+		else
+			filter_entry(out, b, flags, want);
+	}
+}
+NOKPROBE_SYMBOL(filter);
+
 /**
  * x86_branches() - .branches of the CPU's counters
  * @hw: the event
@@ -152,10 +173,6 @@ const struct kpmu_branches *x86_branches(const struct kpmu_hw *hw)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
 	struct records *r = this_cpu_ptr(records);
-	unsigned int want = hw->branch_filter >> 32;
-	bool all = (want & X86_BRANCH_ALL) == X86_BRANCH_ALL && !(want & X86_BRANCH_SAVE);
-	bool flagged = !((u32)hw->branch_filter & X86_LBR_NO_INFO);
-	int i;
 
 	if (!hw->branches)
 		return NULL;
@@ -169,18 +186,34 @@ const struct kpmu_branches *x86_branches(const struct kpmu_hw *hw)
 		r->nr = x86_pmu.lbr->read(r->raw, hw->branch_filter, &r->index);
 	}
 	r->out.index = r->index;
-	for (i = 0; i < r->nr; i++) {
-		const struct x86_branch *b = &r->raw[i];
-		u64 flags = flagged ? x86_pmu.lbr->flags(b->info) : 0;
-
-		if (all)
-			r->out.entry[r->out.nr++] = (struct kpmu_branch){ b->from, b->to, flags };
-		else
-			filter_entry(&r->out, b, flags, want);
-	}
+	filter(&r->out, hw, r->raw, r->nr);
 	return &r->out;
 }
 NOKPROBE_SYMBOL(x86_branches);
+
+/**
+ * x86_branches_of() - the branches that are in the record of a precise event
+ * @hw: the event
+ * @from: as many entries as there are registers, the newest first; NULL if the record has none
+ * @old: the registers have changed since
+ *
+ * Context: the PMI, or IRQs off while PMIs ignore records.
+ * Return: the branches that the event asks for, valid until the next call.
+ */
+const struct kpmu_branches *x86_branches_of(const struct kpmu_hw *hw,
+					    const struct x86_branch *from, bool old)
+{
+	struct kpmu_branches *out = &this_cpu_ptr(records)->recorded;
+	int nr = 0;
+
+	out->nr = 0;
+	out->index = old ? -1ULL : x86_pmu.lbr->newest();
+	while (from && nr < x86_pmu.lbr_depth && from[nr].from)
+		nr++;
+	filter(out, hw, from, nr);
+	return out;
+}
+NOKPROBE_SYMBOL(x86_branches_of);
 
 /**
  * x86_lbr_init() - allocate the buffers for branch records

@@ -22,6 +22,7 @@
 
 #include "counter.h"
 #include "lbr.h"
+#include "precise.h"
 
 static bool no_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 {
@@ -41,6 +42,21 @@ void __init x86_on_overflow(kpmu_overflow_fn fn)
 {
 	static_call_update(x86_overflow, fn);
 }
+
+/**
+ * x86_report() - report an overflow that a record tells of
+ * @hw: the event
+ * @hit: what is known about it
+ *
+ * Context: the PMI.
+ * Return: true if the event's counter is to be halted.
+ */
+bool x86_report(struct kpmu_hw *hw, struct kpmu_hit *hit)
+{
+	kpmu_stat_inc(overflows);
+	return static_call(x86_overflow)(hw, hit);
+}
+NOKPROBE_SYMBOL(x86_report);
 
 /* A sampling event's counter has wrapped: report an overflow if one is due */
 static __always_inline void report_overflow(struct x86_cpu *c, struct kpmu_hw *hw)
@@ -99,16 +115,19 @@ static u32 overflowed_v1(struct x86_cpu *c)
 	return found;
 }
 
-static u32 overflowed(struct x86_cpu *c)
+/* The counters that have overflowed; and whether the buffer of precise events is filled */
+static u32 overflowed(struct x86_cpu *c, bool *filled)
 {
 	u64 status;
 
+	*filled = false;
 	if (x86_pmu.version < 2)
 		return overflowed_v1(c);
 	status = kpmu_rdmsr(x86_pmu.regs.status) & x86_pmu.status;
 	if (status)
 		x86_wrmsr(x86_pmu.regs.clear, status);
-	return x86_global_slots(status);
+	*filled = status & X86_STATUS_BUFFER;
+	return x86_global_slots(status & ~X86_STATUS_BUFFER);
 }
 
 /*
@@ -129,7 +148,7 @@ static int handle_late(struct x86_cpu *c)
 static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
-	bool frozen;
+	bool frozen, filled;
 	u32 m, left;
 
 	if (!READ_ONCE(c->ready))
@@ -144,10 +163,16 @@ static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 		c->hit.began = get_cycles();
 		c->hit.next = c->turn & 1;
 	}
-	m = overflowed(c);
+	m = overflowed(c, &filled);
+	if (unlikely(c->precise)) {
+		/* Their overflow is not of interest, but the record that follows */
+		m &= ~c->precise;
+		if (!READ_ONCE(c->draining))
+			x86_pmu.precise->drain(c, regs);
+	}
 	for (left = m; left; left &= left - 1)
 		handle_wrap(c, __ffs(left));
-	if (m) {
+	if (m || filled) {
 		kpmu_stat_inc(pmis);
 		/* Delivery masked the vector (Intel); unmask it for the next one */
 		if (!x86_pmu.late_nmis)
@@ -160,7 +185,7 @@ static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 		x86_lbr_resume(c);
 	x86_go_on(c, frozen);
 	/* The number of overflows lets the kernel recognise back-to-back NMIs for them */
-	return m ? hweight32(m) : handle_late(c);
+	return m || filled ? hweight32(m) + filled : handle_late(c);
 }
 NOKPROBE_SYMBOL(handle_pmi);
 

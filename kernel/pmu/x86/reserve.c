@@ -19,6 +19,7 @@
 #include "../../compat/ksym.h"
 #include "counter.h"
 #include "lbr.h"
+#include "precise.h"
 
 /* Serialises reserving and releasing.  IRQs stay on: IPIs are sent with the lock held */
 static DEFINE_SPINLOCK(reserve_lock);
@@ -131,11 +132,21 @@ int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 {
 	int err = reserve(why);
 
+	if (err)
+		return err;
+	if (unlikely(hw->precise))
+		err = x86_pmu.precise->get(why);
 	if (!err && unlikely(hw->branches)) {
 		err = get_branches(hw, target);
-		if (err)
-			unreserve();
+		if (err && hw->precise)
+			x86_pmu.precise->put();
 	}
+	if (!err && unlikely(hw->large) && !target->task) {
+		hw->drained = true;
+		static_branch_deferred_inc(&kpmu_branches_key);
+	}
+	if (err)
+		unreserve();
 	return err;
 }
 
@@ -230,6 +241,10 @@ void x86_put(struct kpmu_hw *hw)
 {
 	if (unlikely(hw->branches))
 		put_branches(hw);
+	if (unlikely(hw->drained))
+		static_branch_slow_dec_deferred(&kpmu_branches_key);
+	if (unlikely(hw->precise))
+		x86_pmu.precise->put();
 	unreserve();
 }
 

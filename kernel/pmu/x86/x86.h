@@ -35,11 +35,13 @@
 #define SEL_INV			BIT_ULL(23)
 #define SEL_CMASK		0xff000000ULL
 #define SEL_EVENT_HIGH		GENMASK_ULL(35, 32)	/* AMD: bits 11:8 of the event */
+#define SEL_ADAPTIVE		BIT_ULL(34)	/* see FIXED_ADAPTIVE */
 #define SEL_CODE		(SEL_EVENT | SEL_UMASK)
 /* One counter's bits of FIXED_CTR_CTRL */
 #define FIXED_OS		1
 #define FIXED_USR		2
 #define FIXED_PMI		8
+#define FIXED_ADAPTIVE		BIT_ULL(32)	/* a record has the groups of PEBS_DATA_CFG */
 /* Bits that modify what is counted of an event */
 #define SEL_MODIFIERS		(SEL_EDGE | SEL_ANY | SEL_INV | SEL_CMASK)
 
@@ -88,6 +90,15 @@ struct x86_extra_reg {
  * @extra: extra registers, ended by an entry with reg 0, or NULL
  * @events: named events for sysfs in addition to the generic ones, or NULL
  * @lbr_depth: number of its legacy last branch records, 0 if it has none, or others
+ * @block_info: load latency records say why a load was blocked
+ * @split_latency: latencies are those of the instruction and of the cache
+ * @pmem: what a data source calls L4 on client models is persistent memory
+ * @pdist_fixed: precise level 3 of retired instructions is on fixed counter 0
+ * @pdist_first: that of other events is on general counter 0
+ * @aux_loads: load latencies with their data source need another event in the group
+ * @memory_events: more of @events, if there are precise events
+ * @precise: precise events with constraints of their own, ended by an entry with no
+ *	counters; NULL if there are no precise events
  */
 struct x86_model {
 	const char *name;
@@ -98,11 +109,41 @@ struct x86_model {
 	const struct x86_extra_reg *extra;
 	const struct kpmu_file *events;
 	u8 lbr_depth;
+	bool block_info;
+	bool split_latency;
+	bool pmem;
+	bool pdist_fixed;
+	bool pdist_first;
+	bool aux_loads;
+	const struct kpmu_file *memory_events;
+	const struct x86_precise_event *precise;
+};
+
+/* What the records of a precise event say of memory accesses */
+enum x86_mem { X86_MEM_NONE, X86_MEM_LOAD, X86_MEM_STORE, X86_MEM_LOAD_LATENCY,
+	       X86_MEM_STORE_LATENCY };
+
+/**
+ * struct x86_precise_event - counters on which a precise event can be scheduled
+ * @first: first event code (with umask, if in @code_mask)
+ * @last: last event code of a range, or @first
+ * @code_mask: selector bits compared with @first and @last
+ * @counters: allowed slots
+ * @mem: what its records say of memory accesses
+ */
+struct x86_precise_event {
+	u32 first;
+	u32 last;
+	u32 code_mask;
+	u32 counters;
+	u8 mem;
 };
 
 struct x86_lbr;
+struct x86_precise;
 
 #define X86_HAS_EXTRA	0x80
+#define X86_LATENCY_REG	4	/* extra register: the threshold of load latencies */
 
 /**
  * struct x86_regs - numbers of the PMU's registers
@@ -155,6 +196,7 @@ struct x86_regs {
  * @model: the table in use
  * @lbr: access to the last branch records, NULL if there are none that kpmu can use
  * @lbr_depth: number of their entries
+ * @precise: access to precise events, NULL if there are none
  */
 struct x86_pmu {
 	int version;
@@ -183,6 +225,7 @@ struct x86_pmu {
 	const struct x86_model *model;
 	const struct x86_lbr *lbr;
 	int lbr_depth;
+	const struct x86_precise *precise;
 };
 
 extern struct x86_pmu x86_pmu;
@@ -207,6 +250,12 @@ extern struct x86_pmu x86_pmu;
  * @sel: selectors; for a fixed counter, its four bits of FIXED_CTR_CTRL
  * @extra: values of the extra registers
  * @extra_known: extra registers that are equal to @extra, a bit for each number
+ * @precise: counters whose event is precise
+ * @draining: the records of precise events are being read; PMIs leave them alone
+ * @pebs_enable: value of the register PEBS_ENABLE
+ * @pebs_groups: groups in the records of precise events
+ * @pebs_size: bytes of such a record
+ * @boot_data_cfg: value of PEBS_DATA_CFG before kpmu took the registers
  * @recorders: counters whose event records branches
  * @lbr_filter: filter of the branch records, while @recorders is not 0
  * @lbr_on: branches are recorded
@@ -231,8 +280,14 @@ struct x86_cpu {
 	u64 fixed_ctrl;
 	u64 boot_ctrl;
 	u64 sel[KPMU_NR_SLOTS];
-	u64 extra[3];
+	u64 extra[4];
 	u8 extra_known;
+	u32 precise;
+	bool draining;
+	u64 pebs_enable;
+	u32 pebs_groups;
+	u32 pebs_size;
+	u64 boot_data_cfg;
 	u32 recorders;
 	u32 lbr_filter;
 	bool lbr_on;
@@ -245,6 +300,7 @@ DECLARE_PER_CPU(struct x86_cpu, x86_cpu);
 
 int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		   const char **why);
+bool x86_goes_with(const struct kpmu_hw *hw, const struct kpmu_hw *other);
 bool x86_check_period(const struct kpmu_hw *hw, u64 flags, u64 period);
 u32 x86_event_needs(const struct kpmu_hw *hw,
 		    const struct kpmu_target *target);
@@ -279,6 +335,7 @@ int x86_rdpmc_get(void);
 void x86_counter_move(struct kpmu_hw *hw);
 void x86_cpu_setup(struct x86_cpu *c);
 void x86_cpu_clear(struct x86_cpu *c);
+void x86_enable_each(struct x86_cpu *c, u32 on);
 void x86_go_on_now(struct x86_cpu *c);
 u64 x86_alt_selector(const struct kpmu_hw *hw);
 void x86_set_period(struct kpmu_hw *hw, u64 period);
@@ -293,8 +350,10 @@ const char *x86_rival_guess(void);
 int x86_pmi_init(void);
 void x86_pmi_exit(void);
 
+int x86_max_precise(void);
 int x86_branch_depth(void);
 const struct kpmu_branches *x86_branches(const struct kpmu_hw *hw);
+void x86_leave(struct task_struct *task, void *to);
 void x86_lbr_leave(struct task_struct *task, void *to);
 void x86_lbr_enter(struct task_struct *task, void *from);
 

@@ -5,6 +5,7 @@
 
 #include "lbr.h"
 #include "msr.h"
+#include "precise.h"
 
 /**
  * x86_show() - .show of struct kpmu_core
@@ -42,6 +43,7 @@ const struct kpmu_source x86_source = {
 	.read = x86_read,
 	.set_period = x86_set_period,
 	.reset = x86_reset,
+	.goes_with = x86_goes_with,
 	.check_period = x86_check_period,
 	.branches = x86_branches,
 	.user_view = x86_user_view,
@@ -56,6 +58,34 @@ const struct kpmu_source x86_source = {
 u32 x86_slots(void)
 {
 	return x86_pmu.version ? x86_pmu.counters : 0;
+}
+
+/**
+ * x86_max_precise() - .precise of struct kpmu_core
+ *
+ * Context: any.
+ * Return: the largest precise_ip, 0 without precise events.
+ */
+int x86_max_precise(void)
+{
+	return x86_pmu.precise ? x86_pmu.precise->max : 0;
+}
+
+/**
+ * x86_leave() - .branches_leave of struct kpmu_core
+ * @task: see kpmu_branches_leave()
+ * @to: see kpmu_branches_leave()
+ *
+ * Context: see kpmu_branches_leave().
+ */
+void x86_leave(struct task_struct *task, void *to)
+{
+	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+
+	/* Samples name the task that runs, so records are read before another one does */
+	if (c->precise)
+		x86_precise_drain(c);
+	x86_lbr_leave(task, to);
 }
 
 /**

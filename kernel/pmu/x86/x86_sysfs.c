@@ -48,6 +48,9 @@ static void list_events(void)
 	}
 	for (; more && more->name && n < MAX_EVENTS; more++)
 		events[n++] = *more;
+	more = x86_pmu.precise ? x86_pmu.model->memory_events : NULL;
+	for (; more && more->name && n < MAX_EVENTS; more++)
+		events[n++] = *more;
 }
 
 static const struct kpmu_file all_formats[] = {
@@ -63,7 +66,9 @@ static const struct kpmu_file any = { "any", "config:21" };
 static const struct kpmu_file offcore = { "offcore_rsp", "config1:0-63" };
 static const struct kpmu_file frontend = { "frontend", "config1:0-23" };
 
-static struct kpmu_file formats[ARRAY_SIZE(all_formats) + 4];
+static const struct kpmu_file latency = { "ldlat", "config1:0-15" };
+
+static struct kpmu_file formats[ARRAY_SIZE(all_formats) + 5];
 
 static const struct kpmu_file *list_formats(void)
 {
@@ -77,6 +82,8 @@ static const struct kpmu_file *list_formats(void)
 		formats[n++] = offcore;
 	if (x86_pmu.extra_ok & 8)
 		formats[n++] = frontend;
+	if (x86_pmu.extra_ok & 1u << X86_LATENCY_REG && x86_pmu.precise)
+		formats[n++] = latency;
 	return formats;
 }
 
@@ -88,6 +95,7 @@ static void list_caps(void)
 {
 	int n = 1;
 
+	caps[0].text = x86_pmu.precise ? "3" : "0";
 	if (x86_pmu.model->name)
 		caps[n++] = (struct kpmu_file){ "pmu_name", x86_pmu.model->name };
 	scnprintf(depth, sizeof(depth), "%d", x86_pmu.lbr_depth);

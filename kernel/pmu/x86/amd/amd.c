@@ -60,6 +60,7 @@ const struct kpmu_core amd_core __initconst = {
 	.rdpmc_drop = x86_rdpmc_drop,
 	.rdpmc_set = x86_rdpmc_set,
 	.rdpmc_get = x86_rdpmc_get,
+	.precise = x86_max_precise,
 	.branches = x86_branch_depth,
 	.branches_size = X86_LBR_STORE_SIZE,
 	.branches_leave = x86_lbr_leave,

@@ -166,6 +166,7 @@ int __init intel_detect(void)
 	detect_events(ebx, eax >> 24);
 	detect_extra();
 	intel_detect_lbr(caps);
+	intel_detect_pebs(caps);
 	index_constraints();
 	pr_info("%s PMU, version %d, %d general and %d fixed counters of %d bits%s%s%s\n",
 		x86_pmu.model->name, x86_pmu.version, x86_pmu.gp,

@@ -284,6 +284,16 @@ static void arch_write(const struct x86_branch *from, int nr, u64 index)
 	}
 }
 
+static u64 legacy_newest(void)
+{
+	return kpmu_rdmsr(MSR_TOS);
+}
+
+static u64 arch_newest(void)
+{
+	return -1ULL;
+}
+
 static bool legacy_holds(u64 index)
 {
 	return kpmu_rdmsr(MSR_FROM + (index & (x86_pmu.lbr_depth - 1)));
@@ -349,6 +359,7 @@ static const struct x86_lbr legacy_lbr = {
 	.wipe = legacy_wipe,
 	.read = legacy_read,
 	.write = legacy_write,
+	.newest = legacy_newest,
 	.holds = legacy_holds,
 	.flags = legacy_flags,
 	.is_on = legacy_is_on,
@@ -363,6 +374,7 @@ static const struct x86_lbr arch_lbr = {
 	.wipe = arch_wipe,
 	.read = arch_read,
 	.write = arch_write,
+	.newest = arch_newest,
 	.holds = arch_holds,
 	.flags = arch_flags,
 	.kind = arch_kind,

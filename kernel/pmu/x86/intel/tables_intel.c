@@ -178,15 +178,69 @@ CACHE_TABLE(spr_cache) = {
 	},
 };
 
+/*
+ * Precise events that differ from what the other tables say, or whose records say something of
+ * memory.  Modifiers are compared, too, so an event with one has no entry unless it is listed.
+ */
+#define PE_ALL		(SEL_CODE | SEL_MODIFIERS)
+#define PE_EVENT		(SEL_EVENT | SEL_MODIFIERS)
+#define P_CODE(c, m, mem)	{ c, c, PE_ALL, m, mem }
+#define P_RANGE(a, b, m, mem)	{ a, b, PE_EVENT, m, mem }
+#define RETIRED_NONE	(SEL_INV | 16U << 24)	/* cycles, see pebs.c */
+
+static const struct x86_precise_event skl_precise[] = {
+	P_CODE(0x01c0, 0x02, X86_MEM_NONE),
+	P_CODE(0x01c0 | RETIRED_NONE, 0x02, X86_MEM_NONE),
+	P_CODE(0x00c0 | RETIRED_NONE, 0x0f, X86_MEM_NONE),
+	P_CODE(0x01cd, 0x0f, X86_MEM_LOAD_LATENCY),
+	P_CODE(0x11d0, 0x0f, X86_MEM_LOAD), P_CODE(0x12d0, 0x0f, X86_MEM_STORE),
+	P_CODE(0x21d0, 0x0f, X86_MEM_LOAD), P_CODE(0x22d0, 0x0f, X86_MEM_STORE),
+	P_CODE(0x41d0, 0x0f, X86_MEM_LOAD), P_CODE(0x42d0, 0x0f, X86_MEM_STORE),
+	P_CODE(0x81d0, 0x0f, X86_MEM_LOAD), P_CODE(0x82d0, 0x0f, X86_MEM_STORE),
+	P_RANGE(0xd1, 0xd3, 0x0f, X86_MEM_LOAD),
+	{ 0, ~0U, ~0U, 0x0f, X86_MEM_NONE },
+	{ }
+};
+
+#define ICL_MEMORY							\
+	P_CODE(0x11d0, 0x0f, X86_MEM_LOAD), P_CODE(0x12d0, 0x0f, X86_MEM_STORE), \
+	P_CODE(0x21d0, 0x0f, X86_MEM_LOAD),				\
+	P_CODE(0x41d0, 0x0f, X86_MEM_LOAD), P_CODE(0x42d0, 0x0f, X86_MEM_STORE), \
+	P_CODE(0x81d0, 0x0f, X86_MEM_LOAD), P_CODE(0x82d0, 0x0f, X86_MEM_STORE), \
+	P_RANGE(0xd1, 0xd4, 0x0f, X86_MEM_LOAD),			\
+	P_RANGE(0xd0, 0xd0, 0x0f, X86_MEM_NONE)
+
+static const struct x86_precise_event icl_precise[] = {
+	P_CODE(0x01c0, FIXED(0), X86_MEM_NONE),
+	P_CODE(0x0100, FIXED(0), X86_MEM_NONE),
+	P_CODE(0x0400, FIXED(3), X86_MEM_NONE),
+	P_CODE(0x01cd, 0xff, X86_MEM_LOAD_LATENCY),
+	ICL_MEMORY,
+	{ }
+};
+
+static const struct x86_precise_event spr_precise[] = {
+	P_CODE(0x0100, FIXED(0), X86_MEM_NONE),
+	P_CODE(0x0400, FIXED(3), X86_MEM_NONE),
+	P_RANGE(0xc0, 0xc0, 0xfe, X86_MEM_NONE),
+	P_CODE(0x01cd, 0xfe, X86_MEM_LOAD_LATENCY),
+	P_CODE(0x02cd, 0x01, X86_MEM_STORE_LATENCY),
+	ICL_MEMORY,
+	{ }
+};
+
 /* Extra registers: 1 and 2 are the offcore responses, 3 is the front-end filter */
 #define MSR_RSP_0	0x1a6
 #define MSR_RSP_1	0x1a7
 #define MSR_FRONTEND	0x3f7
+#define MSR_LATENCY	0x3f6
+#define LATENCY		{ 0x01cd, X86_LATENCY_REG, MSR_LATENCY, 0xffff }
 
 static const struct x86_extra_reg skl_extra[] = {
 	{ 0x01b7, 1, MSR_RSP_0, 0x3fffff8fffULL },
 	{ 0x01bb, 2, MSR_RSP_1, 0x3fffff8fffULL },
 	{ 0x01c6, 3, MSR_FRONTEND, 0x7fff17 },
+	LATENCY,
 	{ }
 };
 
@@ -194,6 +248,7 @@ static const struct x86_extra_reg icl_extra[] = {
 	{ 0x01b7, 1, MSR_RSP_0, 0x3fffffbfffULL },
 	{ 0x01bb, 2, MSR_RSP_1, 0x3fffffbfffULL },
 	{ 0x01c6, 3, MSR_FRONTEND, 0x7fff17 },
+	LATENCY,
 	{ }
 };
 
@@ -203,6 +258,7 @@ static const struct x86_extra_reg spr_extra[] = {
 	{ 0x01c6, 3, MSR_FRONTEND, 0x7fff1f },
 	{ 0x40ad, 3, MSR_FRONTEND, 0x7 },
 	{ 0x04c2, 3, MSR_FRONTEND, 0x8 },
+	LATENCY,
 	{ }
 };
 
@@ -226,32 +282,56 @@ static const struct kpmu_file icl_events[] = {
 	{ }
 };
 
-static const u8 skl_models[] = {
-	0x4e, 0x5e, 0x55, 0x8e, 0x9e, 0xa5, 0xa6, 0
+static const struct kpmu_file skl_memory[] = {
+	{ "mem-loads", "event=0xcd,umask=0x1,ldlat=3" },
+	{ "mem-stores", "event=0xd0,umask=0x82" },
+	{ }
 };
+
+static const struct kpmu_file spr_memory[] = {
+	{ "mem-loads", "event=0xcd,umask=0x1,ldlat=3" },
+	{ "mem-stores", "event=0xcd,umask=0x2" },
+	{ "mem-loads-aux", "event=0x03,umask=0x82" },
+	{ }
+};
+
+static const u8 skl_models[] = {
+	0x4e, 0x5e, 0x8e, 0x9e, 0xa5, 0xa6, 0
+};
+static const u8 skx_models[] = { 0x55, 0 };
 static const u8 icl_models[] = { 0x7d, 0x7e, 0x8c, 0x8d, 0xa7, 0 };
 static const u8 icx_models[] = { 0x6a, 0x6c, 0 };
 static const u8 spr_models[] = { 0x8f, 0xcf, 0 };
 
 static const struct x86_model skylake = {
 	"skylake", skl_models, skl_constraints, NULL, skl_cache, skl_extra,
-	skl_events, 32
+	skl_events, 32, .memory_events = skl_memory,
+	.precise = skl_precise,
+};
+static const struct x86_model skylake_x = {
+	"skylake", skx_models, skl_constraints, NULL, skl_cache, skl_extra,
+	skl_events, 32, .memory_events = skl_memory,
+	.precise = skl_precise, .pmem = true,
 };
 static const struct x86_model icelake = {
 	"icelake", icl_models, icl_constraints, NULL, icl_cache, icl_extra,
-	icl_events, 32
+	icl_events, 32, .memory_events = skl_memory,
+	.precise = icl_precise, .pdist_fixed = true,
 };
 static const struct x86_model icelake_x = {
 	"icelake", icx_models, icl_constraints, NULL, icx_cache, icl_extra,
-	icl_events, 32
+	icl_events, 32, .memory_events = skl_memory,
+	.precise = icl_precise, .pdist_fixed = true, .pmem = true,
 };
 static const struct x86_model sapphire_rapids = {
 	"sapphire_rapids", spr_models, spr_constraints, spr_hw, spr_cache,
-	spr_extra, icl_events
+	spr_extra, icl_events, .block_info = true, .split_latency = true,
+	.memory_events = spr_memory, .precise = spr_precise, .pmem = true,
+	.pdist_fixed = true, .pdist_first = true, .aux_loads = true,
 };
 
 const struct x86_model *const intel_models[] = {
-	&skylake, &icelake, &icelake_x, &sapphire_rapids, NULL
+	&skylake, &skylake_x, &icelake, &icelake_x, &sapphire_rapids, NULL
 };
 
 /* Any other model: only the architectural events are known */

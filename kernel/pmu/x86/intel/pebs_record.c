@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Records of precise events.  Format 3 has one layout; records of format 4 consist of groups, in a
+ * fixed order, of which the first one says which others there are.
+ *
+ * A record may be older than the interrupt in which it is read.  So registers, time and branches are
+ * those in the record, as far as it has them.
+ */
+#include <linux/bitops.h>
+#include <linux/kprobes.h>
+#include <linux/math64.h>
+#include <linux/percpu.h>
+#include <linux/perf_event.h>
+#include <linux/ptrace.h>
+#include <linux/smp.h>
+#include <asm/cpu_entry_area.h>
+#include <asm/segment.h>
+
+#include "../../../compat/tsc.h"
+#include "../../../trace/stats.h"
+#include "../counter.h"
+#include "../lbr.h"
+#include "pebs.h"
+
+struct gprs {
+	u64 flags, ip, ax, cx, dx, bx, sp, bp, si, di, r8, r9, r10, r11, r12, r13, r14, r15;
+};
+
+struct record_3 {
+	u64 flags, ip, ax, bx, cx, dx, si, di, bp, sp, r8, r9, r10, r11, r12, r13, r14, r15;
+	u64 counters, address, source, latency, event_ip, tsx, tsc;
+};
+
+struct basic_4 {
+	u64 format;		/* groups in 31:0, size of the record in 63:48 */
+	u64 event_ip;
+	u64 counters;
+	u64 tsc;
+};
+
+struct memory_4 {
+	u64 address, source, latency, tsx;
+};
+
+#define XMM_SIZE	256
+
+static_assert(sizeof(struct record_3) == 200 && sizeof(struct gprs) == 144);
+
+/**
+ * struct details - what records of both formats say
+ * @counters: the counters that have caused it, as in GLOBAL_STATUS
+ * @event_ip: the instruction that has caused it
+ * @next_ip: the next one; 0 if it is not known
+ * @tsc: time stamp
+ * @address: linear address of the memory access; and so on, as the hardware has it
+ * @source: see intel_data_source()
+ * @latency: see intel_weights()
+ * @tsx: see intel_weights(); flags in 39:32
+ * @three: the record, if it is of format 3
+ * @gprs: registers, if it is of format 4 and has them
+ * @xmm: likewise
+ * @branches: likewise
+ */
+struct details {
+	u64 counters, event_ip, next_ip, tsc;
+	u64 address, source, latency, tsx;
+	const struct record_3 *three;
+	const struct gprs *gprs;
+	const u64 *xmm;
+	const struct x86_branch *branches;
+};
+
+/**
+ * intel_ds() - the DS area of this CPU
+ *
+ * Context: preemption off; between .get and .put of struct x86_precise.
+ * Return: the area.
+ */
+struct debug_store *intel_ds(void)
+{
+	return &get_cpu_entry_area(smp_processor_id())->cpu_debug_store;
+}
+NOKPROBE_SYMBOL(intel_ds);
+
+/**
+ * intel_pebs_size() - size of a record
+ * @groups: PEBS_*
+ *
+ * Context: any.
+ * Return: bytes.
+ */
+u32 intel_pebs_size(u32 groups)
+{
+	u32 size = sizeof(struct basic_4);
+
+	if (!x86_pmu.precise->extended)
+		return sizeof(struct record_3);
+	if (groups & PEBS_MEMORY)
+		size += sizeof(struct memory_4);
+	if (groups & PEBS_GPRS)
+		size += sizeof(struct gprs);
+	if (groups & PEBS_XMM)
+		size += XMM_SIZE;
+	if (groups & PEBS_BRANCHES)
+		size += x86_pmu.lbr_depth * sizeof(struct x86_branch);
+	return size;
+}
+
+static __always_inline void decode_3(struct details *d, const struct record_3 *r)
+{
+	*d = (struct details){
+		.counters = r->counters, .event_ip = r->event_ip, .next_ip = r->ip,
+		.tsc = r->tsc, .address = r->address, .source = r->source,
+		.latency = r->latency, .tsx = r->tsx, .three = r,
+	};
+}
+
+static __always_inline void decode_4(struct details *d, const struct basic_4 *r)
+{
+	const void *at = r + 1;
+	u32 groups = r->format;
+
+	*d = (struct details){ .counters = r->counters, .event_ip = r->event_ip, .tsc = r->tsc };
+	if (groups & PEBS_MEMORY) {
+		const struct memory_4 *m = at;
+
+		d->address = m->address;
+		d->source = m->source;
+		d->latency = m->latency;
+		d->tsx = m->tsx;
+		at = m + 1;
+	}
+	if (groups & PEBS_GPRS) {
+		d->gprs = at;
+		d->next_ip = d->gprs->ip;
+		at = d->gprs + 1;
+	}
+	if (groups & PEBS_XMM) {
+		d->xmm = at;
+		at += XMM_SIZE;
+	}
+	if (groups & PEBS_BRANCHES)
+		d->branches = at;
+}
+
+/**
+ * struct clock - how to convert time stamps of records
+ * @tsc: the conversion
+ * @known: it is known
+ */
+struct clock {
+	struct kpmu_tsc tsc;
+	bool known;
+};
+
+static DEFINE_PER_CPU(struct clock, clock);
+
+/**
+ * intel_pebs_sync_clock() - read the conversion of time stamps, which is not possible in a PMI
+ *
+ * Context: IRQs off, the buffer of this CPU is empty.
+ */
+void intel_pebs_sync_clock(void)
+{
+	const struct kpmu_tsc *tsc = kpmu_tsc_get();
+	struct clock *c = this_cpu_ptr(&clock);
+
+	c->known = tsc;
+	if (tsc)
+		c->tsc = *tsc;
+}
+
+static __always_inline u64 stamp_time(u64 tsc)
+{
+	const struct clock *c = this_cpu_ptr(&clock);
+
+	if (!c->known)
+		return 0;
+	return mul_u64_u32_shr(tsc, c->tsc.mult, c->tsc.shift) + c->tsc.zero;
+}
+
+#define TSX_FLAGS(tsx)	((tsx) >> 32 & 0xff)
+
+static u64 transaction(const struct details *d)
+{
+	u64 txn = TSX_FLAGS(d->tsx), ax = d->three ? d->three->ax : d->gprs ? d->gprs->ax : 0;
+
+	/* XABORT passes a code in bits 31:24 of AX */
+	if (txn & PERF_TXN_TRANSACTION && ax & 1)
+		txn |= (ax >> 24 & 0xff) << PERF_TXN_ABORT_SHIFT;
+	return txn;
+}
+
+/* Both kinds of records have the same names of registers */
+#define COPY_REGS(to, from) do {						\
+	(to)->ax = (from)->ax, (to)->bx = (from)->bx, (to)->cx = (from)->cx;	\
+	(to)->dx = (from)->dx, (to)->si = (from)->si, (to)->di = (from)->di;	\
+	(to)->bp = (from)->bp, (to)->sp = (from)->sp, (to)->r8 = (from)->r8;	\
+	(to)->r9 = (from)->r9, (to)->r10 = (from)->r10, (to)->r11 = (from)->r11; \
+	(to)->r12 = (from)->r12, (to)->r13 = (from)->r13;			\
+	(to)->r14 = (from)->r14, (to)->r15 = (from)->r15;			\
+} while (0)
+
+/* What is in no record: those of the interrupt, if there is one */
+static void start_regs(struct pt_regs *to, const struct pt_regs *regs)
+{
+	if (regs)
+		*to = *regs;
+	else
+		memset(to, 0, sizeof(*to));
+}
+
+/* Registers at the event.  As upstream, those of the interrupt are the base */
+static __always_inline void make_regs(struct pt_regs *to, const struct kpmu_hw *hw,
+				      const struct details *d, const struct pt_regs *regs)
+{
+	bool level_1 = hw->precise < 2 && d->next_ip;
+	u64 ip = level_1 ? d->next_ip : d->event_ip;
+
+	/* Samples of large buffers show no other registers, unless it is the kernel's */
+	if (!hw->large || hw->groups & PEBS_GPRS || (s64)ip < 0)
+		start_regs(to, regs);
+	if (d->three)
+		to->flags = d->three->flags;
+	else if (d->gprs)
+		to->flags = d->gprs->flags;
+	if (hw->groups & PEBS_GPRS) {
+		if (d->three)
+			COPY_REGS(to, d->three);
+		else if (d->gprs)
+			COPY_REGS(to, d->gprs);
+	}
+	/* The record has no segments, and the interrupt may have come in another mode */
+	to->ip = ip;
+	to->cs = (s64)ip < 0 ? __KERNEL_CS : __USER_CS;
+	to->ss = (s64)ip < 0 ? __KERNEL_DS : __USER_DS;
+}
+
+#define NEED_DETAILS	(PEBS_MEMORY | PEBS_XMM | PEBS_BRANCHES)
+
+/* What only some events need */
+static noinline void add_details(struct kpmu_precise *p, const struct kpmu_hw *hw,
+				 const struct details *d, const struct pt_regs *regs)
+{
+	intel_weights(p, hw->mem, d->latency, d->tsx);
+	p->data_src = intel_data_source(hw->mem, d->source);
+	p->txn = transaction(d);
+	p->xmm = d->xmm;
+	if (hw->branches && (d->branches || !regs))
+		p->branches = x86_branches_of(hw, d->branches, hw->large);
+}
+NOKPROBE_SYMBOL(add_details);
+
+/*
+ * The record is an overflow of this event.  Bring its count up to date and say when the next one is due.
+ * If the period is longer than the counter, there may be more records until then.
+ */
+static __always_inline bool is_due(struct kpmu_hw *hw, int idx)
+{
+	if (likely(x86_reloads(hw))) {
+		local64_add(hw->period, &hw->count);
+		kpmu_period_due(hw, hw->next + hw->period);
+		if (hw->page)
+			x86_user_jump(hw, 0, -hw->period & x86_pmu.value);
+		return true;
+	}
+	x86_fold_signed(hw, idx);
+	return kpmu_period_left(hw, local64_read(&hw->count)) <= 0;
+}
+
+/* Set the counter, which the hardware has set to 0 */
+static void aim(struct kpmu_hw *hw, int idx, bool due)
+{
+	u64 from = local64_read(&hw->prev), to;
+
+	/* Only now, as the overflow may have changed the period */
+	if (due)
+		kpmu_period_due(hw, local64_read(&hw->count) + hw->period);
+	to = x86_aim(hw, idx);
+	if (hw->page)
+		x86_user_jump(hw, from, to);
+}
+
+/* Report the record to one of its events, and set the event's counter for the next one */
+static void report(struct x86_cpu *c, int idx, const struct details *d, struct pt_regs *regs,
+		   bool last)
+{
+	struct kpmu_hw *hw = READ_ONCE(c->slots.hw[idx]);
+	struct kpmu_precise precise;
+	struct kpmu_hit hit = { };
+	struct pt_regs at;
+	bool due;
+
+	if (!hw || !hw->precise || !hw->period) {
+		kpmu_stat_inc(pmis_late);
+		return;
+	}
+	hit.period = hw->period;
+	due = is_due(hw, idx);
+	if (due) {
+		make_regs(&at, hw, d, regs);
+		precise = (struct kpmu_precise){
+			.time = stamp_time(d->tsc), .data_src = PERF_MEM_NA,
+			.early = !regs || !last,
+		};
+		if (hw->groups & NEED_DETAILS)
+			add_details(&precise, hw, d, regs);
+		if (!precise.early) {
+			hit.began = c->hit.began;
+			hit.next = c->hit.next;
+			c->hit.began = 0;
+		}
+		hit.regs = &at;
+		hit.frames = regs;
+		hit.exact = hw->precise > 1;
+		hit.addr = d->address;
+		hit.precise = &precise;
+		if (x86_report(hw, &hit) && regs)
+			x86_halt(hw);
+	}
+	if (!x86_reloads(hw))
+		aim(hw, idx, due);
+}
+NOKPROBE_SYMBOL(report);
+
+static __always_inline u64 record_counters(const void *record)
+{
+	if (x86_pmu.precise->extended)
+		return ((const struct basic_4 *)record)->counters;
+	return ((const struct record_3 *)record)->counters;
+}
+
+static __always_inline u32 record_slots(const struct x86_cpu *c, u64 counters)
+{
+	return x86_global_slots(counters) & c->precise;
+}
+
+/**
+ * intel_pebs_pending() - .pending of struct x86_precise
+ *
+ * Context: see struct x86_precise.
+ * Return: see struct x86_precise.
+ */
+bool intel_pebs_pending(void)
+{
+	const struct debug_store *ds = intel_ds();
+
+	return ds->pebs_index != ds->pebs_buffer_base;
+}
+
+/**
+ * intel_pebs_drain() - .drain of struct x86_precise
+ * @c: see struct x86_precise
+ * @regs: see struct x86_precise
+ *
+ * Context: see struct x86_precise.
+ */
+void intel_pebs_drain(struct x86_cpu *c, struct pt_regs *regs)
+{
+	struct debug_store *ds = intel_ds();
+	const void *at = (void *)ds->pebs_buffer_base, *top = (void *)ds->pebs_index;
+	const void *last[KPMU_NR_SLOTS], *r;
+	u32 m, size = c->pebs_size;
+	struct details d;
+
+	if (at >= top)
+		return;
+	for (r = at; r + size <= top; r += size)
+		for (m = record_slots(c, record_counters(r)); m; m &= m - 1)
+			last[__ffs(m)] = r;
+	for (; at + size <= top; at += size) {
+		if (x86_pmu.precise->extended)
+			decode_4(&d, at);
+		else
+			decode_3(&d, at);
+		for (m = record_slots(c, d.counters); m; m &= m - 1)
+			report(c, __ffs(m), &d, regs, last[__ffs(m)] == at);
+	}
+	ds->pebs_index = ds->pebs_buffer_base;
+}
+NOKPROBE_SYMBOL(intel_pebs_drain);
