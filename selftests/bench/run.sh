@@ -44,6 +44,8 @@ parts()
 	samples  | -i -s 1 | 600 | bench_samples
 	branches | -i -s 1 -L | 600 | bench_branches
 	archbranches | -i -s 1 -c spr -L | 600 | bench_branches arch-
+	precise  | -i -s 1 -p pebs-fmt=3 | 600 | bench_precise
+	precise4 | -i -s 1 -c spr -p pebs-fmt=4 | 600 | bench_precise fmt4-
 	stat     | -i -s 1 | 600 | bench_stat
 	record   | -i -s 1 | 600 | bench_record
 	many     | -i -s 1 | 600 | bench_many
