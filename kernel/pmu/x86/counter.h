@@ -185,15 +185,17 @@ static __always_inline u64 x86_aim(struct kpmu_hw *hw, int idx)
 }
 
 /**
- * x86_expect_late() - note that an NMI may arrive that no overflow explains
+ * x86_expect_late() - note whether an NMI may arrive that no overflow explains
  * @c: this CPU's shadow
+ * @yes: it may; else an earlier note is void, as its NMI has come
  *
  * Context: IRQs off, or the PMI.
  */
-static inline void x86_expect_late(struct x86_cpu *c)
+static inline void x86_expect_late(struct x86_cpu *c, bool yes)
 {
-	WRITE_ONCE(c->late_until, jiffies + HZ / 10);
-	WRITE_ONCE(c->late, true);
+	if (yes)
+		WRITE_ONCE(c->late_until, jiffies + HZ / 10);
+	WRITE_ONCE(c->late, yes);
 }
 
 /**

@@ -38,7 +38,7 @@ noinline void x86_enable_each(struct x86_cpu *c, u32 on)
 		/* Its NMI does not find the overflow any more, once the counter is set */
 		if (x86_pmu.late_nmis && !(on & 1u << i) &&
 		    !(x86_counter_read(i) & x86_pmu.sign))
-			x86_expect_late(c);
+			x86_expect_late(c, true);
 	}
 }
 

@@ -177,8 +177,8 @@ static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 		/* Delivery masked the vector (Intel); unmask it for the next one */
 		if (!x86_pmu.late_nmis)
 			apic->write(APIC_LVTPC, APIC_DM_NMI);
-		else if (m & (m - 1))
-			x86_expect_late(c);
+		else
+			x86_expect_late(c, m & (m - 1));
 	}
 	c->hit.began = 0;
 	if (unlikely(c->recorders))
