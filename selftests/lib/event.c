@@ -13,7 +13,6 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -88,11 +87,17 @@ static uint64_t amd_code(uint64_t config)
 /* Is it an attr of a raw event with a code of event.h?  It may not be readable. */
 static bool is_intels(const struct perf_event_attr *attr)
 {
-	struct { uint32_t type, size; uint64_t config; } head;
-	struct iovec to = { &head, sizeof(head) }, from = { (void *)attr, sizeof(head) };
+	struct { uint32_t type, size; uint64_t config; } head = { 0 };
+	int fd[2];
 
-	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == sizeof(head) &&
-	       head.type == PERF_TYPE_RAW && amd_code(head.config);
+	if (pipe(fd))
+		return false;
+	if (write(fd[1], attr, sizeof(head)) != sizeof(head) ||
+	    read(fd[0], &head, sizeof(head)) != sizeof(head))
+		head.type = 0;
+	close(fd[0]);
+	close(fd[1]);
+	return head.type == PERF_TYPE_RAW && amd_code(head.config);
 }
 
 int ev_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
