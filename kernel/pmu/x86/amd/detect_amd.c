@@ -32,7 +32,7 @@ static const struct kpmu_file formats[] = {
 	{ }
 };
 
-static const struct x86_model *find_model(void)
+static const struct x86_model *find_events(void)
 {
 	const struct amd_family *f;
 	u8 family = min_t(u8, boot_cpu_data.x86, AMD_NEWEST);
@@ -83,7 +83,7 @@ static void detect_core(void)
  */
 int __init amd_detect(void)
 {
-	const struct x86_model *model = find_model();
+	const struct x86_model *model = find_events();
 	u64 start;
 	int i;
 
