@@ -88,10 +88,17 @@ static __always_inline void x86_counter_write(int idx, u64 val)
 	kpmu_stat_inc(counters);
 }
 
-/*
- * The counter's change since the last fold.  An NMI may fold meanwhile and set the counter to the same
- * value as before.  To detect that, hw->prev has a generation number above the counter's bits,
- * incremented whenever the counter is set.
+/**
+ * x86_change() - begin a fold: a counter's change since the last one
+ * @hw: the event
+ * @idx: its counter
+ *
+ * An NMI may fold meanwhile and set the counter to the same value as before.  To detect that,
+ * hw->prev has a generation number above the counter's bits, incremented whenever the counter
+ * is set.
+ *
+ * Context: IRQs off, or NMI.
+ * Return: the change; only the bits of x86_pmu.value are meaningful.
  */
 static __always_inline u64 x86_change(struct kpmu_hw *hw, int idx)
 {

@@ -40,9 +40,9 @@ struct table {
 	struct room rooms[1 << ROOMS_SHIFT];
 };
 
-static DEFINE_MUTEX(table_mutex);
+static DEFINE_MUTEX(rooms_lock);
 static struct table __rcu *table;
-static unsigned int users;	/* under table_mutex */
+static unsigned int users;	/* under rooms_lock */
 
 /**
  * x86_stacks_get() - keep call stacks of all tasks for one more event
@@ -54,17 +54,17 @@ int x86_stacks_get(void)
 {
 	struct table *t;
 
-	mutex_lock(&table_mutex);
+	mutex_lock(&rooms_lock);
 	if (!users) {
 		t = kvzalloc(sizeof(*t), GFP_KERNEL);
 		if (!t) {
-			mutex_unlock(&table_mutex);
+			mutex_unlock(&rooms_lock);
 			return -ENOMEM;
 		}
 		rcu_assign_pointer(table, t);
 	}
 	users++;
-	mutex_unlock(&table_mutex);
+	mutex_unlock(&rooms_lock);
 	return 0;
 }
 
@@ -82,12 +82,12 @@ void x86_stacks_put(void)
 {
 	struct table *t;
 
-	mutex_lock(&table_mutex);
+	mutex_lock(&rooms_lock);
 	if (!--users) {
-		t = rcu_replace_pointer(table, NULL, lockdep_is_held(&table_mutex));
+		t = rcu_replace_pointer(table, NULL, lockdep_is_held(&rooms_lock));
 		call_rcu(&t->rcu, free_table);
 	}
-	mutex_unlock(&table_mutex);
+	mutex_unlock(&rooms_lock);
 }
 
 /* The room of a task, in use by this CPU; NULL if there is none or another CPU uses it */

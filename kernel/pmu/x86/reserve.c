@@ -97,7 +97,7 @@ static void unreserve(void)
 		x86_release();
 }
 
-static int get_branches(struct kpmu_hw *hw, const struct kpmu_target *target)
+static int take_branches(struct kpmu_hw *hw, const struct kpmu_target *target)
 {
 	if (!target->task && hw->branches & KPMU_BRANCHES_KEPT) {
 		int err = x86_stacks_get();
@@ -110,7 +110,7 @@ static int get_branches(struct kpmu_hw *hw, const struct kpmu_target *target)
 	return 0;
 }
 
-static void put_branches(const struct kpmu_hw *hw)
+static void release_branches(const struct kpmu_hw *hw)
 {
 	static_branch_slow_dec_deferred(&kpmu_branches_key);
 	if (hw->branches & KPMU_BRANCHES_OF_ALL)
@@ -137,7 +137,7 @@ int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 	if (unlikely(hw->precise))
 		err = x86_pmu.precise->get(why);
 	if (!err && unlikely(hw->branches)) {
-		err = get_branches(hw, target);
+		err = take_branches(hw, target);
 		if (err && hw->precise)
 			x86_pmu.precise->put();
 	}
@@ -240,7 +240,7 @@ void x86_yield_end(void)
 void x86_put(struct kpmu_hw *hw)
 {
 	if (unlikely(hw->branches))
-		put_branches(hw);
+		release_branches(hw);
 	if (unlikely(hw->drained))
 		static_branch_slow_dec_deferred(&kpmu_branches_key);
 	if (unlikely(hw->precise))
