@@ -197,7 +197,7 @@ entries()
 		if [ -z "$reason" ] || [ -n "$rest" ]; then
 			echo "$test: needs four fields"
 		fi
-		[[ $where =~ ^(\*|$kernel(,$kernel)*)(/[a-z]+(,[a-z]+)*)?\??$ ]] ||
+		[[ $where =~ ^(\*|$kernel(,$kernel)*)(/[a-z][a-z0-9]*(,[a-z][a-z0-9]*)*)?\??$ ]] ||
 			echo "$test: no kernels: $where"
 		[[ ! x =~ $pattern ]] || [ "${where: -1}" = '?' ] ||
 			echo "$test: any failure matches $pattern"
