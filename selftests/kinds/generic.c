@@ -261,7 +261,6 @@ TEST(stalled_cycles)
 		EXPECT_EQ(ev_count(fd), 0);
 }
 
-/* An event that CPUID marks as not available must be refused, not opened to read 0 */
 /*
  * The upper half of config is the type of a PMU.  Others than the core PMU do not have the event; a
  * type that no PMU has is ignored
@@ -283,6 +282,7 @@ TEST(pmu_in_config)
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
 }
 
+/* An event that CPUID marks as not available must be refused, not opened to read 0 */
 TEST(marked_unavailable)
 {
 	ROWS("T-20 E-21 E-29");
