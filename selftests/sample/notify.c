@@ -76,7 +76,7 @@ TEST(signal_for_a_record)
 	struct ring r;
 	int fd;
 
-	ROWS("W-07");
+	ROWS("A-65");
 	a.comm = 1;
 	a.watermark = 1;
 	a.wakeup_watermark = 1;
