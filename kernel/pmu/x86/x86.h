@@ -243,7 +243,8 @@ extern struct x86_pmu x86_pmu;
  * @left_out: bits of @sel that are not in the registers, see x86_left_out()
  * @halted: counters that are stopped although an event is on them; NMIs set bits
  * @turn: number of NMIs while @ready; selects those to be timed, see KPMU_TIMED
- * @late: an NMI is expected that no overflow explains, until the time @late_until in jiffies
+ * @late: an NMI is expected that no overflow explains
+ * @late_until: it is expected until then, in jiffies
  * @hit: overflow being reported, except for its period
  * @fixed_ctrl: value of FIXED_CTR_CTRL
  * @boot_ctrl: value of GLOBAL_CTRL before kpmu took the registers
