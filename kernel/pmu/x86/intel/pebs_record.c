@@ -201,25 +201,26 @@ static u64 transaction(const struct details *d)
 	(to)->r14 = (from)->r14, (to)->r15 = (from)->r15;			\
 } while (0)
 
-/* What is in no record: those of the interrupt, if there is one */
-static void start_regs(struct pt_regs *to, const struct pt_regs *regs)
+/*
+ * What is in no record: the registers of the interrupt, if there is one and it came in the mode of the
+ * event.  A sample of user mode must not contain registers of the kernel.
+ */
+static __always_inline void start_regs(struct pt_regs *to, const struct pt_regs *regs, u64 ip)
 {
-	if (regs)
+	if (regs && user_mode((struct pt_regs *)regs) == ((s64)ip >= 0))
 		*to = *regs;
 	else
 		memset(to, 0, sizeof(*to));
 }
 
-/* Registers at the event.  As upstream, those of the interrupt are the base */
+/* Registers at the event */
 static __always_inline void make_regs(struct pt_regs *to, const struct kpmu_hw *hw,
 				      const struct details *d, const struct pt_regs *regs)
 {
 	bool level_1 = hw->precise < 2 && d->next_ip;
 	u64 ip = level_1 ? d->next_ip : d->event_ip;
 
-	/* Samples of large buffers show no other registers, unless it is the kernel's */
-	if (!hw->large || hw->groups & PEBS_GPRS || (s64)ip < 0)
-		start_regs(to, regs);
+	start_regs(to, regs, ip);
 	if (d->three)
 		to->flags = d->three->flags;
 	else if (d->gprs)
