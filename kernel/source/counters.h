@@ -342,8 +342,8 @@ static inline int kpmu_rdpmc_get(void)
 }
 
 /*
- * Enabled while an event with a branch stack exists, and for up to a second after the last one:
- * a user who opens and closes such events must not patch kernel text each time
+ * Enabled while an event with a branch stack exists, and for up to a second after the last one, as
+ * each change of the key patches kernel text
  */
 extern struct static_key_false_deferred kpmu_branches_key;
 

@@ -4,22 +4,12 @@
  * precedes the names of the rows.
  */
 #define _GNU_SOURCE
-#include <stdio.h>
 #include <unistd.h>
 
 #include "cost.h"
 #include "event.h"
 #include "ops.h"
-
-static const char *prefix = "";
-
-static void prefixed_row(const char *name, struct cost c)
-{
-	char full[100];
-
-	snprintf(full, sizeof(full), "%s%s", prefix, name);
-	row(full, c);
-}
+#include "recorded.h"
 
 static struct perf_event_attr branches(uint64_t type)
 {
@@ -50,20 +40,6 @@ static void bench_sample(const char *name, uint64_t type)
 	close(op_fd);
 }
 
-static void bench_switch(const char *name, uint64_t type)
-{
-	struct perf_event_attr attr = branches(type);
-	pid_t pid = partner_start();
-	int first;
-
-	attr.sample_period = 1ULL << 40;
-	first = ev_must(&attr, 0, -1, -1, 0);
-	ev_must(&attr, pid, -1, -1, 0);
-	prefixed_row(name, net_switch());
-	close_from(first);
-	partner_end(pid);
-}
-
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -75,7 +51,7 @@ int main(int argc, char **argv)
 	bench_sample("same, filtered, with types",
 		     PERF_SAMPLE_BRANCH_COND | PERF_SAMPLE_BRANCH_TYPE_SAVE);
 	bench_sample("same, call stack", PERF_SAMPLE_BRANCH_CALL_STACK);
-	bench_switch("switch, 1 event with branches both sides", PERF_SAMPLE_BRANCH_ANY);
-	bench_switch("same, call stacks", PERF_SAMPLE_BRANCH_CALL_STACK);
+	sampled_switch("switch, 1 event with branches both sides", branches(PERF_SAMPLE_BRANCH_ANY));
+	sampled_switch("same, call stacks", branches(PERF_SAMPLE_BRANCH_CALL_STACK));
 	return 0;
 }

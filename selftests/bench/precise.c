@@ -5,25 +5,15 @@
  * rows.
  */
 #define _GNU_SOURCE
-#include <stdio.h>
 #include <unistd.h>
 
 #include "cost.h"
 #include "event.h"
 #include "ops.h"
+#include "recorded.h"
 
 #define BATCH	1000		/* samples of an op: several buffers */
 #define ROUNDS	250		/* of work() for a sample */
-
-static const char *prefix = "";
-
-static void prefixed_row(const char *name, struct cost c)
-{
-	char full[100];
-
-	snprintf(full, sizeof(full), "%s%s", prefix, name);
-	row(full, c);
-}
 
 static struct perf_event_attr precise(uint64_t type)
 {
@@ -58,20 +48,6 @@ static void bench_sample(const char *name, uint64_t type, int single)
 	close(op_fd);
 }
 
-static void bench_switch(const char *name)
-{
-	struct perf_event_attr attr = precise(0);
-	pid_t pid = partner_start();
-	int first;
-
-	attr.sample_period = 1ULL << 40;
-	first = ev_must(&attr, 0, -1, -1, 0);
-	ev_must(&attr, pid, -1, -1, 0);
-	prefixed_row(name, net_switch());
-	close_from(first);
-	partner_end(pid);
-}
-
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -82,6 +58,6 @@ int main(int argc, char **argv)
 	bench_sample("same, large buffer", 0, 0);
 	bench_sample("same, with address, source and weight",
 		     PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_WEIGHT, 0);
-	bench_switch("switch, 1 precise event both sides");
+	sampled_switch("switch, 1 precise event both sides", precise(0));
 	return 0;
 }

@@ -17,16 +17,7 @@
 listed:
 	.popsection
 
-#define ENABLE	0x2400
-#define DISABLE	0x2401
-
-/* ioctl(edi, code), which keeps rdi */
-.macro control code
-	mov $\code, %esi
-	xor %edx, %edx
-	mov $16, %eax
-	syscall
-.endm
+#include "control.inc"
 
 	.text
 

@@ -232,11 +232,16 @@ static int open_latency(const struct perf_event_attr *a, int *leader)
 	return ev_must(a, 0, -1, *leader, 0);
 }
 
-static int of_latency(const struct perf_event_attr *a, enum access what)
+/* Samples of accesses that take more than @least cycles */
+static int of_latency(enum access what, int least, uint64_t type)
 {
-	int n, leader, fd = open_latency(a, &leader);
+	struct perf_event_attr a = precise_attr(RAW_LATENCY, 2, type);
+	int n, leader, fd;
 
-	n = of_memory(a, what, fd);
+	a.config1 = least;
+	a.sample_period = 101;
+	fd = open_latency(&a, &leader);
+	n = of_memory(&a, what, fd);
 	if (leader >= 0)
 		close(leader);
 	return n;
@@ -246,15 +251,11 @@ static int of_latency(const struct perf_event_attr *a, enum access what)
 TEST(latency)
 {
 	union perf_mem_data_src src;
-	struct perf_event_attr a;
 	int i, n;
 
 	ROWS("S-28 S-29 S-30 S-31 S-33");
 	NEED_PRECISE();
-	a = precise_attr(RAW_LATENCY, 2, MEMORY);
-	a.config1 = 3;
-	a.sample_period = 101;
-	n = of_latency(&a, LOADS);
+	n = of_latency(LOADS, 3, MEMORY);
 	EXPECT_GT(n, 0);
 	for (i = 0; i < n; i++) {
 		EXPECT_GT(seen[i].weight, 0);
@@ -271,15 +272,11 @@ TEST(latency)
 TEST(locked)
 {
 	union perf_mem_data_src src;
-	struct perf_event_attr a;
 	int i, n;
 
 	ROWS("S-32");
 	NEED_PRECISE();
-	a = precise_attr(RAW_LATENCY, 2, MEMORY);
-	a.config1 = 1;
-	a.sample_period = 101;
-	n = of_latency(&a, LOCKED);
+	n = of_latency(LOCKED, 1, MEMORY);
 	EXPECT_GT(n, 0);
 	for (i = 0; i < n; i++) {
 		src.val = seen[i].data_src;
@@ -291,15 +288,11 @@ TEST(locked)
 TEST(tlb_misses)
 {
 	union perf_mem_data_src src;
-	struct perf_event_attr a;
 	int i, n;
 
 	ROWS("S-33");
 	NEED_PRECISE();
-	a = precise_attr(RAW_LATENCY, 2, MEMORY);
-	a.config1 = 3;
-	a.sample_period = 101;
-	n = of_latency(&a, PAGES);
+	n = of_latency(PAGES, 3, MEMORY);
 	EXPECT_GT(n, 0);
 	for (i = 0; i < n; i++) {
 		src.val = seen[i].data_src;
@@ -312,15 +305,11 @@ TEST(tlb_misses)
 /* The same latency in PERF_SAMPLE_WEIGHT_STRUCT, and that of the instruction if the CPU tells it */
 TEST(weight_struct)
 {
-	struct perf_event_attr a;
 	int i, n;
 
 	ROWS("S-26");
 	NEED_PRECISE();
-	a = precise_attr(RAW_LATENCY, 2, PERF_SAMPLE_DATA_SRC | WEIGHT_STRUCT);
-	a.config1 = 3;
-	a.sample_period = 101;
-	n = of_latency(&a, LOADS);
+	n = of_latency(LOADS, 3, PERF_SAMPLE_DATA_SRC | WEIGHT_STRUCT);
 	EXPECT_GT(n, 0);
 	for (i = 0; i < n; i++) {
 		EXPECT_GT((uint32_t)seen[i].weight, 0);

@@ -360,4 +360,32 @@ void x86_lbr_enter(struct task_struct *task, void *from);
 
 extern const struct kpmu_source x86_source;
 
+/* Operations of struct kpmu_core that are the same for all makers; a user includes lbr.h, too */
+#define X86_CORE_OPS						\
+	.source = &x86_source,					\
+	.describe = x86_describe,				\
+	.slots = x86_slots,					\
+	.on_overflow = x86_on_overflow,				\
+	.commit = x86_commit,					\
+	.halt = x86_halt,					\
+	.resume = x86_resume,					\
+	.update = x86_update,					\
+	.halted = x86_halted,					\
+	.hide = x86_hide,					\
+	.release = x86_release,					\
+	.offline = x86_offline,					\
+	.check = x86_check,					\
+	.show = x86_show,					\
+	.rdpmc_guarded = x86_rdpmc_guarded,			\
+	.rdpmc_grant = x86_rdpmc_grant,				\
+	.rdpmc_share = x86_rdpmc_share,				\
+	.rdpmc_drop = x86_rdpmc_drop,				\
+	.rdpmc_set = x86_rdpmc_set,				\
+	.rdpmc_get = x86_rdpmc_get,				\
+	.precise = x86_max_precise,				\
+	.branches = x86_branch_depth,				\
+	.branches_size = X86_LBR_STORE_SIZE,			\
+	.branches_leave = x86_leave,				\
+	.branches_enter = x86_lbr_enter
+
 #endif
