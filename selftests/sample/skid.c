@@ -50,8 +50,11 @@ static int is_stack(uint64_t sp)
 	return !sp || sp - (uintptr_t)&sp + (1 << 20) < 1 << 21;
 }
 
-/* The sample contains no kernel address and no kernel register */
-static int is_clean(const struct parts *p)
+/*
+ * The sample contains no kernel address and no kernel register.  The call chain of a precise event
+ * begins at the interrupt
+ */
+static int is_clean(const struct parts *p, bool precise)
 {
 	uint64_t i;
 
@@ -63,7 +66,7 @@ static int is_clean(const struct parts *p)
 	for (i = 1; i < p->nr; i++)
 		if (p->chain[i] == PERF_CONTEXT_KERNEL)
 			return 0;
-	if (p->nr > 1 && p->chain[1] != p->ip)
+	if (p->nr > 1 && (precise ? p->chain[1] >= USER_END : p->chain[1] != p->ip))
 		return 0;
 	if (p->intr_abi && (!is_stack(p->intr_regs[0]) || p->intr_regs[1] != p->ip))
 		return 0;
@@ -75,7 +78,7 @@ struct found {
 	int samples, bad, elsewhere;
 };
 
-static struct found look(struct ring *r)
+static struct found look(struct ring *r, bool precise)
 {
 	struct found f = {};
 
@@ -86,7 +89,7 @@ static struct found look(struct ring *r)
 			continue;
 		p = record_sample(r, &rec);
 		f.samples++;
-		f.bad += !is_clean(&p);
+		f.bad += !is_clean(&p, precise);
 		f.elsewhere += p.ip < (uintptr_t)calls_ || p.ip >= (uintptr_t)calls_end;
 	}
 	printf("# %d samples, %d with something of the kernel, %d from elsewhere\n",
@@ -114,13 +117,41 @@ TEST(syscalls)
 	ev_enable(fd);
 	calls(CALLS);
 	ev_disable(fd);
-	f = look(&r);
+	f = look(&r, false);
 	EXPECT_EQ(f.bad, 0);
 	EXPECT_GE(f.samples, CALLS);
 	/* Outside calls(): the paths from the enable and to the disable */
 	EXPECT_LE(f.elsewhere, 100);
 	if (exact() && !skids())
 		EXPECT_EQ(f.samples, ev_count(fd) / 3);
+}
+
+/* Precise events: the record may be of the SYSCALL, and the PMI comes in the kernel */
+TEST(precise_syscalls)
+{
+	ROWS("C-18 A-37");
+	struct perf_event_attr a = skid_attr(3);
+	struct found f;
+	struct ring r;
+	int fd, level;
+
+	a.type = PERF_TYPE_RAW;
+	a.config = 0x00c0;
+	for (level = 1; level < 3; level++) {
+		a.precise_ip = level;
+		if (ev_errno(&a, 0, -1, -1, 0) == EOPNOTSUPP)
+			SKIP(return, "this CPU has no precise events");
+		fd = ev_must(&a, 0, -1, -1, 0);
+		ring_map(&r, fd, &a, 256);
+		ev_enable(fd);
+		calls(CALLS);
+		ev_disable(fd);
+		f = look(&r, true);
+		EXPECT_EQ(f.bad, 0);
+		EXPECT_GE(f.samples, CALLS / 2);
+		ring_unmap(&r);
+		close(fd);
+	}
 }
 
 TEST(faults)
@@ -141,7 +172,7 @@ TEST(faults)
 	for (i = 0; i < PAGES; i++)
 		mem[i * 4096] = 1;
 	ev_disable(fd);
-	f = look(&r);
+	f = look(&r, false);
 	EXPECT_EQ(f.bad, 0);
 	EXPECT_GE(f.samples, skids() ? PAGES / 2 : PAGES);
 }

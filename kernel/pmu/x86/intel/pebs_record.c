@@ -312,7 +312,8 @@ static void report(struct x86_cpu *c, int idx, const struct details *d, struct p
 			c->hit.began = 0;
 		}
 		hit.regs = &at;
-		hit.frames = regs;
+		/* Skid: an event of user mode has no frames of the kernel */
+		hit.frames = regs && (hw->kernel || user_mode(regs)) ? regs : NULL;
 		hit.exact = hw->precise > 1;
 		hit.addr = d->address;
 		hit.precise = &precise;
