@@ -8,6 +8,8 @@ ln -sf /tests/client_tiny /bin/tiny
 chmod 666 /dev/kpmu
 # Debian's default permits no events to unprivileged users, natively or on kpmu
 echo 2 >/proc/sys/kernel/perf_event_paranoid
+# init disables the native throttling of slow NMIs
+echo 0 >/proc/sys/kernel/kpmu/perf_cpu_time_max_percent
 cd /tmp || exit 1
 
 # perf_event is an implicit controller.  Even so, new cgroups get it only after some controller was
