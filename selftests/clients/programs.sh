@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# programs.sh - provide existing clients: perf, PAPI's tools and rr from Debian 12's packages, and
-# goperf.go compiled by Debian's Go.  Prints the folder in the cache whose contents must be added
-# to the root of a guest.
+# programs.sh - provide existing clients: perf, PAPI's tools and rr from Debian 12's packages, perf
+# 6.12 with objdump and addr2line from its backports, and goperf.go compiled by Debian's Go.  Prints the folder in
+# the cache whose contents must be added to the root of a guest.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../../qemu/lib.sh"
@@ -19,6 +19,14 @@ packages=(
 )
 programs=(perf rr papi_avail papi_command_line papi_component_avail papi_cost
 	papi_decode papi_event_chooser papi_native_avail)
+# What perf-6.12 and the tools that it runs need on top
+newer=(
+	libtraceevent1 libdebuginfod1 libcurl3-gnutls libnghttp2-14 libidn2-0 librtmp1 libssh2-1
+	libpsl5 libgnutls30 libgssapi-krb5-2 libldap-2.5-0 libbrotli1 libunistring2 libnettle8
+	libhogweed6 libgmp10 libp11-kit0 libtasn1-6 libkrb5-3 libk5crypto3 libkrb5support0
+	libcom-err2 libsasl2-2 libffi8 libkeyutils1 libssl3
+	binutils-x86-64-linux-gnu libbinutils libctf0 libctf-nobfd0 libjansson4
+)
 out=$KPMU_CACHE/clients-$(hash_of "$0" "$here/goperf.go")
 
 # libraries ROOT TO PROGRAM - copy the shared libraries that the program needs to TO/lib
@@ -49,6 +57,19 @@ unpack_programs()
 		die "the packages do not make a perf that runs"
 }
 
+unpack_newer()
+{
+	local root=$1 to=$2 p
+	say "fetching perf 6.12, objdump and addr2line"
+	apt_unpack "$root" linux-perf/bookworm-backports "${newer[@]/%//bookworm}"
+	cp "$root/usr/bin/perf" "$to/usr/bin/perf-6.12"
+	for p in objdump addr2line; do cp "$root/usr/bin/x86_64-linux-gnu-$p" "$to/usr/bin/$p"; done
+	libraries "$root" "$to" "$root/usr/bin/perf"
+	libraries "$root" "$to" "$to/usr/bin/objdump"
+	"$to/lib/ld-linux-x86-64.so.2" --library-path "$to/lib" "$to/usr/bin/perf-6.12" --version >&2 ||
+		die "the packages do not make a perf 6.12 that runs"
+}
+
 compile_go()
 {
 	local root=$1 to=$2
@@ -69,6 +90,7 @@ build()
 	root=$(mktemp -d "$KPMU_CACHE/tmp.XXXXXX")
 	tmp=$(mktemp -d "$KPMU_CACHE/tmp.XXXXXX")
 	unpack_programs "$root" "$tmp"
+	unpack_newer "$root" "$tmp"
 	compile_go "$root" "$tmp"
 	rm -rf "$root"
 	mv "$tmp" "$out"

@@ -80,6 +80,9 @@ gdt64:	.quad	0
 gdt_tss:
 	.fill	MAX_CPUS * 2, 8, 0
 	.quad	0x00cffb010000ffff		/* user code, 32-bit, at BASED */
+	.globl	gdt_gates
+gdt_gates:					/* call gates, see cpu.c */
+	.fill	4, 8, 0
 gdt64r:	.word	. - gdt64 - 1
 	.quad	gdt64
 
@@ -90,6 +93,7 @@ gdt64r:	.word	. - gdt64 - 1
 ap_start:
 	cli
 	.globl	ap_far, ap_far_to, ap_far2, ap_far2_to, ap_far3, ap_far3_to
+	.globl	ap_task, ap_task_to, ap_call, ap_nested, ap_back
 ap_far:	ljmp	$TRAMPOLINE >> 4, $ap_far_to - ap_start
 ap_far_to:
 	xorw	%ax, %ax
@@ -106,13 +110,46 @@ ap_far2_to:
 	movw	%ax, %ds
 	movw	%ax, %es
 	movw	%ax, %ss
+	movw	$0x18, %ax
+	ltr	%ax
+ap_task:
+	ljmp	$0x20, $0			/* to another task */
+ap_task_to:
+ap_call:
+	lcall	$0x28, $0			/* to a third one, which returns */
+ap_back:
+	clts					/* each switch has set TS */
 	movl	TRAMPOLINE + ap_cpu - ap_start, %ebx
 	movl	$start32_all, %eax
 	jmp	*%eax
+ap_nested:
+	iret
+
+/* A 32-bit TSS at TRAMPOLINE; the task starts at \eip */
+	.macro	TASK name, eip
+\name:	.fill	8, 4, 0
+	.long	TRAMPOLINE + \eip - ap_start, 2, 0, 0, 0, 0
+	.long	TRAMPOLINE + 0x800		/* ESP */
+	.long	0, 0, 0
+	.long	16, 8, 16, 16, 0, 0		/* ES, CS, SS, DS, FS, GS */
+	.long	0, 104 << 16
+	.endm
+
+	.macro	TSS_DESC name
+	.word	103, TRAMPOLINE + \name - ap_start
+	.long	0x8900
+	.endm
+
 	.balign	8
+	TASK	ap_tss1, ap_task
+	TASK	ap_tss2, ap_task_to
+	TASK	ap_tss3, ap_nested
 ap_gdt:	.quad	0
 	.quad	0x00cf9b000000ffff
 	.quad	0x00cf93000000ffff
+	TSS_DESC ap_tss1
+	TSS_DESC ap_tss2
+	TSS_DESC ap_tss3
 ap_gdtr:
 	.word	. - ap_gdt - 1
 	.long	TRAMPOLINE + ap_gdt - ap_start

@@ -8,7 +8,8 @@ static u64 idt[256][2];
 static int x2apic;
 
 extern u8 vectors[], ap_start[], ap_end[], ap_cpu[], syscall_entry[], sysenter_entry[];
-extern u64 gdt_tss[];
+extern u8 gate_user[], gate_kernel[];
+extern u64 gdt_tss[], gdt_gates[];
 void test_main(void);
 void finish(void) __attribute__((noreturn));
 
@@ -45,6 +46,15 @@ static void make_idt(void)
 	}
 }
 
+/* A 64-bit call gate that user mode may use (SDM vol. 3, 6.8.3.1) */
+static void make_gate(u64 *gate, const u8 *to, u64 sel)
+{
+	u64 a = (u64)to;
+
+	gate[0] = (a & 0xffff) | sel << 16 | 0xecull << 40 | (a >> 16 & 0xffff) << 48;
+	gate[1] = a >> 32;
+}
+
 static void load_tables(struct cpu *c)
 {
 	struct { u16 limit; u64 base; } __attribute__((packed)) r = { 4095, (u64)idt };
@@ -61,8 +71,11 @@ void cpu_main(int nr)
 {
 	struct cpu *c = &cpus[nr];
 
-	if (nr == 0)
+	if (nr == 0) {
 		make_idt();
+		make_gate(gdt_gates, gate_user, SEL_UCODE);
+		make_gate(gdt_gates + 2, gate_kernel, SEL_KCODE);
+	}
 	c->self = c;
 	c->nr = nr;
 	c->tss = tss[nr];

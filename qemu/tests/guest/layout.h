@@ -20,6 +20,8 @@
 #define SEL_TSS		0x38
 #define SEL_BASED	(SEL_TSS + 16 * MAX_CPUS + 3)	/* 32-bit user code at BASED */
 #define BASED		0x10000
+#define SEL_GATE_USER	(SEL_BASED + 8)	/* call gates, to user mode and to the kernel */
+#define SEL_GATE_KERNEL	(SEL_GATE_USER + 16)
 
 /* Interrupt vectors */
 #define VEC_EXIT	0x80		/* end of a case */

@@ -227,6 +227,23 @@ f4:	movq	%rsp, %rax
 f5:	iretq
 f6:	END
 
+LCASE "call gates", CASE_NOSTEP
+	REC	g1, gate_user, T_OTHER, 2
+	REC	gate_user, g2, T_OTHER, 1
+	REC	g3, gate_kernel, T_OTHER, 2, 0, U2K
+	REC	gate_kernel, g4, T_OTHER, 0, 0, K2U
+	movl	$SEL_GATE_USER, 4(%rdi)
+g1:	lcall	*(%rdi)				/* the gate has the offset */
+g2:	movl	$SEL_GATE_KERNEL, 4(%rdi)
+g3:	lcall	*(%rdi)
+g4:	END
+
+	.globl	gate_user, gate_kernel
+gate_user:
+	lretq
+gate_kernel:
+	lretq
+
 LCASE "a code segment with a base", CASE_CODE32
 	REC	b0, b1, T_OTHER, 3
 	REC	b1, b3, T_REL_CALL, 1

@@ -305,18 +305,20 @@ static void compare_boot(struct cpu *cpu)
 	boot_bad += lbr_compare(&boot, "start-up code", "after INIT");
 }
 
-/* INIT keeps the LBR, which goes on in real mode */
+/* INIT keeps the LBR, which goes on in real mode, and over switches of hardware tasks */
 void test_lbr_init(void)
 {
 	extern const u8 ap_start[], ap_far[], ap_far_to[], ap_far2[], ap_far2_to[], ap_far3[],
-			ap_far3_to[], vectors[], trap_iret[], lbr_int3_next[];
+			ap_far3_to[], ap_task[], ap_task_to[], ap_call[], ap_nested[], ap_back[],
+			vectors[], trap_iret[], lbr_int3_next[];
 	/* Before the INIT, in its start-up code at TRAMPOLINE, and after that */
 	const u8 *at[][2] = { { (u8 *)lbr_int3, vectors + 3 * 16 }, { trap_iret, lbr_int3_next },
 			      { ap_far, ap_far_to }, { ap_far2, ap_far2_to },
-			      { ap_far3, ap_far3_to } };
+			      { ap_task, ap_task_to }, { ap_call, ap_nested },
+			      { ap_nested, ap_back }, { ap_far3, ap_far3_to } };
 
-	for (int i = 0; i < 5; i++) {
-		u64 moved = i == 2 || i == 3 ? TRAMPOLINE - (u64)ap_start : 0;
+	for (int i = 0; i < 8; i++) {
+		u64 moved = i >= 2 && i < 7 ? TRAMPOLINE - (u64)ap_start : 0;
 		struct rec r = { (u64)at[i][0] + moved, (u64)at[i][1] + moved, T_OTHER, 0, 0, U2K };
 
 		lbr_branch(&boot, &(struct lbr_filter){ 1u << T_OTHER, 1, 1, 0 }, &r);
@@ -327,7 +329,7 @@ void test_lbr_init(void)
 	init_cpu(1);
 	run_on(1, compare_boot);
 	wait_cpu(1);
-	check(!boot_bad, "lbr: kept by INIT, far jumps in real mode");
+	check(!boot_bad, "lbr: kept by INIT, far jumps in real mode, task switches");
 }
 
 /* Fill the LBR and let it record on */
