@@ -12,6 +12,7 @@
 
 #define SHOW_MAX	4096
 #define ALWAYS_FIT	4	/* this number of hardware events always fits on the counters */
+#define SHORT		4096	/* a period that the way out of an interrupt may exceed */
 #define THROTTLED	400	/* overflows that perf allows in a tick, for HZ=250 */
 
 struct text {
@@ -28,6 +29,7 @@ struct slot {
 	int reset_late;		/* reset after a task was created */
 	int group;		/* the leader's slot */
 	int was_off;		/* was disabled at some time: by its attr, ioctl or prctl */
+	int stuck;		/* a member of the group that this one leads may_be_stuck() */
 	int leaderless;		/* 1: the leader was closed, 2: and it had was_off */
 	int moved;		/* see saw_move() */
 	int two_pmus;		/* see of_two_pmus() */
@@ -167,6 +169,25 @@ static inline int of_two_pmus(const struct slot *event, const struct slot *leade
 	       software_pmu(&event->attr) != software_pmu(&leader->attr);
 }
 
+/*
+ * Invariants are checked in the overflow interrupt, too, so its way out may have more events than
+ * a short period: kpmu then throttles the group until the next tick, also with the first overflow.
+ */
+static inline int may_be_stuck(const struct perf_event_attr *a)
+{
+	return is_hardware(a) && !a->exclude_kernel &&
+	       (a->freq || (a->sample_period && a->sample_period < SHORT));
+}
+
+static inline void saw_stuck(struct show *s, int group)
+{
+	for (int i = 0; i < SLOTS; i++)
+		s->slot[i].loose |= s->slot[i].open && s->slot[i].group == group;
+	s->slot[group].stuck = 1;
+	s->any_loose = 1;
+	s->all_exact = 0;
+}
+
 static inline void saw_period(struct show *s, uint64_t period)
 {
 	if (period && (!s->period || period < s->period))
@@ -176,7 +197,8 @@ static inline void saw_period(struct show *s, uint64_t period)
 static inline void saw_open(struct show *s, const struct op *op)
 {
 	struct slot *slot = &s->slot[op->arg[0]], was = *slot;
-	int of = op->arg[3] >= 0 && op->arg[3] < SLOTS && s->slot[op->arg[3]].open;
+	int of = op->arg[3] >= 0 && op->arg[3] < SLOTS && s->slot[op->arg[3]].open &&
+		 !(op->arg[4] & PERF_FLAG_FD_NO_GROUP);
 	int group = of ? s->slot[op->arg[3]].group : op->arg[0];
 	struct slot leader = s->slot[group];
 
@@ -185,8 +207,7 @@ static inline void saw_open(struct show *s, const struct op *op)
 	*slot = (struct slot) { .attr = s->attr.a, .open = 1, .group = group };
 	if (group == op->arg[0] && of)
 		slot->leaderless = 1 + was.was_off;
-	slot->two_pmus = of && !(op->arg[4] & PERF_FLAG_FD_NO_GROUP) &&
-			 of_two_pmus(slot, &leader);
+	slot->two_pmus = of && of_two_pmus(slot, &leader);
 	slot->was_off = slot->attr.disabled;
 	/* If the closed leader was disabled, the event starts to count in this operation */
 	slot->loose = is_loose(&slot->attr);
@@ -203,6 +224,8 @@ static inline void saw_open(struct show *s, const struct op *op)
 	s->exclusive |= slot->attr.exclusive;
 	s->stray_signals |= slot->attr.sigtrap && !slot->exact;
 	saw_period(s, slot->attr.freq ? 1 : slot->attr.sample_period);
+	if (may_be_stuck(&slot->attr) || s->slot[group].stuck)
+		saw_stuck(s, group);
 	s->removes |= slot->attr.remove_on_exec;
 	s->stat |= slot->attr.inherit_stat;
 	s->freq_signals |= slot->attr.sigtrap && slot->attr.freq;
