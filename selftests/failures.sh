@@ -61,11 +61,13 @@ guest()
 }
 
 # other STAGE - print the lines that say what failed in a stage without guests of its own, or
-# its last lines if there are none
+# its last lines if there are none.  The output of a client that differs follows its line.
 other()
 {
-	grep -aE '^not ok |^NOT OK |: NOT clean$|DIFFERS|unserved|^[^ ]+ FAILED by ' "$1" ||
-		tail -n 5 "$1"
+	awk '
+	/^not ok |^NOT OK |: NOT clean$|DIFFERS|unserved|^[^ ]+ FAILED by / { print; some = left = 9; next }
+	/^      / && left-- > 0
+	END { exit !some }' "$1" || tail -n 5 "$1"
 }
 
 # summed FILE.tap - succeed if run.sh has counted a failure for this guest

@@ -30,7 +30,7 @@ for kernel in "${@:-6.1}"; do
 	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -s $cpus -L -t "${CLIENTS_LIMIT:-900}" "${files[@]}" \
 		-f "$build/$kernel/selftests/driver/kpmu-toy.ko" \
 		-f "$build/$kernel/selftests/driver/kpmu-few.ko" \
-		"sh $script $only_arg" | tee "$log/${script%.sh}-$kernel"
+		"${RETRY:+KPMU_RETRY=1 }sh $script $only_arg" | tee "$log/${script%.sh}-$kernel"
 	[ "${PIPESTATUS[0]}" = 0 ] || bad=1
 	read -r e a < <(sed -n 's/^[a-z ]*: \([0-9]*\) of \([0-9]*\) .*/\1 \2/p' \
 		"$log/${script%.sh}-$kernel" | tail -n 1; echo 0 0)
