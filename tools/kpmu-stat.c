@@ -102,7 +102,7 @@ static void add_cpus(const char *list)
 }
 
 /* Report an error, with the reason that the module gives */
-static void __attribute__((noreturn)) explain(int device, const struct event *e, int err)
+static void __attribute__((noreturn)) report(int device, const struct event *e, int err)
 {
 	struct kpmu_why why = { "" };
 
@@ -112,13 +112,20 @@ static void __attribute__((noreturn)) explain(int device, const struct event *e,
 	    why.text[0] ? ": " : "", why.text);
 }
 
-static void open_all(bool on_exec)
+static int open_device(void)
 {
-	int device = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC), i, t;
+	int device = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
 
 	if (device < 0)
 		die("%s: %s", KPMU_DEVICE, errno == ENOENT ?
 		    "not there; is the module loaded?" : strerror(errno));
+	return device;
+}
+
+static void open_all(bool on_exec)
+{
+	int device = open_device(), i, t;
+
 	for (i = 0; i < nr_events; i++) {
 		struct event *e = &events[i];
 
@@ -137,9 +144,10 @@ static void open_all(bool on_exec)
 			e->attr.inherit = targets[t].pid >= 0;
 			fds[i][t] = ioctl(device, KPMU_IOC_OPEN, &args);
 			if (fds[i][t] < 0)
-				explain(device, e, errno);
+				report(device, e, errno);
 		}
 	}
+	explain_events(device, events, nr_events, targets[0].pid < 0 ? targets[0].cpu : -1);
 	close(device);
 }
 
@@ -168,6 +176,18 @@ static struct counts sum(int i)
 	return all;
 }
 
+/* The share of the time, and why it is not all of it */
+static void print_share(const struct event *e, struct counts c, double part)
+{
+	const char *why = why_shared(events, e - events);
+
+	if (c.running)
+		printf("  (estimated: counted %.1f%% of the time", part);
+	else
+		printf("  (");
+	printf("%s%s)", c.running && why[0] ? "; " : "", why);
+}
+
 static void print_one(const struct event *e, struct counts c, double at)
 {
 	double part = c.enabled ? 100.0 * c.running / c.enabled : 0;
@@ -190,8 +210,11 @@ static void print_one(const struct event *e, struct counts c, double at)
 			printf("%llu", (unsigned long long)value);
 		else
 			fputs("null", stdout);
-		printf(", \"enabled\": %llu, \"running\": %llu}\n",
+		printf(", \"enabled\": %llu, \"running\": %llu",
 		       (unsigned long long)c.enabled, (unsigned long long)c.running);
+		if (c.running < c.enabled)
+			printf(", \"reason\": \"%s\"", why_shared(events, e - events));
+		puts("}");
 	} else {
 		if (at >= 0)
 			printf("%10.3f", at);
@@ -199,8 +222,9 @@ static void print_one(const struct event *e, struct counts c, double at)
 			printf("%20llu  %s", (unsigned long long)value, e->name);
 		else
 			printf("%20s  %s", "not counted", e->name);
-		if (c.running && c.running < c.enabled)
-			printf("  (estimated: counted %.1f%% of the time)", part);
+		/* The times of a pinned event without a counter are 0 */
+		if (c.running < c.enabled || (!c.running && has_no_room(e - events)))
+			print_share(e, c, part);
 		putchar('\n');
 	}
 }
@@ -292,10 +316,20 @@ out:
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+static int draw_table(int cpu)
+{
+	for (int i = 0; i < nr_events; i++)
+		events[i].attr.disabled = events[i].leader == i;
+	if (!explain_events(open_device(), events, nr_events, cpu))
+		die("the module does not explain: %s", strerror(errno));
+	return print_explained(events) ? 1 : 0;
+}
+
 static void usage(FILE *f)
 {
 	fputs("usage: kpmu-stat [-e EVENTS] [-I MS] [-x | -j] [-o FILE] COMMAND [ARGUMENT...]\n"
 	      "       kpmu-stat [...] -p PID | -a | -C CPUS [COMMAND [ARGUMENT...]]\n"
+	      "       kpmu-stat -E [-e EVENTS] [-C CPU]: which events count together, and on which counters\n"
 	      "       kpmu-stat -l\n"
 	      "EVENTS: names with commas between, {a,b} is a group, :u :k :p; -l lists names\n", f);
 }
@@ -305,12 +339,15 @@ int main(int argc, char **argv)
 	const char *list = "cycles,instructions,branches,branch-misses", *cpus = NULL;
 	int opt, interval = 0, go = -1;
 	pid_t pid = 0, child = 0;
-	bool all = false;
+	bool all = false, draw = false;
 
-	while ((opt = getopt(argc, argv, "+e:I:p:aC:xjo:lh")) != -1) {
+	while ((opt = getopt(argc, argv, "+e:EI:p:aC:xjo:lh")) != -1) {
 		switch (opt) {
 		case 'e':
 			list = optarg;
+			break;
+		case 'E':
+			draw = true;
 			break;
 		case 'I':
 			interval = atoi(optarg);
@@ -348,6 +385,8 @@ int main(int argc, char **argv)
 	nr_events = parse_events(list, events);
 	if (nr_events < 0)
 		return 125;
+	if (draw)
+		return draw_table(cpus ? atoi(cpus) : -1);
 	if (optind < argc)
 		child = prepare(argv + optind, &go);
 	else if (!pid && !all && !cpus)

@@ -25,4 +25,10 @@ struct event {
 int parse_events(const char *list, struct event *events);
 void list_events(void);
 
+/* stat-explain.c */
+bool explain_events(int device, const struct event *events, int nr, int cpu);
+bool has_no_room(int i);
+const char *why_shared(const struct event *events, int i);
+int print_explained(const struct event *events);
+
 #endif

@@ -75,6 +75,8 @@ static long dev_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return open_for(file, (void __user *)arg);
 	case KPMU_IOC_WHY:
 		return copy_why(file, (void __user *)arg);
+	case KPMU_IOC_EXPLAIN:
+		return kpmu_dev_explain((void __user *)arg);
 	case KPMU_IOC_TASK_ENABLE:
 		kpmu_owner_control(KPMU_OP_ENABLE);
 		return 0;

@@ -22,6 +22,8 @@ extern const struct file_operations kpmu_dev_fops;
 
 long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *who,
 			 const char **why);
+struct kpmu_event *kpmu_dev_try_open(const struct kpmu_open *args, const char **why);
+long kpmu_dev_explain(void __user *arg);
 long kpmu_dev_open_for(const struct kpmu_open_for *args, const char **why);
 int kpmu_dev_may_serve(struct task_struct *who);
 int kpmu_dev_permit_task(const struct kpmu_attr *attr, struct task_struct *task,

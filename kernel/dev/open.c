@@ -115,9 +115,12 @@ static int alloc_event(struct kpmu_request *r, const struct kpmu_target *target)
 	return err;
 }
 
-static int make_event(struct kpmu_request *r)
+/* All of the event but its place: it is not attached and holds no hardware */
+static int new_event(struct kpmu_request *r)
 {
-	struct kpmu_target target = { .attr = &r->attr, .cpu = r->args->cpu };
+	struct kpmu_target target = {
+		.attr = &r->attr, .task = r->task, .cpu = r->args->cpu,
+	};
 	int err;
 
 	err = kpmu_target_check_cpu(r);
@@ -130,13 +133,18 @@ static int make_event(struct kpmu_request *r)
 		r->why = "sigtrap needs a task event";
 		return -EINVAL;
 	}
+	return alloc_event(r, &target);
+}
+
+static int make_event(struct kpmu_request *r)
+{
+	int err = new_event(r);
+
+	if (err)
+		return err;
 	/* Opens a file in /proc, so it is done before a task's lock is taken */
 	if (r->attr.flags & KPMU_ATTR_NAMESPACES)
 		kpmu_side_namespaces_setup();
-	target.task = r->task;
-	err = alloc_event(r, &target);
-	if (err)
-		return err;
 	if (r->who != current)
 		kpmu_sampling_for(r->event, r->who);
 	err = kpmu_target_attach(r);
@@ -240,4 +248,28 @@ long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *who,
 	if (r.group_file)
 		fput(r.group_file);
 	return ret;
+}
+
+/**
+ * kpmu_dev_try_open() - create an event as an open does, but do not attach it
+ * @args: the arguments; pid is 0 or -1, group_fd and flags are ignored
+ * @why: set to the reason for an error, a string literal
+ *
+ * Context: task, may sleep.
+ * Return: the event, for kpmu_event_put(); an errno of perf_event_open(2).
+ */
+struct kpmu_event *kpmu_dev_try_open(const struct kpmu_open *args, const char **why)
+{
+	struct kpmu_request r = { .args = args, .who = current, .why = "" };
+	int err;
+
+	if (!args->pid)
+		r.task = current;
+	err = check_attr(&r) ?: new_event(&r);
+	if (!err && !r.task)
+		err = kpmu_permit(KPMU_PERMIT_CPU, &r.attr, NULL, &r.why);
+	if (err && r.event)
+		kpmu_event_put(r.event);
+	*why = r.why;
+	return err ? ERR_PTR(err) : r.event;
 }

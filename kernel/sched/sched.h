@@ -331,6 +331,23 @@ void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc);
 bool kpmu_plan_fits(struct kpmu_entity *const *events, int n);
 const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_entity *leader);
 
+/**
+ * struct kpmu_trial - a group in a trial placement
+ * @leader: its leader, in no context
+ * @why: the reason why it does not run, NULL if it does
+ * @blocker: index of a group without which it would run, -1 if there is no such single one
+ * @alone: it would run if there were no other group
+ */
+struct kpmu_trial {
+	struct kpmu_entity *leader;
+	const char *why;
+	int blocker;
+	bool alone;
+};
+
+/* trial.c */
+int kpmu_trial_place(struct kpmu_trial *t, int n, int cpu);
+
 /* edit.c */
 void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_entity *leader);
 void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_entity *leader);

@@ -58,6 +58,7 @@ static inline u32 kpmu_slots_used(const struct kpmu_slots *slots)
  * @end: undo @start
  * @describe: see kpmu_pmu_get()
  * @slots: see kpmu_counters_slots()
+ * @fixed: those of @slots that each count one event only
  * @on_overflow: see kpmu_on_overflow()
  * @commit: see kpmu_commit()
  * @halt: see kpmu_counters_halt()
@@ -90,6 +91,7 @@ struct kpmu_core {
 	void (*end)(void);
 	bool (*describe)(struct kpmu_pmu *pmu);
 	u32 (*slots)(void);
+	u32 (*fixed)(void);
 	void (*on_overflow)(kpmu_overflow_fn fn);
 	void (*commit)(struct kpmu_slots *want);
 	void (*halt)(const struct kpmu_hw *hw);

@@ -222,7 +222,7 @@ static inline void saw_open(struct show *s, const struct op *op)
 	s->all_exact &= slot->exact;
 	s->any_loose |= slot->loose;
 	s->exclusive |= slot->attr.exclusive;
-	s->stray_signals |= slot->attr.sigtrap && !slot->exact;
+	s->stray_signals |= slot->attr.sigtrap && (!slot->exact || slot->attr.freq);
 	saw_period(s, slot->attr.freq ? 1 : slot->attr.sample_period);
 	if (may_be_stuck(&slot->attr) || s->slot[group].stuck)
 		saw_stuck(s, group);

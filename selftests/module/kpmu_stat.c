@@ -48,6 +48,35 @@ TEST(counts_children)
 	EXPECT_LT(atol(got), 5 * 400000 + 200);
 }
 
+/* The table of -E, and the reason why an event did not count all the time */
+TEST(explains)
+{
+	ROWS("W-06");
+	const char *got;
+	int status;
+
+	if (cpu_model() != CPU_SKYLAKE || counters_general() != 4)
+		SKIP(return, "not the counters of Skylake");
+	got = run(STAT "-E -e instructions:u,rc4:u,rc4:u,rc4:u,r1c0:u,rc4:u,page-faults", &status);
+	EXPECT_EQ(WEXITSTATUS(status), 1);
+	EXPECT_TRUE(has_line(got, "counter                         0  1  2  3 16"));
+	EXPECT_TRUE(has_line(got, "instructions:u                  .  .  .  .  X  (fixed)"));
+	EXPECT_TRUE(has_line(got, "r1c0:u                             X           (some counters only)"));
+	EXPECT_TRUE(has_line(got, "rc4:u                           .  .  .  .     does not fit: no usable counter is free"));
+	EXPECT_TRUE(has_line(got, "page-faults                                    needs no counter"));
+	EXPECT_TRUE(has_line(got, "1 of 7 events cannot count together with the others: all take turns"));
+	got = run(STAT "-E -e instructions:u,cycles:u", &status);
+	EXPECT_EQ(status, 0);
+	EXPECT_TRUE(has_line(got, "all events count together"));
+
+	got = run(STAT "-e rc4:u,r81d0:u,r82d0:u,rc5:u,r00c4:u sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'",
+		  &status);
+	EXPECT_NE(strstr(got, "% of the time; takes turns with r00c4:u)"), NULL);
+	EXPECT_NE(strstr(got, "% of the time; no usable counter is free: takes turns with rc5:u)"), NULL);
+	got = run(STAT "-e rc4:up,r81d0:up,r82d0:up,rc5:up,r00c4:up " TINY, &status);
+	EXPECT_TRUE(has_line(got, "         not counted  r00c4:up  (no usable counter is free: takes turns with rc5:up)"));
+}
+
 TEST(exit_status)
 {
 	int status;

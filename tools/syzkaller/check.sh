@@ -55,7 +55,7 @@ described()
 		name = $1
 		sub(/^[ \t]*[a-z_]+[ \t]+/, "")
 		print "field", struct, name, bytes($0)
-		if (match($0, /[A-Z][A-Z_]+/))
+		if (match($0, /[A-Z][A-Z_0-9]+/))
 			print "const", substr($0, RSTART, RLENGTH)
 		next
 	}

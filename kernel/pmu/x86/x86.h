@@ -316,6 +316,7 @@ u32 x86_user_view(struct kpmu_hw *hw, u16 *width, s64 *offset);
 void x86_user_jump(struct kpmu_hw *hw, u64 from, u64 to);
 void x86_rdpmc_exit(void);
 u32 x86_slots(void);
+u32 x86_fixed_slots(void);
 void x86_on_overflow(kpmu_overflow_fn fn);
 void x86_commit(struct kpmu_slots *want);
 void x86_halt(const struct kpmu_hw *hw);
@@ -365,6 +366,7 @@ extern const struct kpmu_source x86_source;
 	.source = &x86_source,					\
 	.describe = x86_describe,				\
 	.slots = x86_slots,					\
+	.fixed = x86_fixed_slots,				\
 	.on_overflow = x86_on_overflow,				\
 	.commit = x86_commit,					\
 	.halt = x86_halt,					\

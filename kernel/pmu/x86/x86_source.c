@@ -61,6 +61,17 @@ u32 x86_slots(void)
 }
 
 /**
+ * x86_fixed_slots() - .fixed of struct kpmu_core
+ *
+ * Context: any.
+ * Return: see struct kpmu_core.
+ */
+u32 x86_fixed_slots(void)
+{
+	return x86_pmu.version ? x86_pmu.fixed : 0;
+}
+
+/**
  * x86_max_precise() - .precise of struct kpmu_core
  *
  * Context: any.

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KPMU_IOC_EXPLAIN: which events of a set count together, on which counters, and what prevents the
+ * others.  The answer is computed from copies: nothing is attached, and no hardware is taken.
+ */
+#include <linux/bitops.h>
+#include <linux/file.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include <uapi/linux/kpmu.h>
+
+#include "../event/event.h"
+#include "../sched/sched.h"
+#include "../source/drivers.h"
+#include "dev.h"
+
+/**
+ * struct item - an event of the set
+ * @user: the caller's view, written back at the end
+ * @copy: what the trial places
+ * @leader: of an open event, its group's leader: only compared
+ * @trial: index of its group in set->trial, -1 if it cannot be opened
+ */
+struct item {
+	struct kpmu_explain_event user;
+	struct kpmu_entity copy;
+	const void *leader;
+	int trial;
+};
+
+struct set {
+	struct kpmu_explain args;
+	struct item *items;
+	struct kpmu_trial *trials;
+	int *leaders;		/* of each trial: index of the leader's item */
+	int nr_trials;
+};
+
+/* ---- one event ---------------------------------------------------------------- */
+
+/* A source's data in @hw is not used by the trial, and may be gone */
+static void copy_entity(struct item *it, const struct kpmu_entity *e)
+{
+	it->copy.hw = e->hw;
+	it->copy.hw.idx = -1;
+	it->copy.hw.hint = -1;
+	it->copy.flags = e->flags;
+	it->copy.cpu = e->cpu;
+	it->copy.state = KPMU_ON;
+	kpmu_entity_init(&it->copy, KPMU_GROUP_MAX);
+}
+
+static void try_attr(const struct set *s, struct item *it)
+{
+	const struct kpmu_open args = {
+		.attr = it->user.attr, .pid = s->args.pid, .cpu = s->args.cpu, .group_fd = -1,
+	};
+	const char *why = "";
+	struct kpmu_event *e = kpmu_dev_try_open(&args, &why);
+
+	if (IS_ERR(e)) {
+		it->user.error = -PTR_ERR(e);
+		strscpy(it->user.text, why, sizeof(it->user.text));
+		return;
+	}
+	copy_entity(it, &e->se);
+	kpmu_event_put(e);
+}
+
+struct look {
+	struct item *it;
+	struct kpmu_entity *e;
+};
+
+/* The present state of an open event */
+static int look_owned(struct kpmu_ctx *ctx, void *data)
+{
+	struct look *l = data;
+	struct kpmu_times t = kpmu_times_at(&l->e->clock, kpmu_ctx_now(ctx));
+	const char *why = NULL;
+
+	if (!l->e->attached)
+		why = "its task has exited";
+	else if (!kpmu_is_enabled(l->e))
+		why = l->e->state == KPMU_ERROR ? "in error: pinned, and no counter was free" : "off";
+	else if (ctx->cpu < 0)
+		why = "what it counts for does not run now";
+	else
+		why = kpmu_plan_why(this_cpu_ptr(&kpmu_cpu), l->e->leader);
+	l->it->leader = l->e->leader;
+	l->it->user.enabled = t.enabled;
+	l->it->user.running = t.running;
+	strscpy(l->it->user.now, why ?: "", sizeof(l->it->user.now));
+	copy_entity(l->it, l->e);
+	return 0;
+}
+
+static void look_at_fd(struct item *it)
+{
+	struct file *file = fget(it->user.fd);
+	struct kpmu_event *e = file ? kpmu_event_of_file(file) : NULL;
+	struct look l = { .it = it };
+
+	if (!e) {
+		it->user.error = EBADF;
+		strscpy(it->user.text, "not an event of kpmu", sizeof(it->user.text));
+	} else {
+		l.e = &e->se;
+		kpmu_ctx_visit(e->se.ctx, look_owned, &l);
+	}
+	if (file)
+		fput(file);
+}
+
+/* ---- groups ------------------------------------------------------------------- */
+
+/* Index of the leader of the group of @i, @i if it leads one; -1 if there cannot be such a group */
+static int leader_of(const struct set *s, int i)
+{
+	const struct item *it = &s->items[i];
+	int j = it->user.group;
+
+	if (it->user.attr) {
+		if (j == -1)
+			return i;
+		return j >= 0 && j < i && s->items[j].user.group == -1 ? j : -1;
+	}
+	if (j != -1)
+		return -1;
+	for (j = 0; j < i; j++)
+		if (!s->items[j].user.attr && s->items[j].leader == it->leader)
+			return j;
+	return i;
+}
+
+static void add_trial(struct set *s, int i)
+{
+	s->items[i].trial = s->nr_trials;
+	s->leaders[s->nr_trials] = i;
+	s->trials[s->nr_trials++].leader = &s->items[i].copy;
+}
+
+/* Without its leader an event cannot be opened */
+static int add_to_group(struct set *s, int i)
+{
+	int leader = leader_of(s, i);
+	struct item *it = &s->items[i], *of;
+
+	if (leader < 0)
+		return -EINVAL;
+	if (it->user.error)
+		return 0;
+	if (leader == i) {
+		add_trial(s, i);
+		return 0;
+	}
+	of = &s->items[leader];
+	if (of->trial < 0) {
+		it->user.error = EBADF;
+		strscpy(it->user.text, "its leader cannot be opened", sizeof(it->user.text));
+		return 0;
+	}
+	it->trial = of->trial;
+	it->copy.leader = &of->copy;
+	list_add_tail(&it->copy.node, &of->copy.group.members);
+	return 0;
+}
+
+/* ---- results ------------------------------------------------------------------ */
+
+static u32 rules_of(const struct kpmu_hw *hw)
+{
+	u32 own = kpmu_own_slots, fixed = own & kpmu_core.fixed(), general = own & ~fixed, rules = 0;
+
+	if (!hw->allowed)
+		return 0;
+	if (hw->allowed & ~own)
+		return KPMU_RULE_DRIVER;
+	if (hw->allowed & fixed)
+		rules |= KPMU_RULE_FIXED;
+	if (general & ~hw->allowed)
+		rules |= KPMU_RULE_TABLE;
+	if (hw->extra_reg)
+		rules |= KPMU_RULE_EXTRA;
+	if (hw->branches)
+		rules |= KPMU_RULE_BRANCHES;
+	if (hw->precise)
+		rules |= KPMU_RULE_PRECISE;
+	return rules;
+}
+
+static void tell(const struct set *s, struct item *it)
+{
+	const struct kpmu_trial *t;
+
+	it->user.counter = -1;
+	it->user.blocker = -1;
+	if (it->trial < 0)
+		return;
+	t = &s->trials[it->trial];
+	it->user.allowed = it->copy.hw.allowed;
+	it->user.rules = rules_of(&it->copy.hw);
+	it->user.fits = !t->why;
+	if (!t->why) {
+		it->user.counter = it->copy.hw.idx;
+		return;
+	}
+	if (t->blocker >= 0)
+		it->user.blocker = s->leaders[t->blocker];
+	snprintf(it->user.text, sizeof(it->user.text), "%s%s",
+		 t->alone ? "" : "even alone: ", t->why);
+}
+
+/* ---- the call ----------------------------------------------------------------- */
+
+static void __user *user_event(const struct set *s, int i)
+{
+	return u64_to_user_ptr(s->args.events) + (size_t)i * s->args.size;
+}
+
+static int take_event(struct set *s, int i)
+{
+	struct item *it = &s->items[i];
+	struct kpmu_explain_event *u = &it->user;
+	int err = copy_struct_from_user(u, sizeof(*u), user_event(s, i), s->args.size);
+
+	if (err)
+		return err;
+	u->error = 0;
+	u->allowed = 0;
+	u->rules = 0;
+	u->fits = 0;
+	u->enabled = 0;
+	u->running = 0;
+	memset(u->text, 0, sizeof(u->text));
+	memset(u->now, 0, sizeof(u->now));
+	it->trial = -1;
+	if (u->attr)
+		try_attr(s, it);
+	else
+		look_at_fd(it);
+	return add_to_group(s, i);
+}
+
+static int explain(struct set *s)
+{
+	int i, err;
+
+	for (i = 0; i < s->args.nr; i++) {
+		err = take_event(s, i);
+		if (err)
+			return err;
+	}
+	err = kpmu_trial_place(s->trials, s->nr_trials, s->args.cpu);
+	if (err)
+		return err;
+	for (i = 0; i < s->args.nr; i++) {
+		tell(s, &s->items[i]);
+		if (copy_to_user(user_event(s, i), &s->items[i].user,
+				 sizeof(s->items[i].user)))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+static int check_args(const struct kpmu_explain *args)
+{
+	if (args->size < KPMU_EXPLAIN_SIZE_VER0 || args->size > PAGE_SIZE)
+		return -EINVAL;
+	if (!args->nr || args->nr > KPMU_EXPLAIN_MAX)
+		return -EINVAL;
+	if (args->pid != 0 && args->pid != -1)
+		return -EINVAL;
+	if (args->cpu == -1)
+		return args->pid ? -EINVAL : 0;
+	return (unsigned int)args->cpu < nr_cpu_ids ? 0 : -EINVAL;
+}
+
+/**
+ * kpmu_dev_explain() - KPMU_IOC_EXPLAIN
+ * @arg: struct kpmu_explain in user memory
+ *
+ * Context: task, may sleep.
+ * Return: 0; -EFAULT, -EINVAL, -E2BIG, -ENOMEM; -EINTR if a fatal signal is pending.
+ */
+long kpmu_dev_explain(void __user *arg)
+{
+	struct set s = { };
+	int err;
+
+	if (copy_from_user(&s.args, arg, sizeof(s.args)))
+		return -EFAULT;
+	err = check_args(&s.args);
+	if (err)
+		return err;
+	s.items = kvcalloc(s.args.nr, sizeof(*s.items), GFP_KERNEL_ACCOUNT);
+	s.trials = kvcalloc(s.args.nr, sizeof(*s.trials), GFP_KERNEL_ACCOUNT);
+	s.leaders = kvcalloc(s.args.nr, sizeof(*s.leaders), GFP_KERNEL_ACCOUNT);
+	err = s.items && s.trials && s.leaders ? explain(&s) : -ENOMEM;
+	kvfree(s.leaders);
+	kvfree(s.trials);
+	kvfree(s.items);
+	return err;
+}

@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KPMU_IOC_EXPLAIN: what it says of a set of events is what happens when they are opened. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "event.h"
+#include "harness.h"
+
+#define MAX	12
+
+static struct perf_event_attr attr[MAX];
+static struct kpmu_explain_event ev[KPMU_EXPLAIN_MAX + 1];
+static struct kpmu_explain set;
+
+static int dev(void)
+{
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		exit(1);
+	return fd;
+}
+
+static void start(int nr)
+{
+	memset(ev, 0, sizeof(ev));
+	set = (struct kpmu_explain) {
+		.size = sizeof(ev[0]), .nr = nr, .cpu = -1, .events = (uintptr_t)ev,
+	};
+	for (int i = 0; i < nr; i++)
+		ev[i].group = -1;
+}
+
+static int ask(void)
+{
+	return ioctl(dev(), KPMU_IOC_EXPLAIN, &set) ? errno : 0;
+}
+
+static void dry(int i, uint64_t config, int group)
+{
+	attr[i] = ev_attr(PERF_TYPE_RAW, config);
+	attr[i].disabled = group < 0;
+	ev[i].attr = (uintptr_t)&attr[i];
+	ev[i].group = group;
+}
+
+TEST(counters)
+{
+	ROWS("W-01");
+	int gp = counters_general(), i;
+	uint32_t used = 0;
+
+	start(gp + 2);
+	for (i = 0; i <= gp; i++)
+		dry(i, RAW_BRANCHES, -1);
+	dry(i, 0, -1);
+	attr[i] = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+	ASSERT_EQ(ask(), 0);
+	for (i = 0; i < gp; i++) {
+		EXPECT_EQ(ev[i].error, 0);
+		EXPECT_EQ(ev[i].fits, 1);
+		EXPECT_EQ(ev[i].blocker, -1);
+		EXPECT_EQ(ev[i].allowed, (1U << gp) - 1);
+		EXPECT_EQ(ev[i].rules, 0);
+		EXPECT_EQ(ev[i].text[0], 0);
+		EXPECT_TRUE(ev[i].counter >= 0 && ev[i].counter < gp);
+		used |= 1U << ev[i].counter;
+	}
+	EXPECT_EQ(used, (1U << gp) - 1);
+	EXPECT_EQ(ev[gp].fits, 0);
+	EXPECT_EQ(ev[gp].counter, -1);
+	EXPECT_EQ(ev[gp].blocker, gp - 1);
+	EXPECT_EQ(strcmp(ev[gp].text, "no usable counter is free"), 0);
+	/* A software event needs no counter */
+	EXPECT_EQ(ev[gp + 1].fits, 1);
+	EXPECT_EQ(ev[gp + 1].allowed, 0);
+	EXPECT_EQ(ev[gp + 1].counter, -1);
+	/* All of them are still free */
+	for (i = 0; i < gp; i++)
+		EXPECT_GE(ev_self(PERF_TYPE_RAW, RAW_BRANCHES, -1), 0);
+}
+
+TEST(rules)
+{
+	ROWS("W-01");
+
+	if (cpu_model() != CPU_SKYLAKE)
+		SKIP(return, "not Skylake");
+	start(4);
+	dry(0, 0x00c0, -1);		/* instructions: general and fixed */
+	dry(1, 0x0300, -1);		/* reference cycles: fixed only */
+	dry(2, 0x01c0, -1);		/* counter 1 only */
+	dry(3, 0x01b7, -1);		/* offcore: an extra register */
+	attr[3].config1 = 1;
+	ASSERT_EQ(ask(), 0);
+	EXPECT_EQ(ev[0].rules, KPMU_RULE_FIXED);
+	EXPECT_EQ(ev[1].rules, KPMU_RULE_FIXED | KPMU_RULE_TABLE);
+	EXPECT_EQ(ev[2].rules, KPMU_RULE_TABLE);
+	EXPECT_EQ(ev[2].allowed, 2);
+	EXPECT_EQ(ev[2].counter, 1);
+	EXPECT_EQ(ev[3].rules, KPMU_RULE_EXTRA);
+}
+
+TEST(pinned_and_exclusive)
+{
+	ROWS("W-01 W-03");
+	int gp = counters_general(), i;
+
+	start(gp + 1);
+	for (i = 0; i <= gp; i++)
+		dry(i, RAW_BRANCHES, -1);
+	attr[gp].pinned = 1;
+	ASSERT_EQ(ask(), 0);
+	EXPECT_EQ(ev[gp].fits, 1);
+	EXPECT_EQ(ev[gp - 1].fits, 0);
+	EXPECT_EQ(ev[gp - 1].blocker, gp);
+
+	attr[gp].exclusive = 1;
+	ASSERT_EQ(ask(), 0);
+	EXPECT_EQ(ev[gp].fits, 1);
+	EXPECT_EQ(ev[0].fits, 0);
+	EXPECT_EQ(ev[0].blocker, gp);
+	EXPECT_EQ(strcmp(ev[0].text, "an exclusive group runs"), 0);
+
+	/* A group that is larger than the number of counters */
+	attr[gp].pinned = 0;
+	attr[gp].exclusive = 0;
+	for (i = 1; i <= gp; i++)
+		ev[i].group = 0;
+	ASSERT_EQ(ask(), 0);
+	for (i = 0; i <= gp; i++) {
+		EXPECT_EQ(ev[i].fits, 0);
+		EXPECT_EQ(ev[i].blocker, -1);
+		EXPECT_EQ(strcmp(ev[i].text, "even alone: no usable counter is free"), 0);
+	}
+}
+
+TEST(open_events)
+{
+	ROWS("W-04");
+	int gp = counters_general(), fd[40], waiting = 0, i;
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+
+	for (i = 0; i <= gp; i++)
+		fd[i] = ev_must(&a, 0, -1, -1, 0);
+	start(gp + 1);
+	for (i = 0; i <= gp; i++)
+		ev[i].fd = fd[i];
+	ASSERT_EQ(ask(), 0);
+	for (i = 0; i <= gp; i++) {
+		EXPECT_EQ(strcmp(ev[i].now, "off"), 0);
+		EXPECT_EQ(ev[i].enabled, 0);
+		EXPECT_EQ(ev[i].fits, i < gp);
+	}
+	for (i = 0; i <= gp; i++)
+		ev_enable(fd[i]);
+	work(100000);
+	ASSERT_EQ(ask(), 0);
+	for (i = 0; i <= gp; i++) {
+		EXPECT_GT(ev[i].enabled, 0);
+		EXPECT_LE(ev[i].running, ev[i].enabled);
+		if (!ev[i].now[0])
+			continue;
+		waiting++;
+		EXPECT_EQ(strcmp(ev[i].now, "no usable counter is free"), 0);
+	}
+	EXPECT_EQ(waiting, 1);
+	/* Without one of them there is no lack of counters */
+	close(fd[0]);
+	work(100000);
+	ev[0] = ev[gp];
+	set.nr = gp;
+	ASSERT_EQ(ask(), 0);
+	for (i = 0; i < gp; i++) {
+		EXPECT_EQ(ev[i].fits, 1);
+		EXPECT_EQ(ev[i].now[0], 0);
+	}
+}
+
+/* Open events of one group are a group in the set, and an event may join it */
+TEST(open_group)
+{
+	ROWS("W-04");
+	int gp = counters_general(), i;
+
+	if (gp < 3)
+		SKIP(return, "%d general counters", gp);
+	start(gp + 1);
+	for (i = 0; i < gp; i++)
+		ev[i].fd = ev_self(PERF_TYPE_RAW, RAW_BRANCHES, i ? ev[0].fd : -1);
+	dry(gp, RAW_BRANCHES, -1);
+	ASSERT_EQ(ask(), 0);
+	for (i = 0; i < gp; i++)
+		EXPECT_EQ(ev[i].fits, 1);
+	EXPECT_EQ(ev[gp].fits, 0);
+	EXPECT_EQ(ev[gp].blocker, 0);
+	ev[gp].group = 0;
+	ASSERT_EQ(ask(), 0);
+	for (i = 0; i <= gp; i++)
+		EXPECT_EQ(ev[i].fits, 0);
+	/* Not to a member, nor may the group of an open event be chosen */
+	ev[gp].group = 1;
+	EXPECT_EQ(ask(), 0);
+	ev[1].group = 0;
+	EXPECT_EQ(ask(), EINVAL);
+}
+
+TEST(pinned_in_error)
+{
+	ROWS("W-04");
+	int gp = counters_general(), i;
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+
+	a.disabled = 0;
+	a.pinned = 1;
+	start(gp + 1);
+	for (i = 0; i <= gp; i++)
+		ev[i].fd = ev_must(&a, 0, -1, -1, 0);
+	ASSERT_EQ(ask(), 0);
+	EXPECT_EQ(strcmp(ev[0].now, ""), 0);
+	EXPECT_EQ(strcmp(ev[gp].now, "in error: pinned, and no counter was free"), 0);
+}
+
+TEST(events_that_cannot_be_opened)
+{
+	ROWS("W-05");
+
+	start(5);
+	dry(0, RAW_BRANCHES, -1);
+	attr[0].type = 12345;
+	dry(1, RAW_BRANCHES, 0);
+	dry(2, RAW_BRANCHES, -1);
+	attr[2].read_format = 1ULL << 60;
+	ev[3].fd = dev();
+	ev[4].fd = -1;
+	ASSERT_EQ(ask(), 0);
+	EXPECT_EQ(ev[0].error, ENOENT);
+	EXPECT_EQ(strcmp(ev[0].text, "no such event type"), 0);
+	EXPECT_EQ(ev[1].error, EBADF);
+	EXPECT_EQ(strcmp(ev[1].text, "its leader cannot be opened"), 0);
+	EXPECT_EQ(ev[2].error, EINVAL);
+	EXPECT_EQ(ev[3].error, EBADF);
+	EXPECT_EQ(ev[4].error, EBADF);
+	for (int i = 0; i < 5; i++) {
+		EXPECT_EQ(ev[i].fits, 0);
+		EXPECT_EQ(ev[i].counter, -1);
+	}
+}
+
+TEST(unprivileged)
+{
+	ROWS("W-05");
+	dev();
+	start(2);
+	dry(0, RAW_BRANCHES, -1);
+	dry(1, RAW_BRANCHES, -1);
+	attr[1].exclude_kernel = 0;
+	set_paranoid(2);
+	drop_privilege();
+	EXPECT_EQ(ask(), 0);
+	EXPECT_EQ(ev[0].error, 0);
+	EXPECT_EQ(ev[1].error, EACCES);
+	/* Events of a CPU need more */
+	set.pid = -1;
+	set.cpu = 0;
+	EXPECT_EQ(ask(), 0);
+	EXPECT_EQ(ev[0].error, EACCES);
+}
+
+TEST(bad_arguments)
+{
+	ROWS("W-05");
+	static char large[2][sizeof(ev[0]) + 16];
+	struct kpmu_explain good;
+
+	start(1);
+	dry(0, RAW_BRANCHES, -1);
+	good = set;
+	ASSERT_EQ(ask(), 0);
+#define BAD(field, value, err)	do { set = good; set.field = value; EXPECT_EQ(ask(), err); } while (0)
+	BAD(size, sizeof(ev[0]) - 1, EINVAL);
+	BAD(size, 1 << 20, EINVAL);
+	BAD(nr, 0, EINVAL);
+	BAD(nr, KPMU_EXPLAIN_MAX + 1, EINVAL);
+	BAD(pid, 1, EINVAL);
+	BAD(pid, -1, EINVAL);		/* no CPU */
+	BAD(cpu, 100000, EINVAL);
+	BAD(cpu, -2, EINVAL);
+	BAD(events, 8, EFAULT);
+	EXPECT_EQ(ioctl(dev(), KPMU_IOC_EXPLAIN, 8) ? errno : 0, EFAULT);
+	set = good;
+	ev[0].group = 0;
+	EXPECT_EQ(ask(), EINVAL);
+	ev[0].group = 5;
+	EXPECT_EQ(ask(), EINVAL);
+	ev[0].group = -2;
+	EXPECT_EQ(ask(), EINVAL);
+	ev[0].group = -1;
+	/* A later version's structure: the rest must be 0 */
+	memcpy(large[0], ev, sizeof(ev[0]));
+	set.size = sizeof(large[0]);
+	set.events = (uintptr_t)large;
+	EXPECT_EQ(ask(), 0);
+	large[0][sizeof(ev[0])] = 1;
+	EXPECT_EQ(ask(), E2BIG);
+}
+
+/* ---- random sets ---------------------------------------------------------------- */
+
+static uint64_t state = 1;
+
+static unsigned int below(unsigned int n)
+{
+	state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (state >> 33) % n;
+}
+
+/* Events with different requirements; not all exist on each CPU */
+static const struct perf_event_attr pool[] = {
+	{ .type = PERF_TYPE_RAW, .config = RAW_BRANCHES },
+	{ .type = PERF_TYPE_RAW, .config = RAW_LOADS },
+	{ .type = PERF_TYPE_RAW, .config = 0x01c0 },
+	{ .type = PERF_TYPE_RAW, .config = 0x0148 },
+	{ .type = PERF_TYPE_RAW, .config = 0x01b7, .config1 = 1 },
+	{ .type = PERF_TYPE_RAW, .config = 0x01b7, .config1 = 2 },
+	{ .type = PERF_TYPE_RAW, .config = 0x01bb, .config1 = 1 },
+	{ .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_INSTRUCTIONS },
+	{ .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES },
+	{ .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_REF_CPU_CYCLES },
+	{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY },
+};
+
+/* Groups of one to three events */
+static int random_set(bool pinned)
+{
+	int nr = 2 + below(MAX - 2), lead = -1, left = 0;
+
+	start(nr);
+	for (int i = 0; i < nr; i++) {
+		const struct perf_event_attr *p = &pool[below(ARRAY_SIZE(pool))];
+
+		attr[i] = ev_attr(p->type, p->config);
+		attr[i].config1 = p->config1;
+		attr[i].read_format = FORMAT_TIMES;
+		attr[i].disabled = 0;
+		if (!left) {
+			lead = i;
+			left = 1 + below(3);
+			attr[i].pinned = pinned;
+			attr[i].exclusive = !below(12);
+		}
+		left--;
+		ev[i].attr = (uintptr_t)&attr[i];
+		ev[i].group = lead == i ? -1 : lead;
+	}
+	return nr;
+}
+
+/* What prevents the opening of a group's event prevents more than that: such sets are not used */
+static bool can_be_opened(int nr)
+{
+	for (int i = 0; i < nr; i++)
+		if (ev[i].error || !strncmp(ev[i].text, "even alone", 10))
+			return false;
+	return true;
+}
+
+static int open_set(int nr, int *fd, int without)
+{
+	int opened = 0;
+
+	for (int i = 0; i < nr; i++) {
+		int lead = ev[i].group;
+
+		fd[i] = -1;
+		if (i == without || (without >= 0 && lead == without))
+			continue;
+		fd[i] = ev_open(&attr[i], 0, -1, lead < 0 ? -1 : fd[lead], 0);
+		opened += fd[i] >= 0;
+	}
+	return opened;
+}
+
+static void close_set(int nr, int *fd)
+{
+	for (int i = 0; i < nr; i++)
+		if (fd[i] >= 0)
+			close(fd[i]);
+}
+
+/* Pinned groups get counters in their order, or are in error: then a read returns 0 */
+static int differences_when_pinned(int nr, int *fd)
+{
+	uint64_t v[3];
+	int bad = 0;
+
+	for (int i = 0; i < nr; i++)
+		if (ev[i].group < 0)
+			bad += (read(fd[i], v, sizeof(v)) != 0) != ev[i].fits;
+	return bad;
+}
+
+/* Flexible groups all count all the time, or at least one waits */
+static int differences_when_flexible(int nr, int *fd)
+{
+	bool fit = true, ran = true;
+
+	work(1000);
+	for (int i = 0; i < nr; i++) {
+		struct ev_times t = ev_times(fd[i]);
+
+		fit &= ev[i].fits;
+		ran &= t.running == t.enabled;
+	}
+	return fit != ran;
+}
+
+/* Open the set without the group that blocks @of: does it count then? */
+static int blocker_is_wrong(int nr, int of, int *fd)
+{
+	int lead = ev[of].group < 0 ? of : ev[of].group, bad;
+	struct kpmu_explain_event saved[MAX];
+	uint64_t v[3];
+
+	memcpy(saved, ev, sizeof(saved));
+	/* The others that did not fit are left out, too: they may fit now, before this one */
+	for (int i = 0; i < nr; i++) {
+		int l = saved[i].group < 0 ? i : saved[i].group;
+
+		fd[i] = -1;
+		if (l == saved[of].blocker || (l != lead && !saved[l].fits))
+			continue;
+		fd[i] = ev_open(&attr[i], 0, -1, i == l ? -1 : fd[l], 0);
+	}
+	bad = read(fd[lead], v, sizeof(v)) == 0;
+	close_set(nr, fd);
+	return bad;
+}
+
+static void random_sets(struct __test *_metadata, bool pinned, int sets)
+{
+	int fd[MAX], used = 0, bad = 0, misfits = 0, blockers = 0, wrong = 0;
+
+	for (int n = 0; n < sets; n++) {
+		int nr = random_set(pinned), of = -1;
+
+		ASSERT_EQ(ask(), 0);
+		if (!can_be_opened(nr))
+			continue;
+		if (open_set(nr, fd, -1) != nr) {
+			bad++;
+			close_set(nr, fd);
+			continue;
+		}
+		used++;
+		bad += pinned ? differences_when_pinned(nr, fd) :
+				differences_when_flexible(nr, fd);
+		close_set(nr, fd);
+		for (int i = 0; i < nr; i++) {
+			misfits += !ev[i].fits;
+			if (ev[i].blocker >= 0)
+				of = i;
+		}
+		if (!pinned || of < 0)
+			continue;
+		blockers++;
+		wrong += blocker_is_wrong(nr, of, fd);
+	}
+	printf("# %d of %d sets opened, %d events that do not fit, %d blockers\n", used, sets,
+	       misfits, blockers);
+	EXPECT_GT(used, sets / 8);
+	EXPECT_GT(misfits, used / 8);
+	EXPECT_EQ(bad, 0);
+	EXPECT_EQ(wrong, 0);
+	if (pinned)
+		EXPECT_GT(blockers, used / 16);
+}
+
+TEST(ten_thousand_sets)
+{
+	ROWS("W-02 W-03");
+	random_sets(_metadata, true, 5000);
+	random_sets(_metadata, false, 5000);
+}
+
+TEST_HARNESS_MAIN
