@@ -36,8 +36,13 @@ static inline void saw_ioctl(struct show *s, const struct op *op, const struct r
 		return;
 	if (op->arg[1] == C_ID)
 		put_id(s, r->word[0]);
-	if (op->arg[1] == C_RESET && s->forks)
-		s->slot[op->arg[0]].reset_late = 1;
+	if (op->arg[1] == C_RESET) {
+		s->slot[op->arg[0]].reset = 1;
+		s->slot[op->arg[0]].reset_late |= !!s->forks;
+	}
+	/* With a frequency the number of events up to an overflow differs */
+	if (op->arg[1] == C_REFRESH && s->slot[op->arg[0]].attr.freq)
+		saw_stuck(s, s->slot[op->arg[0]].group);
 	if (op->arg[1] == C_PERIOD)
 		saw_period(s, op->arg[2]);
 	if (op->arg[1] == C_DISABLE)
@@ -132,7 +137,7 @@ static inline void put_result(struct show *s, const struct op *op, const struct 
 	case OP_DUP:
 	case OP_PASS:
 		if (!r->ret)
-			s->slot[op->arg[1]] = s->slot[op->arg[0]];
+			saw_copy(s, op->arg[0], op->arg[1]);
 		break;
 	case OP_OWN:
 		s->stray_signals |= !s->slot[op->arg[0]].exact;
@@ -186,6 +191,8 @@ static inline void show(struct text *t, const struct prog *p, const struct outco
 			put_history(&s, &s.slot[op->arg[0]]);
 		if (op->code == OP_PAGE && s.slot[op->arg[0]].of_worker)
 			put(&s, " of another task");
+		if (op->code == OP_PAGE && s.slot[op->arg[0]].reset)
+			put(&s, " after a reset");
 		if ((op->code == OP_OPEN || op->code == OP_MANY) && s.forks)
 			put(&s, " after a fork");
 		if (op->code == OP_OPEN || (op->code == OP_IOCTL && op->arg[1] == C_MODIFY))

@@ -26,7 +26,7 @@ struct slot {
 	int exact;		/* both routes give the same count */
 	int loose;		/* the count may be zero on one route only */
 	int of_cgroup, of_worker;
-	int reset_late;		/* reset after a task was created */
+	int reset, reset_late;	/* the latter: after a task was created */
 	int group;		/* the leader's slot */
 	int was_off;		/* was disabled at some time: by its attr, ioctl or prctl */
 	int stuck;		/* a member of the group that this one leads may_be_stuck() */
@@ -144,6 +144,16 @@ static inline void saw_close(struct show *s, int leader)
 		}
 }
 
+/* Slot @to gets a second fd of the event of slot @from; what it had is closed */
+static inline void saw_copy(struct show *s, int from, int to)
+{
+	if (to == from)
+		return;
+	if (s->slot[to].open)
+		saw_close(s, to);
+	s->slot[to] = s->slot[from];
+}
+
 /*
  * A hardware event joins a software group whose leader has been disabled.  Upstream moves the
  * group to the hardware context, and resets the state of its events to attr.disabled.
@@ -207,6 +217,8 @@ static inline void saw_open(struct show *s, const struct op *op)
 	*slot = (struct slot) { .attr = s->attr.a, .open = 1, .group = group };
 	if (group == op->arg[0] && of)
 		slot->leaderless = 1 + was.was_off;
+	if (of && leader.leaderless)
+		slot->leaderless = leader.leaderless;
 	slot->two_pmus = of && of_two_pmus(slot, &leader);
 	slot->was_off = slot->attr.disabled;
 	/* If the closed leader was disabled, the event starts to count in this operation */
