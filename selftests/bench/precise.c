@@ -12,8 +12,8 @@
 #include "ops.h"
 #include "recorded.h"
 
-#define BATCH	1000		/* samples of an op: several buffers */
-#define ROUNDS	250		/* of work() for a sample */
+#define BATCH	10000		/* samples of an op: many buffers */
+#define ROUNDS	25		/* of work() for a sample */
 
 static struct perf_event_attr precise(uint64_t type)
 {
@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 	bench_begin();
 	no_throttle();
 	bench_sample("precise sample, an interrupt each", 0, 1);
-	bench_sample("same, large buffer", 0, 0);
+	bench_sample("precise sample, large buffer", 0, 0);
 	bench_sample("same, with address, source and weight",
 		     PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_WEIGHT, 0);
 	sampled_switch("switch, 1 precise event both sides", precise(0));
