@@ -86,6 +86,22 @@ static inline void limit_overflows(int percent)
 	}
 }
 
+/*
+ * At the default of 100,000 Hz native perf allows more overflows in a tick than it can handle in
+ * one: events with a short period that count the kernel then stop the guest.  The file cannot be
+ * written while the limit of their time is disabled.
+ */
+static inline void limit_rates(void)
+{
+	if (write_long("/proc/sys/kernel/perf_cpu_time_max_percent", 25) ||
+	    write_long("/proc/sys/kernel/perf_event_max_sample_rate", THROTTLED * 250) ||
+	    write_long("/proc/sys/kernel/perf_cpu_time_max_percent", 0) ||
+	    write_long("/proc/sys/kernel/kpmu/perf_event_max_sample_rate", THROTTLED * 250)) {
+		perror("perf_event_max_sample_rate");
+		exit(1);
+	}
+}
+
 /* Called once per process; without the file, every intended difference would be an error */
 static inline void judge_init(const char *meant)
 {

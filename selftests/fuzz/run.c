@@ -139,6 +139,7 @@ int main(int argc, char **argv)
 			      argc > 4 ? some(argv[4]) : 4, argc > 5 ? argv[5] : NULL) ?
 		       3 : 0;
 	judge_init(MEANT_FILE);
+	limit_rates();
 	if (argc == 3 && !strcmp(argv[1], "-f"))
 		return replay(argv[2]);
 	if (argc == 3)

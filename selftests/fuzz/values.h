@@ -13,7 +13,7 @@
 #define SHOW_MAX	4096
 #define ALWAYS_FIT	4	/* this number of hardware events always fits on the counters */
 #define SHORT		4096	/* a period that the way out of an interrupt may exceed */
-#define THROTTLED	400	/* overflows that perf allows in a tick, for HZ=250 */
+#define THROTTLED	100	/* overflows in a tick that limit_rates() allows, for HZ=250 */
 
 struct text {
 	char key[PROG_OPS + 1][SHOW_MAX];	/* operation, with details for rules */
