@@ -442,6 +442,26 @@ static inline void run_in_crowd(void)
 	do_pin(world.turn % 3 == 0);
 }
 
+/*
+ * Stress mode: after some operations ask which of the open events and of one with the current attr
+ * count together, while others change them.
+ */
+static inline void explain_in_crowd(int op)
+{
+	struct kpmu_explain_event ev[SLOTS + 1] = { { .attr = (uintptr_t)&world.attr, .group = -1 } };
+	struct kpmu_explain set = {
+		.size = sizeof(ev[0]), .nr = SLOTS + 1, .cpu = -1, .events = (uintptr_t)ev,
+	};
+
+	if ((world.turn + op) % 4)
+		return;
+	for (int i = 0; i < SLOTS; i++) {
+		ev[i + 1].fd = slot_fd(i);
+		ev[i + 1].group = -1;
+	}
+	ioctl(world.device, KPMU_IOC_EXPLAIN, &set);
+}
+
 static inline void run_child(const struct prog *p, struct outcome *out)
 {
 	struct result *res;
@@ -467,6 +487,8 @@ static inline void run_child(const struct prog *p, struct outcome *out)
 		res->err = res->ret < 0 ? errno : 0;
 		res->done = 1;
 		guide_op(p->op[i].code);
+		if (world.crowd)
+			explain_in_crowd(i);
 	}
 	_exit(0);
 }
