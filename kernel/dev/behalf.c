@@ -21,17 +21,17 @@
 #include "dev.h"
 
 /* Get the credentials of a task if current may act for it */
-static const struct cred *get_cred_to_act_for(struct task_struct *who)
+static const struct cred *get_cred_to_act_for(struct task_struct *opener)
 {
-	struct rw_semaphore *lock = &who->signal->exec_update_lock;
+	struct rw_semaphore *lock = &opener->signal->exec_update_lock;
 	const struct cred *cred;
 	int err;
 
 	err = down_read_interruptible(lock);
 	if (err)
 		return ERR_PTR(err);
-	err = kpmu_dev_may_serve(who);
-	cred = err ? ERR_PTR(err) : get_task_cred(who);
+	err = kpmu_dev_may_serve(opener);
+	cred = err ? ERR_PTR(err) : get_task_cred(opener);
 	up_read(lock);
 	return cred;
 }
@@ -48,27 +48,27 @@ static const struct cred *get_cred_to_act_for(struct task_struct *who)
 long kpmu_dev_open_for(const struct kpmu_open_for *args, const char **why)
 {
 	const struct cred *cred, *own;
-	struct task_struct *who;
+	struct task_struct *opener;
 	long ret;
 
 	rcu_read_lock();
-	who = pid_task(find_vpid(args->tid), PIDTYPE_PID);
-	if (who)
-		get_task_struct(who);
+	opener = pid_task(find_vpid(args->tid), PIDTYPE_PID);
+	if (opener)
+		get_task_struct(opener);
 	rcu_read_unlock();
-	if (!who)
+	if (!opener)
 		return -ESRCH;
-	cred = get_cred_to_act_for(who);
+	cred = get_cred_to_act_for(opener);
 	if (IS_ERR(cred)) {
 		*why = "not allowed to attach to the requesting task";
 		ret = PTR_ERR(cred);
 		goto out;
 	}
 	own = override_creds(cred);
-	ret = kpmu_dev_open_event(&args->open, who, why);
+	ret = kpmu_dev_open_event(&args->open, opener, why);
 	revert_creds(own);
 	put_cred(cred);
 out:
-	put_task_struct(who);
+	put_task_struct(opener);
 	return ret;
 }

@@ -20,14 +20,14 @@ struct task_struct;
 extern const struct file_operations kpmu_event_fops;
 extern const struct file_operations kpmu_dev_fops;
 
-long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *who,
+long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *opener,
 			 const char **why);
 struct kpmu_event *kpmu_dev_try_open(const struct kpmu_open *args, const char **why);
 long kpmu_dev_explain(void __user *arg);
 long kpmu_dev_open_for(const struct kpmu_open_for *args, const char **why);
-int kpmu_dev_may_serve(struct task_struct *who);
+int kpmu_dev_may_serve(struct task_struct *opener);
 int kpmu_dev_permit_task(const struct kpmu_attr *attr, struct task_struct *task,
-			 struct task_struct *who, const char **why);
+			 struct task_struct *opener, const char **why);
 struct kpmu_event *kpmu_event_of_file(struct file *file);
 void kpmu_event_close(struct kpmu_event *e);
 void kpmu_event_unhook(struct kpmu_event *e);

@@ -145,8 +145,8 @@ static int make_event(struct kpmu_request *r)
 	/* Opens a file in /proc, so it is done before a task's lock is taken */
 	if (r->attr.flags & KPMU_ATTR_NAMESPACES)
 		kpmu_side_namespaces_setup();
-	if (r->who != current)
-		kpmu_sampling_for(r->event, r->who);
+	if (r->opener != current)
+		kpmu_sampling_for(r->event, r->opener);
 	err = kpmu_target_attach(r);
 	if (err) {
 		kpmu_event_put(r->event);
@@ -182,7 +182,7 @@ static int make_file(struct kpmu_request *r)
 		return PTR_ERR(file);
 	}
 	r->id = r->event->se.id;
-	kpmu_owner_set(r->event, r->who);
+	kpmu_owner_set(r->event, r->opener);
 	/* From here on the fd owns the event, and another thread may close it */
 	fd_install(r->fd, file);
 	return 0;
@@ -228,16 +228,16 @@ static long open_event(struct kpmu_request *r)
 /**
  * kpmu_dev_open_event() - open an event: KPMU_IOC_OPEN
  * @args: the arguments
- * @who: the task that opens the event, held; current runs with its credentials
+ * @opener: the task that opens the event, held; current runs with its credentials
  * @why: set to the reason for an error, a string literal
  *
  * Context: task, may sleep.
  * Return: the new fd, or an errno of perf_event_open(2).
  */
-long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *who,
+long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *opener,
 			 const char **why)
 {
-	struct kpmu_request r = { .args = args, .who = who, .why = "" };
+	struct kpmu_request r = { .args = args, .opener = opener, .why = "" };
 	long ret;
 
 	ret = open_event(&r);
@@ -260,7 +260,7 @@ long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *who,
  */
 struct kpmu_event *kpmu_dev_try_open(const struct kpmu_open *args, const char **why)
 {
-	struct kpmu_request r = { .args = args, .who = current, .why = "" };
+	struct kpmu_request r = { .args = args, .opener = current, .why = "" };
 	int err;
 
 	if (!args->pid)

@@ -10,26 +10,26 @@
 
 /**
  * kpmu_dev_may_serve() - check whether current, with its present credentials, may act for a task
- * @who: the task; its signal->exec_update_lock is held
+ * @opener: the task; its signal->exec_update_lock is held
  *
  * Context: task, may sleep.
  * Return: 0 or -EPERM.
  */
-int kpmu_dev_may_serve(struct task_struct *who)
+int kpmu_dev_may_serve(struct task_struct *opener)
 {
 	bool known, ok;
 
-	ok = kpmu_ptrace_may_attach(who, &known);
+	ok = kpmu_ptrace_may_attach(opener, &known);
 	if (!known)
-		ok = same_thread_group(who, current);
+		ok = same_thread_group(opener, current);
 	return ok ? 0 : -EPERM;
 }
 
 /* The same while acting for the task: checks the supervisor's own credentials */
-static int may_still_serve(struct task_struct *who)
+static int may_still_serve(struct task_struct *opener)
 {
 	const struct cred *cred = override_creds(current_real_cred());
-	int err = kpmu_dev_may_serve(who);
+	int err = kpmu_dev_may_serve(opener);
 
 	revert_creds(cred);
 	return err;
@@ -39,21 +39,21 @@ static int may_still_serve(struct task_struct *who)
  * kpmu_dev_permit_task() - check the permission for an event on a task
  * @attr: attr of the event
  * @task: the target; its signal->exec_update_lock is held
- * @who: the task that opens the event; current runs with its credentials
+ * @opener: the task that opens the event; current runs with its credentials
  * @why: set to the reason for an error
  *
  * Context: task, may sleep.
  * Return: 0, or an errno of perf_event_open(2).
  */
 int kpmu_dev_permit_task(const struct kpmu_attr *attr, struct task_struct *task,
-			 struct task_struct *who, const char **why)
+			 struct task_struct *opener, const char **why)
 {
-	if (who == current)
+	if (opener == current)
 		return kpmu_permit(KPMU_PERMIT_TASK, attr, task, why);
 	/* A task may always monitor its own threads, but an exec may have changed it */
-	if (same_thread_group(task, who)) {
+	if (same_thread_group(task, opener)) {
 		*why = "the requesting task has left its seccomp supervisor";
-		return may_still_serve(who);
+		return may_still_serve(opener);
 	}
 	/*
 	 * The kernel's check would treat current, the supervisor, as the observer: it

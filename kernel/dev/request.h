@@ -14,13 +14,13 @@ struct task_struct;
 /**
  * struct kpmu_request - a call of perf_event_open(2)
  * @args: its arguments
- * @who: the task that opens the event, held; current unless on behalf of another
+ * @opener: the task that opens the event, held; current unless on behalf of another
  * @attr: copy of the attr
  * @plain: the attr has nothing that kpmu_attr_check() could refuse
  * @group_file: file of group_fd, held
  * @leader: event of group_fd, if the new event joins its group
  * @output: event of group_fd, if the new event writes to its ring
- * @task: the target, if it is a task; held if it is not @who
+ * @task: the target, if it is a task; held if it is not @opener
  * @css: the target, if it is a cgroup; held.  Without both, it is a CPU
  * @event: the new event
  * @fd: the event's fd, reserved
@@ -29,7 +29,7 @@ struct task_struct;
  */
 struct kpmu_request {
 	const struct kpmu_open *args;
-	struct task_struct *who;
+	struct task_struct *opener;
 	struct kpmu_attr attr;
 	bool plain;
 	struct file *group_file;

@@ -24,7 +24,7 @@
 
 /**
  * kpmu_target_task() - look up the task of the pid argument
- * @r: the open; sets r->task, with a reference unless it is r->who
+ * @r: the open; sets r->task, with a reference unless it is r->opener
  *
  * Context: task.
  * Return: 0, also if pid does not select a task; -ESRCH.
@@ -36,15 +36,15 @@ int kpmu_target_task(struct kpmu_request *r)
 	if (r->args->pid == -1 || r->args->flags & PERF_FLAG_PID_CGROUP)
 		return 0;
 	if (!r->args->pid) {
-		r->task = r->who;
+		r->task = r->opener;
 		return 0;
 	}
 	rcu_read_lock();
-	ns = task_active_pid_ns(r->who);
+	ns = task_active_pid_ns(r->opener);
 	if (ns)
 		r->task = pid_task(find_pid_ns(r->args->pid, ns), PIDTYPE_PID);
 	/* The requester needs no extra reference */
-	if (r->task && r->task != r->who)
+	if (r->task && r->task != r->opener)
 		get_task_struct(r->task);
 	rcu_read_unlock();
 	return r->task ? 0 : -ESRCH;
@@ -210,7 +210,7 @@ static int permit_locked(struct kpmu_request *r, struct rw_semaphore *lock)
 
 	if (err)
 		return err;
-	err = kpmu_dev_permit_task(&r->attr, r->task, r->who, &r->why);
+	err = kpmu_dev_permit_task(&r->attr, r->task, r->opener, &r->why);
 	if (err)
 		up_read(lock);
 	return err;
@@ -222,7 +222,7 @@ static int attach_to_task(struct kpmu_request *r)
 	int err;
 
 	/* A task may always monitor itself, and is not in exec here */
-	if (r->task == current && r->who == current)
+	if (r->task == current && r->opener == current)
 		return take_hardware(r) ?: attach_request(r);
 	/* Hold off an exec, which may raise the task's privileges, from check to attach */
 	err = permit_locked(r, lock);
@@ -280,7 +280,7 @@ int kpmu_target_attach(struct kpmu_request *r)
  */
 void kpmu_target_put(struct kpmu_request *r)
 {
-	if (r->task && r->task != r->who)
+	if (r->task && r->task != r->opener)
 		put_task_struct(r->task);
 	if (r->css)
 		css_put(r->css);

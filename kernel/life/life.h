@@ -38,7 +38,7 @@ int kpmu_event_query_bpf(struct kpmu_event *e, void __user *query);
 int kpmu_event_modify(struct kpmu_event *e, const struct kpmu_attr *attr);
 
 /* owner.c: all events that a thread has opened */
-void kpmu_owner_set(struct kpmu_event *e, const struct task_struct *who);
+void kpmu_owner_set(struct kpmu_event *e, const struct task_struct *opener);
 void kpmu_owner_clear(struct kpmu_event *e);
 void kpmu_owner_control(enum kpmu_op op);
 void kpmu_owners_init(void);

@@ -44,19 +44,19 @@ static struct bucket *bucket_of(u64 key)
 /**
  * kpmu_owner_set() - record the task that has opened an event
  * @e: the event, attached
- * @who: the task
+ * @opener: the task
  *
  * Context: task.
  */
-void kpmu_owner_set(struct kpmu_event *e, const struct task_struct *who)
+void kpmu_owner_set(struct kpmu_event *e, const struct task_struct *opener)
 {
 	struct bucket *b;
 
-	e->owner = key_of(who, who);
+	e->owner = key_of(opener, opener);
 	rcu_read_lock();
-	e->owner_led = key_of(who, who->group_leader);
+	e->owner_led = key_of(opener, opener->group_leader);
 	rcu_read_unlock();
-	if (e->se.ctx->task == who)
+	if (e->se.ctx->task == opener)
 		return;			/* found through its context */
 	b = bucket_of(e->owner);
 	spin_lock(&b->bucket_lock);
