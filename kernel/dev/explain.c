@@ -20,13 +20,15 @@
  * struct item - an event of the set
  * @user: the caller's view, written back at the end
  * @copy: what the trial places
- * @leader: of an open event, its group's leader: only compared
- * @trial: index of its group in set->trial, -1 if it cannot be opened
+ * @key: of an open event, its group's leader: only compared
+ * @lead: index of the item that leads its group in the set, -1 if the event cannot be opened
+ * @trial: of a leader: index of its group in set->trials
  */
 struct item {
 	struct kpmu_explain_event user;
 	struct kpmu_entity copy;
-	const void *leader;
+	const void *key;
+	int lead;
 	int trial;
 };
 
@@ -89,7 +91,7 @@ static int look_owned(struct kpmu_ctx *ctx, void *data)
 		why = "what it counts for does not run now";
 	else
 		why = kpmu_plan_why(this_cpu_ptr(&kpmu_cpu), l->e->leader);
-	l->it->leader = l->e->leader;
+	l->it->key = l->e->leader;
 	l->it->user.enabled = t.enabled;
 	l->it->user.running = t.running;
 	strscpy(l->it->user.now, why ?: "", sizeof(l->it->user.now));
@@ -130,20 +132,13 @@ static int leader_of(const struct set *s, int i)
 	if (j != -1)
 		return -1;
 	for (j = 0; j < i; j++)
-		if (!s->items[j].user.attr && s->items[j].leader == it->leader)
+		if (!s->items[j].user.attr && s->items[j].key == it->key)
 			return j;
 	return i;
 }
 
-static void add_trial(struct set *s, int i)
-{
-	s->items[i].trial = s->nr_trials;
-	s->leaders[s->nr_trials] = i;
-	s->trials[s->nr_trials++].leader = &s->items[i].copy;
-}
-
 /* Without its leader an event cannot be opened */
-static int add_to_group(struct set *s, int i)
+static int enter_group(struct set *s, int i)
 {
 	int leader = leader_of(s, i);
 	struct item *it = &s->items[i], *of;
@@ -152,20 +147,35 @@ static int add_to_group(struct set *s, int i)
 		return -EINVAL;
 	if (it->user.error)
 		return 0;
-	if (leader == i) {
-		add_trial(s, i);
-		return 0;
-	}
 	of = &s->items[leader];
-	if (of->trial < 0) {
+	if (leader != i && of->lead < 0) {
 		it->user.error = EBADF;
 		strscpy(it->user.text, "its leader cannot be opened", sizeof(it->user.text));
 		return 0;
 	}
-	it->trial = of->trial;
-	it->copy.leader = &of->copy;
-	list_add_tail(&it->copy.node, &of->copy.group.members);
+	it->lead = leader;
+	if (leader != i) {
+		it->copy.leader = &of->copy;
+		list_add_tail(&it->copy.node, &of->copy.group.members);
+	}
 	return 0;
+}
+
+/* The groups in the order in which a plan places them: pinned ones first */
+static void list_trials(struct set *s)
+{
+	int i, pinned;
+
+	for (pinned = 1; pinned >= 0; pinned--)
+		for (i = 0; i < s->args.nr; i++) {
+			struct item *it = &s->items[i];
+
+			if (it->lead != i || kpmu_is_pinned(&it->copy) != pinned)
+				continue;
+			it->trial = s->nr_trials;
+			s->leaders[s->nr_trials] = i;
+			s->trials[s->nr_trials++].leader = &it->copy;
+		}
 }
 
 /* ---- results ------------------------------------------------------------------ */
@@ -195,11 +205,9 @@ static void tell(const struct set *s, struct item *it)
 {
 	const struct kpmu_trial *t;
 
-	it->user.counter = -1;
-	it->user.blocker = -1;
-	if (it->trial < 0)
+	if (it->lead < 0)
 		return;
-	t = &s->trials[it->trial];
+	t = &s->trials[s->items[it->lead].trial];
 	it->user.allowed = it->copy.hw.allowed;
 	it->user.rules = rules_of(&it->copy.hw);
 	it->user.fits = !t->why;
@@ -228,20 +236,15 @@ static int take_event(struct set *s, int i)
 
 	if (err)
 		return err;
-	u->error = 0;
-	u->allowed = 0;
-	u->rules = 0;
-	u->fits = 0;
-	u->enabled = 0;
-	u->running = 0;
-	memset(u->text, 0, sizeof(u->text));
-	memset(u->now, 0, sizeof(u->now));
-	it->trial = -1;
+	*u = (struct kpmu_explain_event){
+		.attr = u->attr, .fd = u->fd, .group = u->group, .counter = -1, .blocker = -1,
+	};
+	it->lead = -1;
 	if (u->attr)
 		try_attr(s, it);
 	else
 		look_at_fd(it);
-	return add_to_group(s, i);
+	return enter_group(s, i);
 }
 
 static int explain(struct set *s)
@@ -253,6 +256,7 @@ static int explain(struct set *s)
 		if (err)
 			return err;
 	}
+	list_trials(s);
 	err = kpmu_trial_place(s->trials, s->nr_trials, s->args.cpu);
 	if (err)
 		return err;

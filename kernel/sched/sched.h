@@ -335,7 +335,7 @@ const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_entity *leader);
  * struct kpmu_trial - a group in a trial placement
  * @leader: its leader, in no context
  * @why: the reason why it does not run, NULL if it does
- * @blocker: index of a group without which it would run, -1 if there is no such single one
+ * @blocker: index of a group before it without which it would run, -1 if no single one is such
  * @alone: it would run if there were no other group
  */
 struct kpmu_trial {

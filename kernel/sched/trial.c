@@ -15,60 +15,42 @@ static const char *place(struct kpmu_build *b, struct kpmu_entity *leader)
 	return leader->cpu >= 0 && leader->cpu != b->cpu ? kpmu_place_elsewhere : NULL;
 }
 
-/* Place the groups in the order of plans: pinned ones first */
-static void place_all(struct kpmu_build *b, struct kpmu_trial *t, int n, int cpu)
-{
-	int i, pinned;
-
-	kpmu_build_init(b, NULL, cpu);
-	for (pinned = 1; pinned >= 0; pinned--)
-		for (i = 0; i < n; i++)
-			if (kpmu_is_pinned(t[i].leader) == pinned)
-				t[i].why = place(b, t[i].leader);
-}
-
-/* Does a group fit together with all that were placed, but the one at @skip? */
-static bool fits_without(struct kpmu_trial *t, int n, int cpu, int skip, struct kpmu_entity *leader)
+/* Does a group fit beside those of the first @n that run, but the one at @without? */
+static bool fits(const struct kpmu_trial *t, int n, int without, struct kpmu_entity *leader,
+		 int cpu)
 {
 	struct kpmu_build b;
-	int i, pinned;
+	int i;
 
 	kpmu_build_init(&b, NULL, cpu);
-	for (pinned = 1; pinned >= 0; pinned--)
-		for (i = 0; i < n; i++)
-			if (i != skip && !t[i].why && kpmu_is_pinned(t[i].leader) == pinned)
-				place(&b, t[i].leader);
+	for (i = 0; i < n; i++)
+		if (i != without && !t[i].why)
+			place(&b, t[i].leader);
 	return !place(&b, leader);
 }
 
-static bool fits_alone(struct kpmu_entity *leader, int cpu)
-{
-	struct kpmu_build b;
-
-	kpmu_build_init(&b, NULL, cpu);
-	return !place(&b, leader);
-}
-
-/* The last placed group without which the one at @of fits; -1 if there is no such single group */
-static int find_blocker(struct kpmu_trial *t, int n, int cpu, int of)
+/* The last group before the one at @of without which that one fits; -1 if none is such */
+static int find_blocker(const struct kpmu_trial *t, int of, int cpu)
 {
 	int i;
 
-	for (i = n - 1; i >= 0; i--)
-		if (i != of && !t[i].why && !kpmu_group_is_free(t[i].leader) &&
-		    fits_without(t, n, cpu, i, t[of].leader))
+	for (i = of - 1; i >= 0; i--)
+		if (!t[i].why && !kpmu_group_is_free(t[i].leader) &&
+		    fits(t, of, i, t[of].leader, cpu))
 			return i;
 	return -1;
 }
 
 /**
  * kpmu_trial_place() - find out which groups of a set would run together
- * @t: the groups; .leader is set, and with its members in no context.  Sets .why, .blocker
- *	and .alone, and hw.idx of each event: the counter, or -1
+ * @t: the groups in the order of placement, as a plan has it: pinned ones first.  .leader is
+ *	set, and with its members in no context.  Sets .why, .blocker and .alone, and hw.idx of
+ *	each event that gets a counter
  * @n: number of groups
  * @cpu: the CPU they count on, -1 for any
  *
- * The time is quadratic in @n, but at most KPMU_NR_SLOTS groups are placed.
+ * At most KPMU_NR_SLOTS groups with counters run, so each of the others takes at most the square of
+ * that in placements.
  *
  * Context: task, may sleep.
  * Return: 0; -EINTR if a fatal signal is pending.
@@ -78,15 +60,14 @@ int kpmu_trial_place(struct kpmu_trial *t, int n, int cpu)
 	struct kpmu_build b;
 	int i;
 
-	place_all(&b, t, n, cpu);
+	kpmu_build_init(&b, NULL, cpu);
+	for (i = 0; i < n; i++)
+		t[i].why = place(&b, t[i].leader);
 	for (i = 0; i < b.m.nr; i++)
 		b.hw[i]->idx = b.m.counter[i];
 	for (i = 0; i < n; i++) {
-		t[i].blocker = -1;
-		t[i].alone = !t[i].why || fits_alone(t[i].leader, cpu);
-		if (!t[i].why || !t[i].alone)
-			continue;
-		t[i].blocker = find_blocker(t, n, cpu, i);
+		t[i].alone = !t[i].why || fits(t, 0, -1, t[i].leader, cpu);
+		t[i].blocker = t[i].why && t[i].alone ? find_blocker(t, i, cpu) : -1;
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		cond_resched();

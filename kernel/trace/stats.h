@@ -8,7 +8,7 @@
 
 /* X(name, description) */
 #define KPMU_STATS(X)							\
-	X(opens,	"events opened")				\
+	X(opens,	"events created: opened, or for KPMU_IOC_EXPLAIN")	\
 	X(closes,	"events destroyed")				\
 	X(inherited,	"events inherited")				\
 	X(hits_unfiltered, "hits lost to filters that took too long")	\

@@ -102,8 +102,8 @@ struct kpmu_why {
  * @blocker: set to the index of a group's leader: without that group this event would have a
  *	counter.  -1: it has what it needs, or no single group stands in the way
  * @fits: set to 1 if it counts while all events of the set with @fits do
- * @enabled: of an open event: time enabled, ns
- * @running: of an open event: time counting, ns
+ * @enabled: of an open event: time enabled, ns, without inherited copies
+ * @running: of an open event: time counting, ns, likewise
  * @text: set to the reason if not @fits; English, NUL-terminated
  * @now: of an open event: the reason why it does not count at present; empty if it does
  */
