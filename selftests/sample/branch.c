@@ -136,6 +136,18 @@ TEST(no_flags)
 }
 
 /* More branches than the hardware records: the newest ones */
+/* The return of an interrupt takes an entry, which does not belong to user mode: try again */
+static struct stack sampled_full(const struct perf_event_attr *a)
+{
+	struct stack s;
+	int i = 0;
+
+	do {
+		s = sampled(a, jumps_counted);
+	} while (s.nr < DEPTH && ++i < TRIES);
+	return s;
+}
+
 TEST(wraps)
 {
 	struct perf_event_attr a;
@@ -145,7 +157,7 @@ TEST(wraps)
 	ROWS("S-15 S-17");
 	NEED_BRANCHES();
 	a = branch_attr(IN_SLED, PERF_SAMPLE_BRANCH_ANY);
-	s = sampled(&a, jumps_counted);
+	s = sampled_full(&a);
 	ASSERT_EQ(s.nr, DEPTH);
 	for (i = 0; i < DEPTH; i++) {
 		EXPECT_EQ(s.b[i].to, s.b[i].from + 2);
@@ -162,7 +174,7 @@ TEST(hardware_index)
 	ROWS("U-19");
 	NEED_BRANCHES();
 	a = branch_attr(IN_SLED, PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_HW_INDEX);
-	s = sampled(&a, jumps_counted);
+	s = sampled_full(&a);
 	EXPECT_EQ(s.nr, DEPTH);
 	EXPECT_LT(s.index, DEPTH);
 	EXPECT_EQ(s.b[0].to, s.b[0].from + 2);
@@ -188,7 +200,7 @@ TEST(with_all_fields)
 {
 	static struct record rec;
 	struct perf_event_attr a;
-	struct parts p = { 0 };
+	struct parts p = { 0 }, last;
 	struct ring r;
 	int fd;
 
@@ -208,8 +220,12 @@ TEST(with_all_fields)
 	fd = ev_must(&a, 0, -1, -1, 0);
 	ring_map(&r, fd, &a, 64);
 	counted_undisturbed(fd);
-	while (ring_find(&r, &rec, PERF_RECORD_SAMPLE))
-		p = record_sample(&r, &rec);
+	while (ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
+		last = record_sample(&r, &rec);
+		/* After a disturbed try, periods end elsewhere, too */
+		if (last.ip > (uintptr_t)sled_before && last.ip < (uintptr_t)sled_after)
+			p = last;
+	}
 	ASSERT_EQ(p.period, IN_SLED);
 	EXPECT_EQ(p.stack_size, 64);
 	ASSERT_GE(p.nr_branches, LISTED);
