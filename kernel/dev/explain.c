@@ -81,16 +81,11 @@ static int look_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct look *l = data;
 	struct kpmu_times t = kpmu_times_at(&l->e->clock, kpmu_ctx_now(ctx));
-	const char *why = NULL;
+	const char *why = kpmu_off_why(l->e);
 
-	if (!l->e->attached)
-		why = "its task has exited";
-	else if (!kpmu_is_enabled(l->e))
-		why = l->e->state == KPMU_ERROR ? "in error: pinned, and no counter was free" : "off";
-	else if (ctx->cpu < 0)
-		why = "what it counts for does not run now";
-	else
-		why = kpmu_plan_why(this_cpu_ptr(&kpmu_cpu), l->e->leader);
+	if (!why)
+		why = ctx->cpu < 0 ? "what it counts for does not run now" :
+		      kpmu_plan_why(this_cpu_ptr(&kpmu_cpu), l->e->leader);
 	l->it->key = l->e->leader;
 	l->it->user.enabled = t.enabled;
 	l->it->user.running = t.running;

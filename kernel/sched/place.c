@@ -185,6 +185,22 @@ bool kpmu_plan_fits(struct kpmu_entity *const *events, int n)
 }
 
 /**
+ * kpmu_off_why() - find out why an event is off
+ * @e: the event
+ *
+ * Context: owner of its context.
+ * Return: the reason; NULL if it is enabled.
+ */
+const char *kpmu_off_why(const struct kpmu_entity *e)
+{
+	if (!e->attached)
+		return "removed: its task has exited, or has executed a program";
+	if (e->leader->state == KPMU_ERROR)
+		return "in error: pinned, and no counter was free";
+	return kpmu_is_enabled(e) ? NULL : "off";
+}
+
+/**
  * kpmu_plan_why() - find out why a group does not run
  * @kc: this CPU
  * @leader: the group's leader, of a context that is active here
@@ -203,10 +219,9 @@ const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_entity *leader)
 
 	if (leader->group.placed)
 		return NULL;
-	if (leader->state == KPMU_ERROR)
-		return "in error: pinned, and no counter was free";
-	if (!kpmu_is_enabled(leader))
-		return "off";
+	why = kpmu_off_why(leader);
+	if (why)
+		return why;
 	if (!plan)
 		return "the CPU is offline";
 	kpmu_build_init(&b, NULL, kc->ctx.home);

@@ -329,6 +329,7 @@ void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc);
 
 /* place.c */
 bool kpmu_plan_fits(struct kpmu_entity *const *events, int n);
+const char *kpmu_off_why(const struct kpmu_entity *e);
 const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_entity *leader);
 
 /**

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 
 #include "event.h"
 #include "harness.h"
@@ -215,6 +216,36 @@ TEST(open_group)
 	EXPECT_EQ(ask(), EINVAL);
 }
 
+/* Of another task: it does not run, then it has exited */
+TEST(of_another_task)
+{
+	ROWS("W-04");
+	NEED_PMU();
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	int status, pair[2];
+	char byte;
+	pid_t pid;
+
+	ASSERT_EQ(pipe(pair), 0);
+	pid = fork();
+	if (!pid)
+		_exit(read(pair[0], &byte, 1) != 1);
+	a.disabled = 0;
+	start(1);
+	ev[0].fd = ev_must(&a, pid, -1, -1, 0);
+	/* Until it waits */
+	for (int i = 0; i < 1000 && strncmp(ev[0].now, "what it", 7); i++) {
+		usleep(1000);
+		ASSERT_EQ(ask(), 0);
+	}
+	EXPECT_EQ(strcmp(ev[0].now, "what it counts for does not run now"), 0);
+	ASSERT_EQ(write(pair[1], "", 1), 1);
+	waitpid(pid, &status, 0);
+	ASSERT_EQ(ask(), 0);
+	EXPECT_EQ(strncmp(ev[0].now, "removed: ", 9), 0);
+	EXPECT_EQ(ev[0].fits, 1);
+}
+
 TEST(pinned_in_error)
 {
 	ROWS("W-04");
@@ -224,12 +255,15 @@ TEST(pinned_in_error)
 
 	a.disabled = 0;
 	a.pinned = 1;
-	start(gp + 1);
+	start(gp + 2);
 	for (i = 0; i <= gp; i++)
 		ev[i].fd = ev_must(&a, 0, -1, -1, 0);
+	a.pinned = 0;
+	ev[i].fd = ev_must(&a, 0, -1, ev[gp].fd, 0);
 	ASSERT_EQ(ask(), 0);
 	EXPECT_EQ(strcmp(ev[0].now, ""), 0);
-	EXPECT_EQ(strcmp(ev[gp].now, "in error: pinned, and no counter was free"), 0);
+	for (i = gp; i < gp + 2; i++)
+		EXPECT_EQ(strcmp(ev[i].now, "in error: pinned, and no counter was free"), 0);
 }
 
 TEST(events_that_cannot_be_opened)
