@@ -100,11 +100,21 @@ apt_uris()
 		"$(grep security <<<"$all" | head -n1 || true)"
 }
 
-# apt_setup - fetch private package lists of the suites in use, once a day
+# apt_stale - do the private package lists need an update?
+apt_stale() { [ -z "$(find "$apt_dir/stamp" -mmin -1440 2>/dev/null)" ]; }
+
+# apt_setup - fetch private package lists of the suites in use, once a day.  Scripts that
+# run at the same time wait here for the first of them: apt refuses a second update.
 apt_setup()
 {
+	apt_stale || return 0
+	mkdir -p "$apt_dir"
+	(flock 9; apt_stale || exit 0; apt_update) 9>"$apt_dir/updating" || exit 1
+}
+
+apt_update()
+{
 	local uri sec s key=/usr/share/keyrings/debian-archive-keyring.gpg
-	[ -z "$(find "$apt_dir/stamp" -mmin -1440 2>/dev/null)" ] || return 0
 	{ command -v apt-get && [ -r $key ]; } >/dev/null ||
 		die "no apt here: give QEMU_TARBALL=, KDIR= and KERNEL= (see README.md)"
 	read -r uri sec < <(apt_uris)
