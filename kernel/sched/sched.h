@@ -281,15 +281,34 @@ bool kpmu_ctxs_left(void);
 int kpmu_contexts_init(void);
 void kpmu_contexts_exit(void);
 
-/* ctx.c: ownership, start, end */
-struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task);
-struct kpmu_ctx *kpmu_ctx_of_cgroup(struct cgroup_subsys_state *css, int cpu);
+/**
+ * struct kpmu_call - a call of a function as the owner of a context
+ * @ctx: the context
+ * @fn: the function, see kpmu_ctx_call()
+ * @data: for @fn
+ * @done: @fn was called
+ * @ret: what it returned
+ */
+struct kpmu_call {
+	struct kpmu_ctx *ctx;
+	int (*fn)(struct kpmu_ctx *ctx, void *data);
+	void *data;
+	bool done;
+	int ret;
+};
+
+/* call.c: ownership */
 int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 		  void *data);
 int kpmu_ctx_visit(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 		   void *data);
 bool kpmu_ctx_try(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 		  void *data);
+void kpmu_ctxs_call(struct kpmu_call *calls, int n, bool changes, struct cpumask *cpus);
+
+/* ctx.c: start, end */
+struct kpmu_ctx *kpmu_ctx_of_task(struct task_struct *task);
+struct kpmu_ctx *kpmu_ctx_of_cgroup(struct cgroup_subsys_state *css, int cpu);
 void kpmu_ctx_exit(struct task_struct *task,
 		   void (*tell)(struct kpmu_ctx *ctx));
 bool kpmu_ctxs_reap(unsigned long age);
