@@ -50,6 +50,16 @@ static inline u32 kpmu_slots_used(const struct kpmu_slots *slots)
 	return slots->mask | slots->driven;
 }
 
+/* Who holds the counters of a core PMU; the numbers are those of KPMU_HOLDER_* */
+enum kpmu_holder {
+	KPMU_HELD_BY_NONE,
+	KPMU_HELD_BY_EVENTS,
+	KPMU_HELD_BY_KERNEL,
+	KPMU_HELD_BY_WATCHDOG,
+	KPMU_HELD_BY_VM,
+	KPMU_HELD_BY_OTHER,
+};
+
 /**
  * struct kpmu_core - the operations of a core PMU
  * @source: the operations on its events
@@ -59,6 +69,8 @@ static inline u32 kpmu_slots_used(const struct kpmu_slots *slots)
  * @describe: see kpmu_pmu_get()
  * @slots: see kpmu_counters_slots()
  * @fixed: those of @slots that each count one event only
+ * @width: width of the counters in bits; 0 without counters
+ * @holder: who holds them.  Task, may not be atomic
  * @on_overflow: see kpmu_on_overflow()
  * @commit: see kpmu_commit()
  * @halt: see kpmu_counters_halt()
@@ -92,6 +104,8 @@ struct kpmu_core {
 	bool (*describe)(struct kpmu_pmu *pmu);
 	u32 (*slots)(void);
 	u32 (*fixed)(void);
+	int (*width)(void);
+	enum kpmu_holder (*holder)(void);
 	void (*on_overflow)(kpmu_overflow_fn fn);
 	void (*commit)(struct kpmu_slots *want);
 	void (*halt)(const struct kpmu_hw *hw);

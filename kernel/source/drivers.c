@@ -37,6 +37,17 @@ static u32 taken;
 
 u32 kpmu_own_slots __ro_after_init;
 
+/**
+ * kpmu_drivers_slots() - slots of the counters of drivers' PMUs
+ *
+ * Context: any.
+ * Return: a bit each.
+ */
+u32 kpmu_drivers_slots(void)
+{
+	return READ_ONCE(taken);
+}
+
 static u32 slots_of(const struct kpmu_pmu *pmu)
 {
 	return GENMASK(pmu->nr_counters - 1, 0) << pmu->first;

@@ -21,6 +21,7 @@ extern u32 kpmu_own_slots;
 
 void kpmu_drivers_init(kpmu_overflow_fn fn, u32 own);
 void kpmu_drivers_exit(void);
+u32 kpmu_drivers_slots(void);
 int kpmu_drivers_take_slots(struct kpmu_pmu *pmu);
 void kpmu_drivers_return_slots(struct kpmu_pmu *pmu);
 int kpmu_drivers_place(struct kpmu_hw *hw, const struct kpmu_pmu *pmu, const char **why);

@@ -5,6 +5,15 @@
 #include "../../compat/ksym.h"
 #include "x86.h"
 
+/* For the kernel log */
+const char *const x86_holder_text[] = {
+	[KPMU_HELD_BY_KERNEL] = "the kernel's perf holds the counters",
+	[KPMU_HELD_BY_WATCHDOG] =
+		"the NMI watchdog holds the counters: sysctl kernel.nmi_watchdog=0 frees them",
+	[KPMU_HELD_BY_VM] = "a virtual machine holds the counters",
+	[KPMU_HELD_BY_OTHER] = "another driver holds the counters",
+};
+
 static bool counts_holders(enum kpmu_ksym sym)
 {
 	atomic_t *n = kpmu_ksym_data(sym);
@@ -16,30 +25,30 @@ static bool counts_holders(enum kpmu_ksym sym)
  * x86_rival() - find a holder of the counters that the bitmaps may not show
  *
  * Context: any; x86_yield_begin() must be locked out.
- * Return: message for the kernel log, NULL if there is no such holder.
+ * Return: the holder, KPMU_HELD_BY_NONE if there is no such one.
  */
-const char *x86_rival(void)
+enum kpmu_holder x86_rival(void)
 {
 	if (counts_holders(KSYM_nr_mediated_pmu_vms))
-		return "a virtual machine holds the counters";
+		return KPMU_HELD_BY_VM;
 	if (counts_holders(KSYM_pmc_refcount))
 		return x86_rival_guess();
-	return NULL;
+	return KPMU_HELD_BY_NONE;
 }
 
 /**
  * x86_rival_guess() - the most likely holder of the counters, when they are reserved
  *
  * Context: any.
- * Return: message for the kernel log.
+ * Return: the holder.
  */
-const char *x86_rival_guess(void)
+enum kpmu_holder x86_rival_guess(void)
 {
 	unsigned long *watchdog = kpmu_ksym_data(KSYM_watchdog_enabled);
 
 	if (watchdog && *watchdog & 1)
-		return "the NMI watchdog holds the counters: sysctl kernel.nmi_watchdog=0 frees them";
+		return KPMU_HELD_BY_WATCHDOG;
 	if (counts_holders(KSYM_pmc_refcount))
-		return "the kernel's perf holds the counters";
-	return "another driver holds the counters";
+		return KPMU_HELD_BY_KERNEL;
+	return KPMU_HELD_BY_OTHER;
 }

@@ -67,7 +67,7 @@ static void release_all(void)
 
 static int reserve(const char **why)
 {
-	const char *holder = NULL;
+	enum kpmu_holder holder = KPMU_HELD_BY_NONE;
 
 	if (atomic_inc_unless_negative(&users))
 		return 0;
@@ -87,8 +87,38 @@ static int reserve(const char **why)
 	spin_unlock(&reserve_lock);
 	if (!holder)
 		return 0;
-	pr_notice_ratelimited("%s\n", holder);
+	pr_notice_ratelimited("%s\n", x86_holder_text[holder]);
 	return -EBUSY;
+}
+
+/**
+ * x86_holder() - .holder of struct kpmu_core
+ *
+ * While nobody is known to hold the counters, they are reserved for a moment to find out whether
+ * the bitmaps have another user.  The kernel's own perf waits meanwhile (x86_yield_begin()).
+ *
+ * Context: task, IRQs on.
+ * Return: the holder; KPMU_HELD_BY_NONE also if kpmu has the counters but no event needs them.
+ */
+enum kpmu_holder x86_holder(void)
+{
+	enum kpmu_holder holder = KPMU_HELD_BY_NONE;
+
+	if (!x86_pmu.version)
+		return holder;
+	spin_lock(&reserve_lock);
+	if (atomic_read(&users) > 0)
+		holder = KPMU_HELD_BY_EVENTS;
+	else if (atomic_read(&users) < 0)
+		holder = x86_rival();
+	if (holder == KPMU_HELD_BY_NONE && atomic_read(&users) < 0) {
+		if (asking || !reserve_all())
+			holder = x86_rival_guess();
+		else
+			release_all();
+	}
+	spin_unlock(&reserve_lock);
+	return holder;
 }
 
 static void unreserve(void)

@@ -317,6 +317,7 @@ void x86_user_jump(struct kpmu_hw *hw, u64 from, u64 to);
 void x86_rdpmc_exit(void);
 u32 x86_slots(void);
 u32 x86_fixed_slots(void);
+int x86_width(void);
 void x86_on_overflow(kpmu_overflow_fn fn);
 void x86_commit(struct kpmu_slots *want);
 void x86_halt(const struct kpmu_hw *hw);
@@ -347,8 +348,10 @@ void x86_yield_end(void);
 void x86_retain(bool on, bool safe);
 void x86_rivals_init(void);
 void x86_rivals_exit(void);
-const char *x86_rival(void);
-const char *x86_rival_guess(void);
+enum kpmu_holder x86_holder(void);
+enum kpmu_holder x86_rival(void);
+enum kpmu_holder x86_rival_guess(void);
+extern const char *const x86_holder_text[];
 int x86_pmi_init(void);
 void x86_pmi_exit(void);
 
@@ -367,6 +370,8 @@ extern const struct kpmu_source x86_source;
 	.describe = x86_describe,				\
 	.slots = x86_slots,					\
 	.fixed = x86_fixed_slots,				\
+	.width = x86_width,					\
+	.holder = x86_holder,					\
 	.on_overflow = x86_on_overflow,				\
 	.commit = x86_commit,					\
 	.halt = x86_halt,					\

@@ -72,6 +72,17 @@ u32 x86_fixed_slots(void)
 }
 
 /**
+ * x86_width() - .width of struct kpmu_core
+ *
+ * Context: any.
+ * Return: see struct kpmu_core.
+ */
+int x86_width(void)
+{
+	return x86_pmu.version ? x86_pmu.width : 0;
+}
+
+/**
  * x86_max_precise() - .precise of struct kpmu_core
  *
  * Context: any.
