@@ -24,7 +24,8 @@
 
 static int count_file(const void *n, struct file *file, unsigned int fd)
 {
-	if (file->f_op == &kpmu_event_fops || file->f_op == &kpmu_dev_fops)
+	if (file->f_op == &kpmu_event_fops || file->f_op == &kpmu_dev_fops ||
+	    file->f_op == &kpmu_set_fops)
 		++*(unsigned int *)n;
 	return 0;
 }

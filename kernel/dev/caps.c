@@ -10,6 +10,8 @@
  */
 #include <linux/seq_file.h>
 
+#include <uapi/linux/kpmu.h>
+
 #include "../compat/ksym.h"
 #include "../hooks/hooks.h"
 #include "../source/counters.h"
@@ -82,19 +84,38 @@ static const struct {
 	const char *name;
 	const char *(*why_off)(void);
 	const char *what;
+	u64 feature;
 } features[] = {
-	{ "rdpmc", no_rdpmc, "programs may execute RDPMC" },
-	{ "redirect", no_redirect, "perf_event_open(2) is served" },
-	{ "cgroups", no_cgroups, "events of a cgroup" },
+	{ "rdpmc", no_rdpmc, "programs may execute RDPMC", KPMU_FEATURE_RDPMC },
+	{ "redirect", no_redirect, "perf_event_open(2) is served", KPMU_FEATURE_REDIRECT },
+	{ "cgroups", no_cgroups, "events of a cgroup", KPMU_FEATURE_CGROUPS },
 	{ "count tracepoints", no_count_points, "hits are counted by a kpmu probe" },
 	{ "page faults", no_faults, "counted by tracepoints" },
-	{ "bpf", no_bpf, "BPF programs on tracepoints and probes" },
+	{ "bpf", no_bpf, "BPF programs on tracepoints and probes", KPMU_FEATURE_BPF },
 	{ "bpf on overflow", no_counters_bpf },
-	{ "branch stack", no_branches, "samples contain the last branches" },
-	{ "precise_ip", no_precise, "samples at the very instruction" },
+	{ "branch stack", no_branches, "samples contain the last branches",
+	  KPMU_FEATURE_BRANCHES },
+	{ "precise_ip", no_precise, "samples at the very instruction", KPMU_FEATURE_PRECISE },
 	{ "data source, weight", no_precise, "samples tell of the memory access" },
-	{ "freeze_on_smi", no_smi, "counters stop in SMM" },
+	{ "freeze_on_smi", no_smi, "counters stop in SMM", KPMU_FEATURE_SMI },
 };
+
+/**
+ * kpmu_features() - what works on this machine
+ *
+ * Context: task.
+ * Return: KPMU_FEATURE_*.
+ */
+u64 kpmu_features(void)
+{
+	u64 on = 0;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(features); i++)
+		if (!features[i].why_off())
+			on |= features[i].feature;
+	return on;
+}
 
 static void show_features(struct seq_file *m)
 {

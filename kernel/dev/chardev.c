@@ -66,6 +66,18 @@ static long open_for(struct file *file, void __user *arg)
 	return ret;
 }
 
+static long open_set(struct file *file, void __user *arg)
+{
+	const char *why = "";
+	long ret;
+
+	WRITE_ONCE(file->private_data, NULL);
+	ret = kpmu_dev_open_set(arg, &why);
+	if (ret < 0)
+		WRITE_ONCE(file->private_data, (void *)why);
+	return ret;
+}
+
 static long dev_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	switch (cmd) {
@@ -73,10 +85,14 @@ static long dev_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return open_self(file, (void __user *)arg);
 	case KPMU_IOC_OPEN_FOR:
 		return open_for(file, (void __user *)arg);
+	case KPMU_IOC_OPEN_SET:
+		return open_set(file, (void __user *)arg);
 	case KPMU_IOC_WHY:
 		return copy_why(file, (void __user *)arg);
 	case KPMU_IOC_EXPLAIN:
 		return kpmu_dev_explain((void __user *)arg);
+	case KPMU_IOC_INFO:
+		return kpmu_dev_info((void __user *)arg);
 	case KPMU_IOC_TASK_ENABLE:
 		kpmu_owner_control(KPMU_OP_ENABLE);
 		return 0;

@@ -19,11 +19,18 @@ struct task_struct;
 
 extern const struct file_operations kpmu_event_fops;
 extern const struct file_operations kpmu_dev_fops;
+extern const struct file_operations kpmu_set_fops;
 
 long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *opener,
 			 const char **why);
 struct kpmu_event *kpmu_dev_try_open(const struct kpmu_open *args, const char **why);
+struct kpmu_event *kpmu_dev_open_member(const struct kpmu_open *args, struct kpmu_event *leader,
+					const char **why);
+void kpmu_dev_close_member(struct kpmu_event *e);
+long kpmu_dev_open_set(void __user *arg, const char **why);
 long kpmu_dev_explain(void __user *arg);
+long kpmu_dev_info(void __user *arg);
+u64 kpmu_features(void);
 long kpmu_dev_open_for(const struct kpmu_open_for *args, const char **why);
 int kpmu_dev_may_serve(struct task_struct *opener);
 int kpmu_dev_permit_task(const struct kpmu_attr *attr, struct task_struct *task,

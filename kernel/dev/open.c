@@ -250,6 +250,58 @@ long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *opene
 	return ret;
 }
 
+static int open_member(struct kpmu_request *r)
+{
+	int err = check_attr(r);
+
+	if (err)
+		return err;
+	if (r->leader && !READ_ONCE(r->leader->se.attached)) {
+		r->why = "the group leader's task has exited";
+		return -ENODEV;
+	}
+	return kpmu_target_task(r) ?: check_inherit(r) ?: make_event(r);
+}
+
+/**
+ * kpmu_dev_open_member() - open an event without an fd
+ * @args: the arguments; group_fd is not used, of flags only PERF_FLAG_PID_CGROUP
+ * @leader: leader of its group, NULL if it leads one
+ * @why: set to the reason for an error, a string literal
+ *
+ * Context: task, may sleep.
+ * Return: the event, for kpmu_dev_close_member(); an errno of perf_event_open(2).
+ */
+struct kpmu_event *kpmu_dev_open_member(const struct kpmu_open *args, struct kpmu_event *leader,
+					const char **why)
+{
+	struct kpmu_request r = {
+		.args = args, .opener = current, .leader = leader, .why = "",
+	};
+	int err = open_member(&r);
+
+	*why = r.why;
+	trace_kpmu_open(r.event ? r.event->se.id : 0, r.attr.type, r.attr.config, args->pid,
+			args->cpu, err, r.why);
+	kpmu_target_put(&r);
+	if (err)
+		return ERR_PTR(err);
+	kpmu_owner_set(r.event, current);
+	return r.event;
+}
+
+/**
+ * kpmu_dev_close_member() - close an event without an fd
+ * @e: the event
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_dev_close_member(struct kpmu_event *e)
+{
+	kpmu_owner_clear(e);
+	kpmu_event_close(e);
+}
+
 /**
  * kpmu_dev_try_open() - create an event as an open does, but do not attach it
  * @args: the arguments; pid is 0 or -1, group_fd and flags are ignored

@@ -46,6 +46,8 @@ void kpmu_owners_init(void);
 /* read.c, read_family.c */
 ssize_t kpmu_event_read(struct kpmu_event *e, char __user *buf, size_t len);
 ssize_t kpmu_read_family(struct kpmu_event *e, char __user *buf, size_t len);
+struct kpmu_total;
+bool kpmu_family_total(struct kpmu_event *e, struct kpmu_total *t);
 
 /* inherit.c: fork */
 void kpmu_inherit(struct task_struct *task, unsigned long clone_flags);

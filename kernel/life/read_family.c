@@ -310,22 +310,58 @@ static int make_room(struct family_read *r)
 	return r->entry ? 0 : -ENOMEM;
 }
 
+static __always_inline void begin_read(struct family_read *r, struct kpmu_event *e, bool group,
+				       bool timed)
+{
+	r->event = e;
+	r->group = group;
+	r->timed = timed;
+	r->times = (struct kpmu_times){};
+	r->entry = r->few;
+	r->room = FEW;
+}
+
+/* Return: as read_roots_owned(), -ECHILD or -ENOMEM */
+static int read_until_done(struct family_read *r)
+{
+	int ret;
+
+	do {
+		ret = try_read(r);
+		if (ret == -EAGAIN)
+			ret = make_room(r) ?: -EAGAIN;
+	} while (ret == -EAGAIN);
+	return ret;
+}
+
+/**
+ * kpmu_family_total() - sum of the count and of the times of a family
+ * @e: its root
+ * @t: set to the sums, the times in ns
+ *
+ * Context: task, may sleep.
+ * Return: true; false for a pinned event in error state.
+ */
+bool kpmu_family_total(struct kpmu_event *e, struct kpmu_total *t)
+{
+	struct family_read r;
+
+	begin_read(&r, e, false, true);
+	if (read_until_done(&r) <= 0)
+		return false;
+	t->count = r.entry[0].count;
+	t->times = r.times;
+	return true;
+}
+
 static noinline ssize_t read_sum(struct kpmu_event *e, char __user *buf, size_t len)
 {
 	struct family_read r;
 	ssize_t ret;
 
-	r.event = e;
-	r.group = e->read_format & KPMU_FORMAT_GROUP;
-	r.timed = e->read_format & KPMU_FORMAT_TIMES || trace_kpmu_read_enabled();
-	r.times = (struct kpmu_times){};
-	r.entry = r.few;
-	r.room = FEW;
-	do {
-		ret = try_read(&r);
-		if (ret == -EAGAIN)
-			ret = make_room(&r) ?: -EAGAIN;
-	} while (ret == -EAGAIN);
+	begin_read(&r, e, e->read_format & KPMU_FORMAT_GROUP,
+		   e->read_format & KPMU_FORMAT_TIMES || trace_kpmu_read_enabled());
+	ret = read_until_done(&r);
 	if (ret > 0) {
 		trace_kpmu_read(e->se.id, r.entry[0].count, r.times.enabled,
 				r.times.running);

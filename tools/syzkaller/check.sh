@@ -31,7 +31,7 @@ described()
 		}
 		return "sizeof(struct " type ")"
 	}
-	/^#|^$|^include|^resource/ { next }
+	/^#|^$|^include|^resource|^read\$/ { next }
 	/^ioctl\$/ {
 		if (!match($0, /cmd const\[[A-Z_0-9]+\]/)) {
 			print "bad", $0

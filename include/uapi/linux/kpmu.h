@@ -150,12 +150,239 @@ struct kpmu_explain {
  */
 #define KPMU_IOC_EXPLAIN	_IOW('K', 0x45, struct kpmu_explain)
 
+/* Who holds a counter */
+#define KPMU_HOLDER_NONE	0	/* nobody */
+#define KPMU_HOLDER_EVENT	1	/* an event of kpmu */
+#define KPMU_HOLDER_KERNEL	2	/* native perf */
+#define KPMU_HOLDER_WATCHDOG	3	/* the NMI watchdog, by native perf */
+#define KPMU_HOLDER_VM		4	/* a virtual machine with a vPMU of its own */
+#define KPMU_HOLDER_OTHER	5	/* another driver */
+
+/**
+ * struct kpmu_info_counter - a counter of a CPU
+ * @counter: its number, as in struct kpmu_explain_event
+ * @holder: KPMU_HOLDER_*
+ * @id: id of the event that is on it (PERF_EVENT_IOC_ID); 0 if there is none, or if the caller
+ *	may not observe what the event counts.  The rest is then 0, too
+ * @config: attr.config of the event
+ * @type: attr.type of the event
+ * @pid: the task that it counts, in the caller's pid namespace; -1 for an event of a CPU or a cgroup
+ * @comm: name of that task
+ */
+struct kpmu_info_counter {
+	__u32 counter;
+	__u32 holder;
+	__u64 id;
+	__u64 config;
+	__u32 type;
+	__s32 pid;
+	char comm[16];
+};
+
+/* What works on this machine; /sys/kernel/debug/kpmu/caps has the reason of what does not */
+#define KPMU_FEATURE_RDPMC	(1ULL << 0)	/* programs may execute RDPMC */
+#define KPMU_FEATURE_REDIRECT	(1ULL << 1)	/* perf_event_open(2) is served */
+#define KPMU_FEATURE_CGROUPS	(1ULL << 2)	/* events of a cgroup */
+#define KPMU_FEATURE_BPF	(1ULL << 3)	/* BPF programs on tracepoints and probes */
+#define KPMU_FEATURE_BRANCHES	(1ULL << 4)	/* samples contain the last branches */
+#define KPMU_FEATURE_PRECISE	(1ULL << 5)	/* precise_ip, data sources, weights */
+#define KPMU_FEATURE_SMI	(1ULL << 6)	/* counters stop in SMM */
+
+#define KPMU_ABI		1		/* version of the calls in this file */
+
+/**
+ * struct kpmu_info - what kpmu has to offer on a CPU
+ * @features: KPMU_FEATURE_*
+ * @abi: KPMU_ABI of the module
+ * @online: the CPU is online
+ * @general: the CPU's general counters, a bit each, as in struct kpmu_explain_event
+ * @fixed: its fixed counters
+ * @drivers: counters of drivers' PMUs
+ * @free: those of the three that nobody holds now
+ * @width: width of the CPU's counters in bits
+ * @holder: who holds the CPU's counters as a whole: KPMU_HOLDER_NONE also if kpmu has events but
+ *	all of them are off their counters
+ * @branches: number of branches that it records, 0 for none
+ * @precise: largest precise_ip
+ * @paranoid: perf_event_paranoid in force
+ * @max_rate: largest sampling frequency, samples a second
+ * @max_stack: largest attr.sample_max_stack
+ * @max_events: limit of events of a task, and of a CPU
+ * @max_set: limit of events of KPMU_IOC_EXPLAIN
+ * @mux_interval_ms: interval of rotation
+ * @nr_counters: number of struct kpmu_info_counter that the CPU has
+ * @reserved: 0
+ */
+struct kpmu_info {
+	__u64 features;
+	__u32 abi;
+	__u32 online;
+	__u32 general;
+	__u32 fixed;
+	__u32 drivers;
+	__u32 free;
+	__u32 width;
+	__u32 holder;
+	__u32 branches;
+	__u32 precise;
+	__s32 paranoid;
+	__u32 max_rate;
+	__u32 max_stack;
+	__u32 max_events;
+	__u32 max_set;
+	__u32 mux_interval_ms;
+	__u32 nr_counters;
+	__u32 reserved;
+};
+
+/* Sizes of the first published versions of both */
+#define KPMU_INFO_SIZE_VER0		80
+#define KPMU_INFO_COUNTER_SIZE_VER0	48
+
+/**
+ * struct kpmu_ask_info - what is asked
+ * @cpu: the CPU
+ * @size: size of *@info, KPMU_INFO_SIZE_VER0 or more
+ * @info: pointer to a struct kpmu_info
+ * @counter_size: size of an element of @counters, KPMU_INFO_COUNTER_SIZE_VER0 or more
+ * @nr: number of elements that @counters has room for, may be 0
+ * @counters: pointer to struct kpmu_info_counter
+ */
+struct kpmu_ask_info {
+	__s32 cpu;
+	__u32 size;
+	__u64 info;
+	__u32 counter_size;
+	__u32 nr;
+	__u64 counters;
+};
+
+/*
+ * Tell what kpmu has to offer on a CPU, and who holds its counters at this moment.  Nothing is
+ * opened or reserved.  What a caller's structure has and the module does not know of is set to 0.
+ * EINVAL for a bad @cpu, @size or @counter_size.
+ */
+#define KPMU_IOC_INFO	_IOW('K', 0x46, struct kpmu_ask_info)
+
+/**
+ * struct kpmu_set_event - an event of a set
+ * @attr: pointer to a struct perf_event_attr
+ * @group: index in the set of the leader of its group, -1 if it leads one
+ * @reserved: must be 0
+ */
+struct kpmu_set_event {
+	__u64 attr;
+	__s32 group;
+	__u32 reserved;
+};
+
+#define KPMU_SET_TASKS		(1U << 0)	/* the targets are tasks; else CPUs */
+#define KPMU_SET_CGROUP		(1U << 1)	/* count the tasks of a cgroup, on CPUs */
+#define KPMU_SET_PARTIAL	(1U << 2)	/* leave out what cannot be opened */
+#define KPMU_SET_TIMES		(1U << 3)	/* read(2) gives the times of each event, too */
+#define KPMU_SET_CLOEXEC	(1U << 4)	/* close the fd on exec */
+
+#define KPMU_SET_MAX_EVENTS	128	/* on each target */
+#define KPMU_SET_MAX_TARGETS	4096
+#define KPMU_SET_MAX		16384	/* events on all targets */
+#define KPMU_SET_MAX_SLOTS	4096	/* snapshots, which take 64 MiB at most */
+
+/**
+ * struct kpmu_open_set - the same events on each of several targets
+ * @events: pointer to @nr_events of struct kpmu_set_event
+ * @targets: pointer to @nr_targets of __s32: CPUs, or with KPMU_SET_TASKS thread ids, 0 the caller
+ * @errors: 0, or a pointer to @nr_targets times @nr_events of __s32: set to the errno of each
+ *	event, those of the first target first; 0 if it was opened, or not tried
+ * @nr_events: number of events, 1 to KPMU_SET_MAX_EVENTS
+ * @nr_targets: number of targets, 1 to KPMU_SET_MAX_TARGETS
+ * @flags: KPMU_SET_*
+ * @cgroup: with KPMU_SET_CGROUP the fd of a cgroup directory
+ * @period_us: take a snapshot at this period, in us; 0: none.  At least 1,000, and 10 for each event
+ * @nr_slots: with @period_us: number of snapshots that are kept, up to KPMU_SET_MAX_SLOTS
+ */
+struct kpmu_open_set {
+	__u64 events;
+	__u64 targets;
+	__u64 errors;
+	__u32 nr_events;
+	__u32 nr_targets;
+	__u32 flags;
+	__s32 cgroup;
+	__u32 period_us;
+	__u32 nr_slots;
+};
+
+/*
+ * Open a set of events with one fd.  Each event needs the same permissions as by KPMU_IOC_OPEN.  The
+ * first one that cannot be opened gives the errno, and then none is; with KPMU_SET_PARTIAL only if
+ * none can be.  Of the ioctls of events PERF_EVENT_IOC_ENABLE, _DISABLE and _RESET work, with 0 as
+ * the argument, for all events.  As the number of fds does not limit these events, their memory
+ * counts as locked memory: EPERM if there is too much of it.
+ */
+#define KPMU_IOC_OPEN_SET	_IOW('K', 0x47, struct kpmu_open_set)
+
+/**
+ * struct kpmu_set_head - what read(2) of a set returns first
+ * @seq: number of the read, from 1
+ * @time: when it began: CLOCK_MONOTONIC, ns
+ * @nr_targets: number of targets
+ * @nr_events: number of events on each
+ *
+ * The values follow, those of the first target first: for each event its count as a __u64, with
+ * KPMU_SET_TIMES followed by its time enabled and its time counting, in ns.  ENOSPC if the buffer is
+ * too small.
+ */
+struct kpmu_set_head {
+	__u64 seq;
+	__u64 time;
+	__u32 nr_targets;
+	__u32 nr_events;
+};
+
+/**
+ * struct kpmu_set_page - the first page of the mapped snapshots
+ * @head: number of snapshots taken.  Snapshot number n, from 1, is in slot (n - 1) % @nr_slots
+ * @tail: written by user space: poll(2) reports POLLIN while it differs from @head
+ * @missed: periods in which no snapshot was taken because the previous one was not complete
+ * @nr_slots: number of slots
+ * @slot_size: size of a slot in bytes
+ * @first: offset of slot 0 from the beginning of the mapping
+ * @reserved: 0
+ *
+ * A slot contains what read(2) returns, with the snapshot's number as @seq.  That is 0 while the slot
+ * is written; a copy is valid if @seq is the same before and after.
+ */
+struct kpmu_set_page {
+	__u64 head;
+	__u64 tail;
+	__u64 missed;
+	__u32 nr_slots;
+	__u32 slot_size;
+	__u32 first;
+	__u32 reserved;
+};
+
+/* The count of an event that was not opened, or that is pinned and in error */
+#define KPMU_SET_NONE	(~0ULL)
+
 #ifdef __cplusplus
+static_assert(sizeof(struct kpmu_set_event) == 16, "kpmu ABI");
+static_assert(sizeof(struct kpmu_open_set) == 48, "kpmu ABI");
+static_assert(sizeof(struct kpmu_set_head) == 24, "kpmu ABI");
+static_assert(sizeof(struct kpmu_info) == KPMU_INFO_SIZE_VER0, "kpmu ABI");
+static_assert(sizeof(struct kpmu_info_counter) == KPMU_INFO_COUNTER_SIZE_VER0, "kpmu ABI");
+static_assert(sizeof(struct kpmu_ask_info) == 32, "kpmu ABI");
 static_assert(sizeof(struct kpmu_explain_event) == KPMU_EXPLAIN_SIZE_VER0, "kpmu ABI");
 static_assert(sizeof(struct kpmu_explain) == 24, "kpmu ABI");
 static_assert(sizeof(struct kpmu_open) == 32, "kpmu ABI");
 static_assert(sizeof(struct kpmu_open_for) == 40, "kpmu ABI");
 #else
+_Static_assert(sizeof(struct kpmu_set_event) == 16, "kpmu ABI");
+_Static_assert(sizeof(struct kpmu_open_set) == 48, "kpmu ABI");
+_Static_assert(sizeof(struct kpmu_set_head) == 24, "kpmu ABI");
+_Static_assert(sizeof(struct kpmu_info) == KPMU_INFO_SIZE_VER0, "kpmu ABI");
+_Static_assert(sizeof(struct kpmu_info_counter) == KPMU_INFO_COUNTER_SIZE_VER0, "kpmu ABI");
+_Static_assert(sizeof(struct kpmu_ask_info) == 32, "kpmu ABI");
 _Static_assert(sizeof(struct kpmu_explain_event) == KPMU_EXPLAIN_SIZE_VER0, "kpmu ABI");
 _Static_assert(sizeof(struct kpmu_explain) == 24, "kpmu ABI");
 _Static_assert(sizeof(struct kpmu_open) == 32, "kpmu ABI");

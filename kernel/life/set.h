@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A set: events on several targets that are read and controlled together. */
+#ifndef KPMU_SET_H
+#define KPMU_SET_H
+
+#include <linux/cpumask.h>
+#include <linux/mutex.h>
+
+#include "../ring/ring.h"
+#include "../sched/sched.h"
+#include "life.h"
+
+struct file;
+struct kpmu_set;
+struct kpmu_snapshots;
+struct poll_table_struct;
+struct vm_area_struct;
+
+/**
+ * struct kpmu_set_unit - events of a set that have a context in common
+ * @set: the set
+ * @first: number of the first of them
+ * @n: how many there are; they are numbered in a row
+ */
+struct kpmu_set_unit {
+	struct kpmu_set *set;
+	u32 first;
+	u32 n;
+};
+
+/**
+ * struct kpmu_set - a set of events
+ * @set_lock: serializes reads and operations
+ * @nr_targets: number of targets
+ * @nr_events: number of events on each target
+ * @each: words of the result for each event: 1, or 3 with its times
+ * @labelled: some of the events have a label of security modules
+ * @families: some of the events are inherited by child tasks
+ * @seq: number of the last read
+ * @op: the operation in progress
+ * @events: the events, those of the first target first; NULL for one that does not exist
+ * @units: the events by their contexts
+ * @calls: a call for each of @units
+ * @nr_units: number of @units
+ * @words: the result of a read
+ * @cpus: for kpmu_ctxs_call()
+ * @snapshots: what is mapped, or NULL
+ * @charged: the memory, as the locked memory of its user
+ */
+struct kpmu_set {
+	struct mutex set_lock;
+	u32 nr_targets;
+	u32 nr_events;
+	u32 each;
+	bool labelled;
+	bool families;
+	u64 seq;
+	enum kpmu_op op;
+	struct kpmu_event **events;
+	struct kpmu_set_unit *units;
+	struct kpmu_call *calls;
+	u32 nr_units;
+	u64 *words;
+	cpumask_var_t cpus;
+	struct kpmu_snapshots *snapshots;
+	struct kpmu_ring_charged charged;
+};
+
+#define KPMU_SET_HEAD	3	/* words before the values */
+
+/**
+ * kpmu_set_size() - number of events of a set, also of those that do not exist
+ * @s: the set
+ *
+ * Context: any.
+ * Return: the number.
+ */
+static inline u32 kpmu_set_size(const struct kpmu_set *s)
+{
+	return s->nr_targets * s->nr_events;
+}
+
+/**
+ * kpmu_set_words() - length of the result of a read
+ * @s: the set
+ *
+ * Context: any.
+ * Return: the length, in words.
+ */
+static inline size_t kpmu_set_words(const struct kpmu_set *s)
+{
+	return KPMU_SET_HEAD + (size_t)kpmu_set_size(s) * s->each;
+}
+
+/* set.c */
+struct kpmu_set *kpmu_set_new(u32 nr_targets, u32 nr_events, bool times, u32 nr_slots);
+void kpmu_set_free(struct kpmu_set *s);
+void kpmu_set_ready(struct kpmu_set *s);
+ssize_t kpmu_set_read(struct kpmu_set *s, char __user *buf, size_t len);
+void kpmu_set_fill(struct kpmu_set *s);
+int kpmu_set_control(struct kpmu_set *s, enum kpmu_op op);
+
+/* snapshots.c */
+size_t kpmu_snapshots_bytes(u32 nr_slots, size_t words);
+int kpmu_snapshots_start(struct kpmu_set *s, u32 nr_slots, u64 period);
+void kpmu_snapshots_stop(struct kpmu_set *s);
+__poll_t kpmu_snapshots_poll(struct kpmu_set *s, struct file *file,
+			     struct poll_table_struct *wait);
+int kpmu_snapshots_mmap(struct kpmu_set *s, struct vm_area_struct *vma);
+
+#endif

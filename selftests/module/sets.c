@@ -1,0 +1,837 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KPMU_IOC_OPEN_SET: the same events on several targets, with one fd. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "event.h"
+#include "harness.h"
+#include "task.h"
+
+#define N	100001
+#define EVENTS	16
+#define TARGETS	64
+
+#define NEED_PMU()	do { if (!has_pmu()) SKIP(return, "no PMU"); } while (0)
+
+static struct perf_event_attr attr[EVENTS];
+static struct kpmu_set_event ev[EVENTS];
+static int32_t target[KPMU_SET_MAX_TARGETS], error[TARGETS * EVENTS];
+static struct kpmu_open_set args;
+
+static struct {
+	struct kpmu_set_head head;
+	uint64_t word[3 * TARGETS * EVENTS];
+} result;
+
+static int dev(void)
+{
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		exit(1);
+	return fd;
+}
+
+/* A set of @events times instructions on @targets targets, which are CPUs from 0 or 0 */
+static void plan(int events, int targets, uint32_t flags)
+{
+	memset(ev, 0, sizeof(ev));
+	memset(error, 0xff, sizeof(error));
+	for (int i = 0; i < EVENTS; i++) {
+		attr[i] = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+		ev[i].attr = (uintptr_t)&attr[i];
+		ev[i].group = -1;
+	}
+	for (int i = 0; i < targets; i++)
+		target[i] = flags & KPMU_SET_TASKS ? 0 : i;
+	args = (struct kpmu_open_set) {
+		.events = (uintptr_t)ev, .targets = (uintptr_t)target,
+		.errors = (uintptr_t)error, .nr_events = events, .nr_targets = targets,
+		.flags = flags,
+	};
+}
+
+static int open_set(void)
+{
+	return ioctl(dev(), KPMU_IOC_OPEN_SET, &args);
+}
+
+static int open_errno(void)
+{
+	int fd = open_set();
+
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+static ssize_t get(int fd)
+{
+	memset(&result, 0x55, sizeof(result));
+	return read(fd, &result, sizeof(result));
+}
+
+static ssize_t size_of(int words)
+{
+	return sizeof(struct kpmu_set_head) + 8 * words;
+}
+
+TEST(own_work)
+{
+	ROWS("W-10");
+	NEED_PMU();
+	int fd;
+
+	plan(3, 1, KPMU_SET_TASKS);
+	attr[1].config = PERF_COUNT_HW_BRANCH_INSTRUCTIONS;
+	attr[2].type = PERF_TYPE_SOFTWARE;
+	attr[2].config = PERF_COUNT_SW_DUMMY;
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	for (int i = 0; i < 3; i++)
+		EXPECT_EQ(error[i], 0);
+	EXPECT_EQ(get(fd), size_of(3));
+	EXPECT_EQ(result.head.seq, 1);
+	EXPECT_EQ(result.head.nr_targets, 1);
+	EXPECT_EQ(result.head.nr_events, 3);
+	EXPECT_EQ(result.word[0], 0);
+	uint64_t before = now_ns();
+
+	work_counted(fd, N, 0);
+	EXPECT_EQ(get(fd), size_of(3));
+	EXPECT_EQ(result.head.seq, 2);
+	EXPECT_GE(result.head.time, before);
+	EXPECT_LE(result.head.time, now_ns());
+	EXPECT_GE(result.word[0], WORK_INSNS(N));
+	EXPECT_LE(result.word[0], WORK_INSNS(N) + SLACK(WORK_INSNS(N)));
+	EXPECT_LE(result.word[1], WORK_BRANCHES(N) + SLACK(N));
+	EXPECT_GE(result.word[1], WORK_BRANCHES(N));
+	EXPECT_EQ(result.word[2], 0);
+	/* Off again: the counts stay */
+	work(N);
+	get(fd);
+	EXPECT_EQ(result.word[1], exact() ? WORK_BRANCHES(N) : result.word[1]);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_RESET, 0), 0);
+	get(fd);
+	EXPECT_EQ(result.word[0], 0);
+	EXPECT_EQ(result.word[1], 0);
+}
+
+TEST(times)
+{
+	ROWS("W-10");
+	NEED_PMU();
+	int gp = counters_general(), fd;
+
+	/* More than fit: some wait, and their times tell */
+	plan(gp + 2, 1, KPMU_SET_TASKS | KPMU_SET_TIMES);
+	for (int i = 0; i < gp + 2; i++) {
+		attr[i].type = PERF_TYPE_RAW;
+		attr[i].config = RAW_BRANCHES;
+	}
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	work_counted(fd, 1, 0);
+	EXPECT_EQ(get(fd), size_of(3 * (gp + 2)));
+	int full = 0, none = 0;
+
+	for (int i = 0; i < gp + 2; i++) {
+		const uint64_t *w = &result.word[3 * i];
+
+		EXPECT_GT(w[1], 0);
+		EXPECT_EQ(w[1], result.word[1]);
+		full += w[2] == w[1];
+		none += !w[2];
+	}
+	/* A rotation may have come between */
+	EXPECT_TRUE((full == gp && none == 2) || full + none < gp + 2);
+}
+
+TEST(cpus)
+{
+	ROWS("W-10 W-11");
+	NEED_PMU();
+	struct worker w[TARGETS];
+	uint64_t base[TARGETS];
+	int n = nr_cpus(), fd;
+
+	plan(2, n, 0);
+	attr[1].type = PERF_TYPE_SOFTWARE;
+	attr[1].config = PERF_COUNT_SW_TASK_CLOCK;
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	pin_to(0);
+	for (int i = 0; i < n; i++) {
+		worker_start(&w[i]);
+		worker_pin(&w[i], i);
+		worker_run(&w[i], 1);
+	}
+	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0), 0);
+	get(fd);
+	for (int i = 0; i < n; i++)
+		base[i] = result.word[2 * i];
+	for (int i = 0; i < n; i++)
+		worker_run(&w[i], (i + 1) * N);
+	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_DISABLE, 0), 0);
+	EXPECT_EQ(get(fd), size_of(2 * n));
+	for (int i = 1; i < n; i++) {	/* CPU 0 has this process as well */
+		uint64_t got = result.word[2 * i] - base[i];
+
+		EXPECT_GE(got, 4ULL * (i + 1) * N);
+		EXPECT_LE(got, 4ULL * (i + 1) * N + 3000 + SLACK(4ULL * (i + 1) * N));
+		EXPECT_GT(result.word[2 * i + 1], 0);
+	}
+	for (int i = 0; i < n; i++)
+		worker_stop(&w[i]);
+}
+
+TEST(tasks)
+{
+	ROWS("W-10");
+	NEED_PMU();
+	struct worker w[8];
+	uint64_t base[8];
+	int fd;
+
+	plan(1, 8, KPMU_SET_TASKS);
+	for (int i = 0; i < 8; i++) {
+		if (i & 1)
+			worker_start_thread(&w[i]);
+		else
+			worker_start(&w[i]);
+		worker_run(&w[i], 1);
+		target[i] = w[i].pid;
+	}
+	attr[0].disabled = 0;
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	for (int i = 0; i < 8; i++)
+		worker_run(&w[i], 1);
+	get(fd);
+	for (int i = 0; i < 8; i++)
+		base[i] = result.word[i];
+	for (int i = 0; i < 8; i++)
+		worker_run(&w[i], i * N + 1);
+	EXPECT_EQ(get(fd), size_of(8));
+	for (int i = 0; i < 8; i++) {
+		uint64_t want = base[i] + 4ULL * i * N;
+
+		/* The first command has set up less, so one command is in @base */
+		EXPECT_GE(result.word[i], want);
+		EXPECT_LE(result.word[i], want + 2000 + SLACK(want));
+	}
+	/* The counts of tasks that have ended stay */
+	memcpy(base, result.word, sizeof(base));
+	for (int i = 0; i < 8; i++)
+		worker_stop(&w[i]);
+	EXPECT_EQ(get(fd), size_of(8));
+	for (int i = 0; i < 8; i++) {
+		EXPECT_GE(result.word[i], base[i]);
+		EXPECT_NE(result.word[i], KPMU_SET_NONE);
+	}
+}
+
+TEST(inherited)
+{
+	ROWS("W-10");
+	NEED_PMU();
+	int fd, status;
+	pid_t pid;
+
+	plan(2, 1, KPMU_SET_TASKS | KPMU_SET_TIMES);
+	attr[0].inherit = 1;
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0), 0);
+	pid = fork();
+	if (!pid) {
+		work(N);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_DISABLE, 0), 0);
+	EXPECT_EQ(get(fd), size_of(6));
+	/* The other event counts the parent only */
+	EXPECT_GE(result.word[0], result.word[3] + WORK_INSNS(N));
+	EXPECT_GT(result.word[2], 0);
+	/* As of an event's own fd, what a child that has ended has counted is not reset */
+	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_RESET, 0), 0);
+	get(fd);
+	EXPECT_EQ(result.word[3], 0);
+	EXPECT_GE(result.word[0], WORK_INSNS(N));
+	EXPECT_LE(result.word[0], WORK_INSNS(N) + 1000 + SLACK(WORK_INSNS(N)));
+}
+
+TEST(cgroups)
+{
+	ROWS("W-10");
+	NEED_PMU();
+	struct cgroup root, c;
+	struct worker w;
+	uint64_t base;
+	int fd;
+
+	cgroup_v2();
+	cgroup_root(&root);
+	cgroup_make(&c, &root, "sets");
+	plan(1, nr_cpus(), KPMU_SET_CGROUP);
+	args.cgroup = c.fd;
+	attr[0].disabled = 0;
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	worker_start(&w);
+	worker_run(&w, N);
+	get(fd);
+	for (int i = 0; i < nr_cpus(); i++)
+		EXPECT_EQ(result.word[i], 0);
+	cgroup_add(&c, w.pid);
+	worker_pin(&w, 1);
+	worker_run(&w, 1);
+	get(fd);
+	base = result.word[1];
+	worker_run(&w, N);
+	get(fd);
+	EXPECT_GE(result.word[1] - base, worker_insns(N, 1));
+	EXPECT_LE(result.word[1] - base, worker_insns(N, 1) + 2000 + SLACK(4 * N));
+	worker_stop(&w);
+	args.cgroup = dev();
+	EXPECT_EQ(open_errno(), EBADF);
+}
+
+TEST(groups)
+{
+	ROWS("W-10");
+	NEED_PMU();
+	int gp = counters_general(), fd;
+
+	/* A group that is larger than the number of counters cannot be opened */
+	plan(gp + 1, 1, KPMU_SET_TASKS | KPMU_SET_TIMES);
+	for (int i = 0; i <= gp; i++) {
+		attr[i].type = PERF_TYPE_RAW;
+		attr[i].config = RAW_BRANCHES;
+		attr[i].disabled = !i;
+		ev[i].group = i ? 0 : -1;
+	}
+	EXPECT_EQ(open_errno(), EINVAL);
+	EXPECT_EQ(error[gp - 1], 0);
+	EXPECT_EQ(error[gp], EINVAL);
+	args.nr_events = gp;
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	work_counted(fd, N, 0);
+	get(fd);
+	for (int i = 0; i < gp; i++) {
+		EXPECT_EQ(result.word[3 * i], result.word[0]);
+		EXPECT_EQ(result.word[3 * i + 2], result.word[3 * i + 1]);
+	}
+	close(fd);
+
+	/* Without its leader a member is not opened either */
+	args.flags |= KPMU_SET_PARTIAL;
+	attr[0].type = 0x7fff;
+	EXPECT_EQ(open_errno(), ENOENT);
+	EXPECT_EQ(error[0], ENOENT);
+	EXPECT_EQ(error[1], EBADF);
+	ev[gp - 1].group = -1;
+	attr[gp - 1].disabled = 1;
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	work_counted(fd, N, 0);
+	get(fd);
+	EXPECT_EQ(result.word[0], KPMU_SET_NONE);
+	EXPECT_EQ(result.word[1] | result.word[2], 0);
+	EXPECT_EQ(result.word[3], KPMU_SET_NONE);
+	EXPECT_GE(result.word[3 * (gp - 1)], WORK_BRANCHES(N));
+}
+
+TEST(pinned_in_error)
+{
+	ROWS("W-10");
+	NEED_PMU();
+	int gp = counters_general(), fd;
+
+	plan(gp + 1, 1, KPMU_SET_TASKS);
+	for (int i = 0; i <= gp; i++) {
+		attr[i].type = PERF_TYPE_RAW;
+		attr[i].config = RAW_BRANCHES;
+		attr[i].pinned = 1;
+	}
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	work_counted(fd, N, 0);
+	get(fd);
+	int none = 0;
+
+	for (int i = 0; i <= gp; i++)
+		none += result.word[i] == KPMU_SET_NONE;
+	/* DISABLE has ended the error state: the one without counter has counted nothing */
+	EXPECT_EQ(none, 0);
+	EXPECT_EQ(result.word[gp], 0);
+	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+	get(fd);
+	for (int i = 0; i <= gp; i++)
+		none += result.word[i] == KPMU_SET_NONE;
+	EXPECT_EQ(none, 1);
+}
+
+TEST(partial)
+{
+	ROWS("W-12");
+	int fd, n = nr_cpus();
+
+	plan(2, n + 1, 0);
+	for (int i = 0; i < 2; i++) {
+		attr[i].type = PERF_TYPE_SOFTWARE;
+		attr[i].config = PERF_COUNT_SW_DUMMY;
+	}
+	target[n] = 9999;
+	dev();
+	int before = open_fds();
+
+	EXPECT_EQ(open_errno(), EINVAL);
+	EXPECT_EQ(open_fds(), before);
+	EXPECT_EQ(error[2 * n - 1], 0);
+	EXPECT_EQ(error[2 * n], EINVAL);
+	EXPECT_EQ(error[2 * n + 1], 0);		/* not tried */
+	args.flags = KPMU_SET_PARTIAL | KPMU_SET_CLOEXEC;
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(error[2 * n + 1], EINVAL);
+	EXPECT_EQ(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	EXPECT_EQ(get(fd), size_of(2 * (n + 1)));
+	EXPECT_EQ(result.word[0], 0);
+	EXPECT_EQ(result.word[2 * n - 1], 0);
+	EXPECT_EQ(result.word[2 * n], KPMU_SET_NONE);
+	close(fd);
+	/* Without any event there is no set */
+	args.nr_targets = 1;
+	target[0] = 9999;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.flags = KPMU_SET_TASKS;
+	target[0] = 0x3ffff0;
+	EXPECT_EQ(open_errno(), ESRCH);
+	target[0] = -1;
+	EXPECT_EQ(open_errno(), ESRCH);
+}
+
+TEST(arguments)
+{
+	ROWS("W-12");
+	int fd;
+
+	plan(1, 1, KPMU_SET_TASKS);
+	attr[0].type = PERF_TYPE_SOFTWARE;
+	attr[0].config = PERF_COUNT_SW_DUMMY;
+	args.nr_events = 0;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.nr_events = KPMU_SET_MAX_EVENTS + 1;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.nr_events = 1;
+	args.nr_targets = 0;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.nr_targets = KPMU_SET_MAX_TARGETS + 1;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.nr_targets = KPMU_SET_MAX_TARGETS;
+	args.nr_events = KPMU_SET_MAX / KPMU_SET_MAX_TARGETS + 1;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.nr_events = args.nr_targets = 1;
+	args.flags |= 1U << 31;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.flags = KPMU_SET_TASKS | KPMU_SET_CGROUP;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.flags = KPMU_SET_TASKS;
+	args.cgroup = 1;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.cgroup = 0;
+	args.period_us = 1000;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.period_us = 0;
+	args.nr_slots = 1;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.nr_slots = 0;
+	ev[0].reserved = 1;
+	EXPECT_EQ(open_errno(), EINVAL);
+	ev[0].reserved = 0;
+	ev[0].group = 0;
+	EXPECT_EQ(open_errno(), EINVAL);
+	ev[0].group = -2;
+	EXPECT_EQ(open_errno(), EINVAL);
+	ev[0].group = -1;
+	args.events = 16;
+	EXPECT_EQ(open_errno(), EFAULT);
+	args.events = (uintptr_t)ev;
+	args.targets = 16;
+	EXPECT_EQ(open_errno(), EFAULT);
+	args.targets = (uintptr_t)target;
+	args.errors = 16;
+	EXPECT_EQ(open_errno(), EFAULT);
+	args.errors = 0;
+	ev[0].attr = 16;
+	EXPECT_EQ(open_errno(), EFAULT);
+	ev[0].attr = (uintptr_t)&attr[0];
+
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(read(fd, &result, size_of(1) - 1), -1);
+	EXPECT_EQ(errno, ENOSPC);
+	EXPECT_EQ(syscall(SYS_read, fd, 16L, size_of(1)), -1);
+	EXPECT_EQ(errno, EFAULT);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP), -1);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_ID, &result), -1);
+	EXPECT_EQ(errno, ENOTTY);
+	EXPECT_EQ(write(fd, "x", 1), -1);
+	EXPECT_EQ(errno, EBADF);
+	EXPECT_EQ(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0), MAP_FAILED);
+	EXPECT_EQ(errno, ENODEV);
+}
+
+/* Run @fn in a child without privilege, and return what it returns */
+static int unprivileged(int (*fn)(void))
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	if (!pid) {
+		dev();
+		drop_privilege();
+		_exit(fn());
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int try_cpus(void)
+{
+	plan(1, 1, 0);
+	attr[0].type = PERF_TYPE_SOFTWARE;
+	attr[0].exclude_kernel = 1;
+	return open_errno();
+}
+
+static int try_init(void)
+{
+	plan(1, 1, KPMU_SET_TASKS);
+	attr[0].type = PERF_TYPE_SOFTWARE;
+	target[0] = 1;
+	return open_errno();
+}
+
+static int try_kernel(void)
+{
+	plan(1, 1, KPMU_SET_TASKS);
+	attr[0].type = PERF_TYPE_SOFTWARE;
+	attr[0].exclude_kernel = 0;
+	return open_errno();
+}
+
+static int try_self(void)
+{
+	plan(1, 1, KPMU_SET_TASKS);
+	attr[0].type = PERF_TYPE_SOFTWARE;
+	return open_errno();
+}
+
+/* Sets of this task until there is no room for more */
+static int hoard(void)
+{
+	struct rlimit none = { };
+	long held = 0;
+
+	setrlimit(RLIMIT_MEMLOCK, &none);
+	plan(EVENTS, TARGETS, KPMU_SET_TASKS);
+	for (int i = 0; i < EVENTS; i++) {
+		attr[i].type = PERF_TYPE_SOFTWARE;
+		attr[i].config = PERF_COUNT_SW_DUMMY;
+	}
+	while (open_set() >= 0)
+		held += EVENTS * TARGETS;
+	if (errno != EPERM)
+		return 100;
+	/* At least one such set, and less than 4 MiB of events on each CPU */
+	return held >= EVENTS * TARGETS && held < 8192 * nr_cpus() ? 0 : 101;
+}
+
+TEST(permissions)
+{
+	ROWS("W-12");
+
+	set_paranoid(2);
+	EXPECT_EQ(unprivileged(try_self), 0);
+	EXPECT_EQ(unprivileged(try_cpus), EACCES);
+	EXPECT_EQ(unprivileged(try_init), EACCES);
+	EXPECT_EQ(unprivileged(try_kernel), EACCES);
+	set_paranoid(0);
+	EXPECT_EQ(unprivileged(try_cpus), 0);
+	set_paranoid(2);
+	EXPECT_EQ(unprivileged(hoard), 0);
+	/* All of it is free again */
+	EXPECT_EQ(unprivileged(hoard), 0);
+}
+
+static struct kpmu_set_page *map_snapshots(int fd, size_t *size)
+{
+	size_t slots = (size_t)args.nr_slots * size_of(args.nr_events * args.nr_targets);
+	void *p;
+
+	*size = 4096 + (slots + 4095) / 4096 * 4096;
+	p = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* Copy snapshot number @n; false if it is not there any more */
+static bool take(const volatile struct kpmu_set_page *page, uint64_t n)
+{
+	const volatile uint64_t *slot = (void *)((uintptr_t)page + page->first +
+						 (n - 1) % page->nr_slots * page->slot_size);
+	uint64_t *to = (uint64_t *)&result;
+
+	if (slot[0] != n)
+		return false;
+	for (size_t i = 0; i < page->slot_size / 8; i++)
+		to[i] = slot[i];
+	return slot[0] == n;
+}
+
+TEST(snapshots)
+{
+	ROWS("W-13");
+	struct kpmu_set_page *page;
+	uint64_t n = 0, time = 0, last = 0, taken = 0, end;
+	struct pollfd p = { .events = POLLIN };
+	size_t size;
+
+	plan(2, 1, KPMU_SET_TASKS);
+	for (int i = 0; i < 2; i++) {
+		attr[i].type = PERF_TYPE_SOFTWARE;
+		attr[i].config = i ? PERF_COUNT_SW_DUMMY : PERF_COUNT_SW_TASK_CLOCK;
+		attr[i].disabled = 0;
+	}
+	args.period_us = 10000;
+	args.nr_slots = 5;
+	p.fd = open_set();
+	ASSERT_GE(p.fd, 0);
+	page = map_snapshots(p.fd, &size);
+	ASSERT_TRUE(page);
+	EXPECT_EQ(page->nr_slots, 5);
+	EXPECT_EQ(page->slot_size, size_of(2));
+	for (end = patience(); n < 30 && now_ns() < end;) {
+		EXPECT_EQ(poll(&p, 1, 20000), 1);
+		EXPECT_EQ(p.revents, POLLIN);
+		n = *(volatile __u64 *)&page->head;
+		if (!take(page, n))
+			continue;
+		taken++;
+		EXPECT_EQ(result.head.nr_events, 2);
+		EXPECT_GT(result.head.time, time);
+		EXPECT_GE(result.word[0], last);
+		EXPECT_EQ(result.word[1], 0);
+		time = result.head.time;
+		last = result.word[0];
+		page->tail = n;
+	}
+	EXPECT_GE(n, 30);
+	EXPECT_GE(taken, 1);
+	EXPECT_GT(last, 0);
+	/* The oldest that is kept, and the one before it */
+	n = *(volatile __u64 *)&page->head;
+	EXPECT_FALSE(take(page, n - 5));
+	/* A period is missed rather than made up for: their number does not exceed the time's */
+	EXPECT_LE((n + page->missed) * 10000000ULL, time + 20000000ULL);
+	/* A read has numbers of its own */
+	EXPECT_EQ(get(p.fd), size_of(2));
+	EXPECT_EQ(result.head.seq, 1);
+	EXPECT_GE(result.word[0], last);
+
+	/* They go on while they are mapped */
+	close(p.fd);
+	n = *(volatile __u64 *)&page->head;
+	for (end = patience(); *(volatile __u64 *)&page->head < n + 2 && now_ns() < end;)
+		usleep(1000);
+	EXPECT_GE(page->head, n + 2);
+	munmap(page, size);
+}
+
+TEST(snapshot_arguments)
+{
+	ROWS("W-13");
+	size_t size;
+	void *page;
+	int fd;
+
+	plan(1, 1, KPMU_SET_TASKS);
+	attr[0].type = PERF_TYPE_SOFTWARE;
+	attr[0].config = PERF_COUNT_SW_DUMMY;
+	args.nr_slots = 1;
+	args.period_us = 999;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.period_us = 1000;
+	args.nr_slots = KPMU_SET_MAX_SLOTS + 1;
+	EXPECT_EQ(open_errno(), EINVAL);
+	/* The more events, the longer must the period be */
+	plan(EVENTS, TARGETS, KPMU_SET_TASKS);
+	for (int i = 0; i < EVENTS; i++) {
+		attr[i].type = PERF_TYPE_SOFTWARE;
+		attr[i].config = PERF_COUNT_SW_DUMMY;
+	}
+	args.nr_slots = 2;
+	args.period_us = 10 * EVENTS * TARGETS - 1;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.period_us++;
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	/* All of it or nothing, and shared */
+	page = map_snapshots(fd, &size);
+	ASSERT_TRUE(page);
+	EXPECT_EQ(mmap(NULL, size + 4096, PROT_READ, MAP_SHARED, fd, 0), MAP_FAILED);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(mmap(NULL, size - 4096, PROT_READ, MAP_SHARED, fd, 4096), MAP_FAILED);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0), MAP_FAILED);
+	EXPECT_EQ(errno, EINVAL);
+	/* Whatever user space writes there, the kernel relies on none of it */
+	memset(page, 0xff, size);
+	usleep(50000);
+	munmap(page, size);
+	close(fd);
+}
+
+static volatile int stop;
+
+static void *toggle_cpus(void *unused)
+{
+	int last = nr_cpus() - 1;
+
+	while (!stop) {
+		cpu_online(last, 0);
+		cpu_online(last, 1);
+	}
+	return unused;
+}
+
+/* Nothing is lost or counted twice while CPUs go and come and events are read from everywhere */
+TEST(hotplug)
+{
+	ROWS("W-11");
+	NEED_PMU();
+	int n = nr_cpus(), fd;
+	uint64_t last[TARGETS] = { };
+	pthread_t thread;
+
+	if (n < 2 || cpu_online(n - 1, 0))
+		SKIP(return, "no CPU can be taken offline");
+	cpu_online(n - 1, 1);
+	plan(2, n, 0);
+	attr[0].exclude_kernel = 0;
+	attr[0].disabled = 0;
+	attr[1].type = PERF_TYPE_SOFTWARE;
+	attr[1].config = PERF_COUNT_SW_CPU_CLOCK;
+	attr[1].disabled = 0;
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	pthread_create(&thread, NULL, toggle_cpus, NULL);
+	for (int round = 0; round < 100; round++) {
+		pin_to(round % (n - 1));
+		ASSERT_EQ(get(fd), size_of(2 * n));
+		EXPECT_EQ(result.head.seq, round + 1);
+		for (int i = 0; i < n; i++) {
+			EXPECT_GE(result.word[2 * i], last[i]);
+			last[i] = result.word[2 * i];
+		}
+		if (round % 50 == 0) {
+			ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+			ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+		}
+	}
+	stop = 1;
+	pthread_join(thread, NULL);
+	/* A CPU that is back counts again */
+	get(fd);
+	uint64_t was = result.word[2 * (n - 1)];
+
+	pin_to(n - 1);
+	work(N);
+	get(fd);
+	EXPECT_GE(result.word[2 * (n - 1)], was + WORK_INSNS(N));
+}
+
+static int shared;
+
+static void *read_on(void *seqs)
+{
+	struct { struct kpmu_set_head head; uint64_t word[2]; } r;
+	long *n = seqs;
+
+	while (!stop)
+		if (read(shared, &r, sizeof(r)) == sizeof(r))
+			++*n;
+	return NULL;
+}
+
+/* Reads by several threads, of tasks that move and exit: each read has its own number */
+TEST(threads)
+{
+	ROWS("W-11");
+	pthread_t thread[3];
+	long reads[3] = { };
+	struct worker w[2];
+	long all = 1;
+
+	plan(1, 2, KPMU_SET_TASKS);
+	attr[0].type = PERF_TYPE_SOFTWARE;
+	attr[0].config = PERF_COUNT_SW_TASK_CLOCK;
+	attr[0].disabled = 0;
+	for (int i = 0; i < 2; i++) {
+		worker_start(&w[i]);
+		target[i] = w[i].pid;
+	}
+	shared = open_set();
+	ASSERT_GE(shared, 0);
+	for (int i = 0; i < 3; i++)
+		pthread_create(&thread[i], NULL, read_on, &reads[i]);
+	for (int i = 0; i < 2; i++)
+		worker_roam(&w[i], 2000, 500);
+	for (int i = 0; i < 2; i++)
+		worker_stop(&w[i]);
+	stop = 1;
+	for (int i = 0; i < 3; i++) {
+		pthread_join(thread[i], NULL);
+		all += reads[i];
+	}
+	EXPECT_EQ(get(shared), size_of(2));
+	EXPECT_EQ(result.head.seq, all);
+	EXPECT_GT(result.word[0], 0);
+}
+
+/* The events of a set are those of the task that opened them */
+TEST(opener)
+{
+	ROWS("W-10");
+	NEED_PMU();
+	int fd;
+
+	plan(1, 1, KPMU_SET_TASKS);
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	ioctl(dev(), KPMU_IOC_TASK_ENABLE);
+	work(N);
+	ioctl(dev(), KPMU_IOC_TASK_DISABLE);
+	get(fd);
+	EXPECT_GE(result.word[0], WORK_INSNS(N));
+}
+
+TEST_HARNESS_MAIN
