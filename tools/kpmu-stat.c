@@ -35,7 +35,9 @@ struct counts {
 
 static struct event events[MAX_EVENTS];
 static struct target targets[MAX_TARGETS];
-static int fds[MAX_EVENTS][MAX_TARGETS];
+static struct kpmu_set_head *result;	/* of the last read; followed by the counts */
+static size_t result_size;
+static int set;
 static struct counts before[MAX_EVENTS];
 static int nr_events, nr_targets;
 static enum { TEXT, CSV, JSON } format;
@@ -122,56 +124,83 @@ static int open_device(void)
 	return device;
 }
 
-static void open_all(bool on_exec)
+/* The event that could not be opened */
+static const struct event *first_failed(const __s32 *errors)
 {
-	int device = open_device(), i, t;
+	for (int i = 0; i < nr_events * nr_targets; i++)
+		if (errors[i])
+			return &events[i % nr_events];
+	return NULL;
+}
 
-	for (i = 0; i < nr_events; i++) {
+static void prepare_events(struct kpmu_set_event *ev, bool on_exec)
+{
+	for (int i = 0; i < nr_events; i++) {
 		struct event *e = &events[i];
 
-		e->attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
-				      PERF_FORMAT_TOTAL_TIME_RUNNING;
 		e->attr.disabled = e->leader == i;
 		e->attr.enable_on_exec = on_exec && e->leader == i;
-		for (t = 0; t < nr_targets; t++) {
-			struct kpmu_open args = {
-				.attr = (__u64)(unsigned long)&e->attr,
-				.pid = targets[t].pid, .cpu = targets[t].cpu,
-				.group_fd = e->leader == i ? -1 : fds[e->leader][t],
-				.flags = PERF_FLAG_FD_CLOEXEC,
-			};
-
-			e->attr.inherit = targets[t].pid >= 0;
-			fds[i][t] = ioctl(device, KPMU_IOC_OPEN, &args);
-			if (fds[i][t] < 0)
-				report(device, e, errno);
-		}
+		e->attr.inherit = targets[0].pid >= 0;
+		ev[i].attr = (__u64)(unsigned long)&e->attr;
+		ev[i].group = e->leader == i ? -1 : e->leader;
 	}
-	explain_events(device, events, nr_events, targets[0].pid < 0 ? targets[0].cpu : -1);
+}
+
+/* All events on all targets are one set: one fd, and one read for all counts */
+static void open_all(bool on_exec)
+{
+	struct kpmu_set_event ev[MAX_EVENTS] = { 0 };
+	int device = open_device(), all = nr_events * nr_targets;
+	__s32 *errors = calloc(all, sizeof(*errors)), list[MAX_TARGETS];
+	bool tasks = targets[0].pid >= 0;
+	struct kpmu_open_set args = {
+		.events = (__u64)(unsigned long)ev, .nr_events = nr_events,
+		.targets = (__u64)(unsigned long)list, .nr_targets = nr_targets,
+		.errors = (__u64)(unsigned long)errors,
+		.flags = KPMU_SET_TIMES | KPMU_SET_CLOEXEC | (tasks ? KPMU_SET_TASKS : 0),
+	};
+
+	if (all > KPMU_SET_MAX)
+		die("%d events on %d threads or CPUs are more than %d", nr_events, nr_targets,
+		    KPMU_SET_MAX);
+	result_size = sizeof(*result) + all * sizeof(struct counts);
+	result = malloc(result_size);
+	if (!errors || !result)
+		die("no memory");
+	for (int t = 0; t < nr_targets; t++)
+		list[t] = tasks ? targets[t].pid : targets[t].cpu;
+	prepare_events(ev, on_exec);
+	set = ioctl(device, KPMU_IOC_OPEN_SET, &args);
+	if (set < 0 && first_failed(errors))
+		report(device, first_failed(errors), errno);
+	if (set < 0)
+		die("cannot count: %s%s", strerror(errno),
+		    errno == EPERM ? ": too many events for RLIMIT_MEMLOCK" : "");
+	explain_events(device, events, nr_events, tasks ? -1 : targets[0].cpu);
+	free(errors);
 	close(device);
 }
 
 static void control(unsigned long cmd)
 {
-	int i, t;
-
-	for (i = 0; i < nr_events; i++)
-		for (t = 0; t < nr_targets && events[i].leader == i; t++)
-			ioctl(fds[i][t], cmd, PERF_IOC_FLAG_GROUP);
+	ioctl(set, cmd, 0);
 }
 
+/* The counts of event @i on all targets, as of the last read */
 static struct counts sum(int i)
 {
-	struct counts all = { 0 }, one;
-	int t;
+	const struct counts *all_counts = (const void *)(result + 1);
+	struct counts all = { 0 };
 
-	for (t = 0; t < nr_targets; t++) {
+	for (int t = 0; t < nr_targets; t++) {
+		const struct counts *one = &all_counts[t * nr_events + i];
+
 		/* A pinned event that got no counter is in error state and has no data */
-		if (read(fds[i][t], &one, sizeof(one)) != sizeof(one))
+		if (one->value == KPMU_SET_NONE)
 			continue;
-		all.value += one.value;
-		all.enabled += one.enabled;
-		all.running += one.running;
+		all.value += one->value;
+		all.enabled += one->enabled;
+		all.running += one->running;
 	}
 	return all;
 }
@@ -233,6 +262,8 @@ static void print_all(double at)
 {
 	int i;
 
+	if (read(set, result, result_size) != (ssize_t)result_size)
+		die("cannot read the counts: %s", strerror(errno));
 	for (i = 0; i < nr_events; i++) {
 		struct counts now = sum(i), c = now;
 
@@ -325,11 +356,23 @@ static int draw_table(int cpu)
 	return print_explained(events) ? 1 : 0;
 }
 
+static int tell_holders(const char *cpus)
+{
+	int device = open_device();
+
+	add_cpus(cpus);
+	for (int t = 0; t < nr_targets; t++)
+		if (!print_holders(device, targets[t].cpu))
+			die("CPU %d: %s", targets[t].cpu, strerror(errno));
+	return 0;
+}
+
 static void usage(FILE *f)
 {
 	fputs("usage: kpmu-stat [-e EVENTS] [-I MS] [-x | -j] [-o FILE] COMMAND [ARGUMENT...]\n"
 	      "       kpmu-stat [...] -p PID | -a | -C CPUS [COMMAND [ARGUMENT...]]\n"
 	      "       kpmu-stat -E [-e EVENTS] [-C CPU]: which events count together, and on which counters\n"
+	      "       kpmu-stat -w [-C CPUS]: what the CPUs have, and who holds their counters\n"
 	      "       kpmu-stat -l\n"
 	      "EVENTS: names with commas between, {a,b} is a group, :u :k :p; -l lists names\n", f);
 }
@@ -339,9 +382,9 @@ int main(int argc, char **argv)
 	const char *list = "cycles,instructions,branches,branch-misses", *cpus = NULL;
 	int opt, interval = 0, go = -1;
 	pid_t pid = 0, child = 0;
-	bool all = false, draw = false;
+	bool all = false, draw = false, who = false;
 
-	while ((opt = getopt(argc, argv, "+e:EI:p:aC:xjo:lh")) != -1) {
+	while ((opt = getopt(argc, argv, "+e:EI:p:aC:wxjo:lh")) != -1) {
 		switch (opt) {
 		case 'e':
 			list = optarg;
@@ -360,6 +403,9 @@ int main(int argc, char **argv)
 			break;
 		case 'C':
 			cpus = optarg;
+			break;
+		case 'w':
+			who = true;
 			break;
 		case 'x':
 			format = CSV;
@@ -382,6 +428,8 @@ int main(int argc, char **argv)
 			return 125;
 		}
 	}
+	if (who)
+		return tell_holders(cpus);
 	nr_events = parse_events(list, events);
 	if (nr_events < 0)
 		return 125;

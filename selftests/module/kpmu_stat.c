@@ -77,6 +77,37 @@ TEST(explains)
 	EXPECT_TRUE(has_line(got, "         not counted  r00c4:up  (no usable counter is free: takes turns with rc5:up)"));
 }
 
+/* What -w says of the events that this test holds on CPU 0 */
+TEST(holders)
+{
+	ROWS("W-14");
+	struct perf_event_attr attr = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	const char *got;
+	char line[160];
+	int status, fd;
+
+	if (!has_pmu())
+		SKIP(return, "no PMU");
+	fd = ev_must(&attr, -1, 0, -1, 0);
+	ev_enable(fd);
+	got = run(STAT "-w -C 0", &status);
+	EXPECT_EQ(status, 0);
+	snprintf(line, sizeof(line),
+		 "CPU 0: %d general and %d fixed counters of %d bits, %d free;",
+		 counters_general(), counters_fixed(), counter_width(),
+		 counters_general() + counters_fixed() - 1);
+	EXPECT_EQ(strncmp(got, line, strlen(line)), 0);
+	snprintf(line, sizeof(line), "general  event %llu of the CPU, type 4 config %#x",
+		 (unsigned long long)ev_id(fd), RAW_BRANCHES);
+	EXPECT_NE(strstr(got, line), NULL);
+	EXPECT_NE(strstr(got, "  general  free\n"), NULL);
+	EXPECT_EQ(strstr(got, "CPU 1:"), NULL);
+	/* Without a list: all CPUs that are online */
+	got = run(STAT "-w", &status);
+	snprintf(line, sizeof(line), "CPU %d:", nr_cpus() - 1);
+	EXPECT_NE(strstr(got, line), NULL);
+}
+
 TEST(exit_status)
 {
 	int status;
