@@ -10,6 +10,7 @@
 #define KPMU_FUZZ_EXEC_H
 
 #include "guide.h"
+#include "ours.h"
 #include "tasks.h"
 #include "world.h"
 
@@ -442,26 +443,6 @@ static inline void run_in_crowd(void)
 	do_pin(world.turn % 3 == 0);
 }
 
-/*
- * Stress mode: after some operations ask which of the open events and of one with the current attr
- * count together, while others change them.
- */
-static inline void explain_in_crowd(int op)
-{
-	struct kpmu_explain_event ev[SLOTS + 1] = { { .attr = (uintptr_t)&world.attr, .group = -1 } };
-	struct kpmu_explain set = {
-		.size = sizeof(ev[0]), .nr = SLOTS + 1, .cpu = -1, .events = (uintptr_t)ev,
-	};
-
-	if ((world.turn + op) % 4)
-		return;
-	for (int i = 0; i < SLOTS; i++) {
-		ev[i + 1].fd = slot_fd(i);
-		ev[i + 1].group = -1;
-	}
-	ioctl(world.device, KPMU_IOC_EXPLAIN, &set);
-}
-
 static inline void run_child(const struct prog *p, struct outcome *out)
 {
 	struct result *res;
@@ -472,6 +453,7 @@ static inline void run_child(const struct prog *p, struct outcome *out)
 	world.order = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			   -1, 0);
 	memset(world.fd, 0xff, sizeof(world.fd));
+	world.set = -1;
 	memset(out->res, 0, p->nr * sizeof(out->res[0]));
 	world.now = out->res;
 	catch_signals();
@@ -488,7 +470,7 @@ static inline void run_child(const struct prog *p, struct outcome *out)
 		res->done = 1;
 		guide_op(p->op[i].code);
 		if (world.crowd)
-			explain_in_crowd(i);
+			ours_in_crowd(i);
 	}
 	_exit(0);
 }

@@ -85,6 +85,7 @@ struct crowd {
  */
 struct world {
 	int device, native;
+	int set;			/* stress mode: fd of a set, -1 if there is none */
 	int fd[SLOTS];
 	struct perf_event_mmap_page *page[SLOTS];
 	int pages[SLOTS], writable[SLOTS];
