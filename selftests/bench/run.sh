@@ -52,6 +52,7 @@ parts()
 	tasks    | -i -s 1 | 600 | bench_tasks
 	rings    | -i -s 1 | 600 | bench_rings
 	idle     | -i -s 1 | 600 | bench_idle
+	sets     | -i -s 4 | 600 | bench_sets
 	cpus     | -i -s 4 | 600 | bench_cpus 4 4
 	cpus8    | -i -s 8 | 900 | bench_cpus 8 8
 	sustain1 | -s 1    | 120 | bench_sustain 1
