@@ -56,7 +56,7 @@ struct look {
 
 /* ---- what is on the counters ---------------------------------------------------- */
 
-static void look_at(struct held *h, struct kpmu_hw *hw)
+static void note_event(struct held *h, struct kpmu_hw *hw)
 {
 	const struct kpmu_event *e = kpmu_event_of_hw(hw);
 
@@ -80,7 +80,7 @@ static void look_here(void *data)
 	used = plan ? kpmu_slots_used(&plan->slots) : 0;
 	l->used = used;
 	for_each_set_bit(i, &used, KPMU_NR_SLOTS)
-		look_at(&l->held[i], plan->slots.hw[i]);
+		note_event(&l->held[i], plan->slots.hw[i]);
 }
 
 static void forget(struct look *l)

@@ -82,7 +82,7 @@ static void read_families(struct kpmu_set *s)
 	}
 }
 
-static int may_read(const struct kpmu_set *s)
+static int may_read_set(const struct kpmu_set *s)
 {
 	int err = 0;
 	u32 i;
@@ -93,7 +93,7 @@ static int may_read(const struct kpmu_set *s)
 	return err;
 }
 
-static int may_write(const struct kpmu_set *s)
+static int may_write_set(const struct kpmu_set *s)
 {
 	int err = 0;
 	u32 i;
@@ -157,7 +157,7 @@ ssize_t kpmu_set_read(struct kpmu_set *s, char __user *buf, size_t len)
 	if (len < kpmu_set_words(s) * sizeof(u64))
 		return -ENOSPC;
 	if (s->labelled) {
-		ret = may_read(s);
+		ret = may_read_set(s);
 		if (ret)
 			return ret;
 	}
@@ -203,7 +203,7 @@ static void control_families(struct kpmu_set *s)
  */
 int kpmu_set_control(struct kpmu_set *s, enum kpmu_op op)
 {
-	int err = s->labelled ? may_write(s) : 0;
+	int err = s->labelled ? may_write_set(s) : 0;
 
 	if (err)
 		return err;

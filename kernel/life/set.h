@@ -4,6 +4,7 @@
 #define KPMU_SET_H
 
 #include <linux/cpumask.h>
+#include <linux/mm.h>
 #include <linux/mutex.h>
 
 #include "../ring/ring.h"
@@ -92,6 +93,19 @@ static inline size_t kpmu_set_words(const struct kpmu_set *s)
 	return KPMU_SET_HEAD + (size_t)kpmu_set_size(s) * s->each;
 }
 
+/**
+ * kpmu_snapshots_bytes() - memory for the snapshots of a set
+ * @nr_slots: number of slots
+ * @words: length of a read's result in words
+ *
+ * Context: any.
+ * Return: bytes.
+ */
+static inline size_t kpmu_snapshots_bytes(u32 nr_slots, size_t words)
+{
+	return PAGE_ALIGN(PAGE_SIZE + nr_slots * words * sizeof(u64));
+}
+
 /* set.c */
 struct kpmu_set *kpmu_set_new(u32 nr_targets, u32 nr_events, bool times, u32 nr_slots);
 void kpmu_set_free(struct kpmu_set *s);
@@ -101,7 +115,6 @@ void kpmu_set_fill(struct kpmu_set *s);
 int kpmu_set_control(struct kpmu_set *s, enum kpmu_op op);
 
 /* snapshots.c */
-size_t kpmu_snapshots_bytes(u32 nr_slots, size_t words);
 int kpmu_snapshots_start(struct kpmu_set *s, u32 nr_slots, u64 period);
 void kpmu_snapshots_stop(struct kpmu_set *s);
 __poll_t kpmu_snapshots_poll(struct kpmu_set *s, struct file *file,

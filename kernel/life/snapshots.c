@@ -82,19 +82,6 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 }
 
 /**
- * kpmu_snapshots_bytes() - memory for the snapshots of a set
- * @nr_slots: number of slots
- * @words: length of a read's result in words
- *
- * Context: any.
- * Return: bytes.
- */
-size_t kpmu_snapshots_bytes(u32 nr_slots, size_t words)
-{
-	return PAGE_ALIGN(PAGE_SIZE + nr_slots * words * sizeof(u64));
-}
-
-/**
  * kpmu_snapshots_start() - take snapshots of a set
  * @s: the set, ready for reads
  * @nr_slots: number of slots, not 0

@@ -13,6 +13,7 @@
 #include <linux/jump_label_ratelimit.h>
 #include <linux/static_call.h>
 
+#include "holder.h"
 #include "source.h"
 
 struct kpmu_grant;
@@ -49,16 +50,6 @@ static inline u32 kpmu_slots_used(const struct kpmu_slots *slots)
 {
 	return slots->mask | slots->driven;
 }
-
-/* Who holds the counters of a core PMU; the numbers are those of KPMU_HOLDER_* */
-enum kpmu_holder {
-	KPMU_HELD_BY_NONE,
-	KPMU_HELD_BY_EVENTS,
-	KPMU_HELD_BY_KERNEL,
-	KPMU_HELD_BY_WATCHDOG,
-	KPMU_HELD_BY_VM,
-	KPMU_HELD_BY_OTHER,
-};
 
 /**
  * struct kpmu_core - the operations of a core PMU

@@ -112,7 +112,7 @@ static int copy_arrays(struct making *m)
 }
 
 /* pid and cpu of a target.  The pid of a task is never negative: that would be another target */
-static int aim(const struct making *m, s32 target, struct kpmu_open *open)
+static int aim_at(const struct making *m, s32 target, struct kpmu_open *open)
 {
 	*open = (struct kpmu_open){ .pid = -1, .cpu = target, .group_fd = -1 };
 	if (target < 0)
@@ -135,7 +135,7 @@ static struct kpmu_event *open_one(struct making *m, u32 t, u32 i, const char **
 	struct kpmu_open open;
 	int err;
 
-	err = aim(m, m->targets[t], &open);
+	err = aim_at(m, m->targets[t], &open);
 	if (err)
 		return ERR_PTR(err);
 	if (u->group >= 0) {
