@@ -187,6 +187,7 @@ static void clone_hw(struct kpmu_hw *hw, const struct kpmu_hw *from)
 	hw->precise = from->precise;
 	hw->reload = from->reload;
 	hw->large = from->large;
+	hw->brief = from->brief;
 	hw->mem = from->mem;
 	hw->groups = from->groups;
 	kpmu_period_start(hw, from->period, 0);

@@ -206,6 +206,33 @@ none:
 }
 
 /**
+ * kpmu_record_room_many() - reserve room for several records at once
+ * @r: filled in, see kpmu_record_room()
+ * @e: the event that they belong to; it has a sampling part
+ * @size: bytes of each record
+ * @nr: number of records, at least 1
+ *
+ * Context: as kpmu_record_room().
+ * Return: the number of records to put before kpmu_record_done(); 0 if kpmu_record_room() must be
+ * called for each of them.  No record is lost by that.
+ */
+static inline u32
+kpmu_record_room_many(struct kpmu_record *r, struct kpmu_event *e, u32 size, u32 nr)
+{
+	u32 n = 0;
+
+	r->event = e;
+	r->task = kpmu_task_of(e);
+	preempt_disable_notrace();
+	r->ring = rcu_dereference_sched((e->root ?: e)->ring);
+	if (likely(r->ring && !(e->root && e->se.cpu < 0)))
+		n = kpmu_ring_begin_many(r->ring, &r->h, size, nr);
+	if (unlikely(!n))
+		preempt_enable_notrace();
+	return n;
+}
+
+/**
  * kpmu_record_done() - commit a record
  * @r: from kpmu_record_room()
  *

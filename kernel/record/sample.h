@@ -8,6 +8,8 @@
 #include "record.h"
 
 bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s);
+void kpmu_sample_write_batch(struct kpmu_event *e, const struct kpmu_hit *s,
+			     struct kpmu_batch *batch);
 
 /**
  * struct kpmu_frames - a call chain

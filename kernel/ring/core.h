@@ -74,6 +74,8 @@ struct kpmu_ring_handle {
 void kpmu_core_init(struct kpmu_ring_core *c, void *data, u64 size,
 		    u64 *head, u64 *tail);
 
+u32 kpmu_core_begin_many(struct kpmu_ring_core *c, struct kpmu_ring_handle *h, u64 size, u32 nr);
+
 /**
  * kpmu_ring_put() - append bytes to a record
  * @h: from kpmu_ring_begin()

@@ -137,6 +137,27 @@ kpmu_ring_begin(struct kpmu_ring *ring, struct kpmu_ring_handle *h, u64 size,
 }
 
 /**
+ * kpmu_ring_begin_many() - reserve room for several records, if that is as reserving one by one
+ * @ring: the ring, held or under RCU
+ * @h: filled in
+ * @size: bytes of each record, see kpmu_ring_begin()
+ * @nr: number of records, at least 1
+ *
+ * Context: as kpmu_ring_begin().
+ * Return: the number of records that room was reserved for; 0 if kpmu_ring_begin() must be called
+ * for each.
+ */
+static inline u32
+kpmu_ring_begin_many(struct kpmu_ring *ring, struct kpmu_ring_handle *h, u64 size, u32 nr)
+{
+	u32 n = kpmu_core_begin_many(&ring->core, h, size, nr);
+
+	if (unlikely(h->wake))
+		kpmu_ring_wake(ring);
+	return n;
+}
+
+/**
  * kpmu_ring_commit() - publish a complete record
  * @ring: the ring
  * @h: from kpmu_ring_begin()

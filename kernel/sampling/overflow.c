@@ -51,7 +51,10 @@ bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 	if (unlikely(s->stopped))
 		return true;
 	if (unlikely(hit->precise) && hit->precise->early) {
-		kpmu_sample_write(e, hit);
+		if (hit->precise->batch)
+			kpmu_sample_write_batch(e, hit, hit->precise->batch);
+		else
+			kpmu_sample_write(e, hit);
 		return false;
 	}
 	if (unlikely(s->aux_action))

@@ -34,6 +34,31 @@ struct task_struct;
 #define KPMU_TIMED	8	/* one of this many NMIs is timed */
 
 /**
+ * struct kpmu_brief - what the hardware recorded for a sample that consists of single words
+ * @ip: address of the instruction
+ * @time: see struct kpmu_precise
+ * @addr: data address, 0 if none
+ */
+struct kpmu_brief {
+	u64 ip;
+	u64 time;
+	u64 addr;
+};
+
+/**
+ * struct kpmu_batch - several overflows of an event with the same period
+ * @records: one for each overflow
+ * @nr: how many
+ * @done: set to the number of overflows that were reported, from the first.  The others are to be
+ *	reported one by one
+ */
+struct kpmu_batch {
+	const struct kpmu_brief *records;
+	u32 nr;
+	u32 done;
+};
+
+/**
  * struct kpmu_precise - what the hardware recorded of the instruction that caused an overflow
  * @time: local_clock() at that instruction, 0 if not known
  * @weight: PERF_SAMPLE_WEIGHT
@@ -44,6 +69,8 @@ struct task_struct;
  * @branches: the branch stack, NULL if it is not in the record
  * @early: this is not the last of several overflows that are reported together, or they are not
  *	reported in an interrupt: as upstream, there is a sample, and nothing else is done
+ * @batch: if @early: these overflows instead of one; of struct kpmu_hit, only @precise, @exact and
+ *	@period are set.  NULL for one
  */
 struct kpmu_precise {
 	u64 time;
@@ -54,6 +81,7 @@ struct kpmu_precise {
 	const u64 *xmm;
 	const struct kpmu_branches *branches;
 	bool early;
+	struct kpmu_batch *batch;
 };
 
 /**
@@ -158,6 +186,7 @@ struct kpmu_branches {
  * @precise: precise_ip, 0 to 3
  * @reload: the hardware may start its next period
  * @large: its records may stay in the buffer until this is nearly full
+ * @brief: its samples consist of single words that struct kpmu_brief has, or do not change
  * @drained: that needs a task switch hook, as the event is one of a CPU
  * @paired: its group must have another event, see .goes_with of its source
  * @rare: @extra_reg, @shown, @branches and those from @precise on in one test: 0 for most events
@@ -207,6 +236,7 @@ struct kpmu_hw {
 			u8 precise : 2;
 			u8 reload : 1;
 			u8 large : 1;
+			u8 brief : 1;
 			u8 drained : 1;
 			u8 paired : 1;
 		};

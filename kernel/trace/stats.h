@@ -36,6 +36,7 @@ struct kpmu_stats {
 DECLARE_PER_CPU(struct kpmu_stats, kpmu_stats);
 
 #define kpmu_stat_inc(name)	this_cpu_inc(kpmu_stats.name)
+#define kpmu_stat_add(name, n)	this_cpu_add(kpmu_stats.name, n)
 
 struct seq_file;
 void kpmu_stats_show(struct seq_file *m);

@@ -27,6 +27,22 @@ static struct perf_event_attr precise(uint64_t type)
 	return attr;
 }
 
+static struct perf_event_attr single(void)
+{
+	struct perf_event_attr attr = precise(0);
+
+	attr.wakeup_events = 1;
+	return attr;
+}
+
+static struct perf_event_attr imprecise(void)
+{
+	struct perf_event_attr attr = precise(0);
+
+	attr.precise_ip = 0;
+	return attr;
+}
+
 static void op_batch(void)
 {
 	work(BATCH * ROUNDS);
@@ -59,5 +75,7 @@ int main(int argc, char **argv)
 	bench_sample("same, with address, source and weight",
 		     PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_WEIGHT, 0);
 	sampled_switch("switch, 1 precise event both sides", precise(0));
+	sampled_switch("switch, 1 precise event, an interrupt each", single());
+	sampled_switch("switch, 1 event that is not precise", imprecise());
 	return 0;
 }

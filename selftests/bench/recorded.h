@@ -3,6 +3,7 @@
 #ifndef KPMU_BENCH_RECORDED_H
 #define KPMU_BENCH_RECORDED_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "ops.h"
@@ -20,9 +21,14 @@ static inline void prefixed_row(const char *name, struct cost c)
 /* A switch between two tasks with such an event each, which takes no sample */
 static inline void sampled_switch(const char *name, struct perf_event_attr attr)
 {
-	pid_t pid = partner_start();
+	static bool known;
+	pid_t pid;
 	int first;
 
+	if (!known)
+		switch_without_events();
+	known = true;
+	pid = partner_start();
 	attr.sample_period = 1ULL << 40;
 	first = ev_must(&attr, 0, -1, -1, 0);
 	ev_must(&attr, pid, -1, -1, 0);

@@ -46,6 +46,8 @@ parts()
 	archbranches | -i -s 1 -c spr -L | 600 | bench_branches arch-
 	precise  | -i -s 1 -p pebs-fmt=3 | 600 | bench_precise
 	precise4 | -i -s 1 -c spr -p pebs-fmt=4 | 600 | bench_precise fmt4-
+	rate1    | -i -s 1 -p pebs-fmt=3 | 600 | bench_precise_rate 1
+	rate4    | -i -s 4 -p pebs-fmt=3 | 900 | bench_precise_rate 4
 	stat     | -i -s 1 | 600 | bench_stat
 	record   | -i -s 1 | 600 | bench_record
 	many     | -i -s 1 | 600 | bench_many

@@ -58,6 +58,20 @@ bool x86_report(struct kpmu_hw *hw, struct kpmu_hit *hit)
 }
 NOKPROBE_SYMBOL(x86_report);
 
+/**
+ * x86_report_batch() - report several overflows that records tell of
+ * @hw: the event
+ * @hit: the overflows, with @hit->precise->batch
+ *
+ * Context: the PMI, or IRQs off.
+ */
+void x86_report_batch(struct kpmu_hw *hw, struct kpmu_hit *hit)
+{
+	static_call(x86_overflow)(hw, hit);
+	kpmu_stat_add(overflows, hit->precise->batch->done);
+}
+NOKPROBE_SYMBOL(x86_report_batch);
+
 /* A sampling event's counter has wrapped: report an overflow if one is due */
 static __always_inline void report_overflow(struct x86_cpu *c, struct kpmu_hw *hw)
 {

@@ -63,5 +63,6 @@ void x86_read_precise(struct kpmu_hw *hw);
 
 /* pmi.c */
 bool x86_report(struct kpmu_hw *hw, struct kpmu_hit *hit);
+void x86_report_batch(struct kpmu_hw *hw, struct kpmu_hit *hit);
 
 #endif

@@ -108,6 +108,11 @@ static u32 groups_for(const struct kpmu_hw *hw, const struct kpmu_attr *attr)
 		 KPMU_SAMPLE_PHYS_ADDR | KPMU_SAMPLE_REGS_INTR | KPMU_SAMPLE_REGS_USER |	\
 		 KPMU_SAMPLE_PERIOD | KPMU_SAMPLE_CODE_PAGE_SIZE | WEIGHTS | KPMU_SAMPLE_TIME)
 
+/* Of these, the ones that are a single word, and in struct kpmu_brief or constant */
+#define BRIEF	(KPMU_SAMPLE_IDENTIFIER | KPMU_SAMPLE_IP | KPMU_SAMPLE_TID | KPMU_SAMPLE_TIME |	\
+		 KPMU_SAMPLE_ADDR | KPMU_SAMPLE_ID | KPMU_SAMPLE_STREAM_ID |		\
+		 KPMU_SAMPLE_CPU | KPMU_SAMPLE_PERIOD)
+
 /* Upstream's rules for events whose records may wait in the buffer */
 static bool may_wait(const struct kpmu_attr *attr)
 {
@@ -164,6 +169,7 @@ static void pebs_init(struct kpmu_hw *hw, const struct kpmu_attr *attr)
 	hw->groups = groups_for(hw, attr);
 	hw->reload = has_fixed_period(attr);
 	hw->large = hw->reload && may_wait(attr);
+	hw->brief = hw->large && !(attr->sample_type & ~BRIEF);
 	if (hw->large) {
 		hw->switches = true;
 		hw->rdpmc = false;

@@ -179,6 +179,19 @@ static __always_inline u64 stamp_time(u64 tsc)
 	return mul_u64_u32_shr(tsc, c->tsc.mult, c->tsc.shift) + c->tsc.zero;
 }
 
+static __always_inline void decode(struct details *d, const void *record)
+{
+	if (x86_pmu.precise->extended)
+		decode_4(d, record);
+	else
+		decode_3(d, record);
+}
+
+static __always_inline u64 sample_ip(const struct kpmu_hw *hw, const struct details *d)
+{
+	return hw->precise < 2 && d->next_ip ? d->next_ip : d->event_ip;
+}
+
 #define TSX_FLAGS(tsx)	((tsx) >> 32 & 0xff)
 
 static u64 transaction(const struct details *d)
@@ -217,8 +230,7 @@ static __always_inline void start_regs(struct pt_regs *to, const struct pt_regs 
 static __always_inline void make_regs(struct pt_regs *to, const struct kpmu_hw *hw,
 				      const struct details *d, const struct pt_regs *regs)
 {
-	bool level_1 = hw->precise < 2 && d->next_ip;
-	u64 ip = level_1 ? d->next_ip : d->event_ip;
+	u64 ip = sample_ip(hw, d);
 
 	start_regs(to, regs, ip);
 	if (d->three)
@@ -337,6 +349,69 @@ static __always_inline u32 record_slots(const struct x86_cpu *c, u64 counters)
 	return x86_global_slots(counters) & c->precise;
 }
 
+/* Records that are reported together, most */
+#define BATCH	64
+
+static DEFINE_PER_CPU(struct kpmu_brief [BATCH], briefs);
+
+/* Records of the same counters as the first, up to one in a mode that the event does not count */
+static __always_inline u32 collect(struct kpmu_brief *to, const struct kpmu_hw *hw, const void *at,
+				   const void *end, u32 size)
+{
+	u64 counters = record_counters(at);
+	struct details d;
+	u32 n = 0;
+
+	for (; at < end && n < BATCH && record_counters(at) == counters; at += size, n++) {
+		decode(&d, at);
+		to[n].ip = sample_ip(hw, &d);
+		if (unlikely((s64)to[n].ip < 0 && !hw->kernel))
+			break;
+		to[n].time = stamp_time(d.tsc);
+		to[n].addr = d.address;
+	}
+	return n;
+}
+
+/* May several records be reported together?  If they are of one event, whose samples allow that */
+static __always_inline bool is_batch(const struct x86_cpu *c, u32 slots)
+{
+	const struct kpmu_hw *hw;
+
+	if (!slots || slots & (slots - 1))
+		return false;
+	hw = READ_ONCE(c->slots.hw[__ffs(slots)]);
+	return hw && hw->brief && hw->period && x86_reloads(hw);
+}
+
+/*
+ * Report several records of one event together.  There is no user page to adjust, because user
+ * space does not read the counters of events with a large buffer.
+ */
+static noinline u32 report_batch(struct x86_cpu *c, int idx, const void *at, const void *end,
+				 u32 *slow)
+{
+	struct kpmu_hw *hw = c->slots.hw[idx];
+	struct kpmu_brief *to = *this_cpu_ptr(&briefs);
+	struct kpmu_batch batch = { .records = to };
+	struct kpmu_precise precise = { .early = true, .batch = &batch };
+	struct kpmu_hit hit = { .precise = &precise };
+
+	batch.nr = collect(to, hw, at, end, c->pebs_size);
+	if (!batch.nr)
+		return 0;
+	hit.period = hw->period;
+	hit.exact = hw->precise > 1;
+	x86_report_batch(hw, &hit);
+	local64_add(batch.done * hw->period, &hw->count);
+	kpmu_period_due(hw, hw->next + batch.done * hw->period);
+	/* Do not collect the same ones again */
+	if (!batch.done)
+		*slow |= 1u << idx;
+	return batch.done;
+}
+NOKPROBE_SYMBOL(report_batch);
+
 /**
  * intel_pebs_pending() - .pending of struct x86_precise
  *
@@ -350,6 +425,26 @@ bool intel_pebs_pending(void)
 	return ds->pebs_index != ds->pebs_buffer_base;
 }
 
+/* In the interrupt, the last record of an event is its overflow; otherwise there is no last one */
+static void find_last(const struct x86_cpu *c, const void **last, const void *at, const void *top,
+		      const struct pt_regs *regs)
+{
+	u32 size = c->pebs_size, left = c->precise, m;
+	const void *r;
+
+	for (m = left; m; m &= m - 1)
+		last[__ffs(m)] = top;
+	if (!regs)
+		return;
+	for (r = top - size; r >= at && left; r -= size) {
+		m = record_slots(c, record_counters(r)) & left;
+		left &= ~m;
+		for (; m; m &= m - 1)
+			last[__ffs(m)] = r;
+	}
+}
+NOKPROBE_SYMBOL(find_last);
+
 /**
  * intel_pebs_drain() - .drain of struct x86_precise
  * @c: see struct x86_precise
@@ -361,22 +456,26 @@ void intel_pebs_drain(struct x86_cpu *c, struct pt_regs *regs)
 {
 	struct debug_store *ds = intel_ds();
 	const void *at = (void *)ds->pebs_buffer_base, *top = (void *)ds->pebs_index;
-	const void *last[KPMU_NR_SLOTS], *r;
-	u32 m, size = c->pebs_size;
+	const void *last[KPMU_NR_SLOTS];
+	u32 m, n, slow = 0, size = c->pebs_size;
 	struct details d;
 
 	if (at >= top)
 		return;
-	for (r = at; r + size <= top; r += size)
-		for (m = record_slots(c, record_counters(r)); m; m &= m - 1)
-			last[__ffs(m)] = r;
-	for (; at + size <= top; at += size) {
-		if (x86_pmu.precise->extended)
-			decode_4(&d, at);
-		else
-			decode_3(&d, at);
-		for (m = record_slots(c, d.counters); m; m &= m - 1)
+	top = at + (top - at) / size * size;
+	find_last(c, last, at, top, regs);
+	while (at < top) {
+		m = record_slots(c, record_counters(at));
+		if (!(m & slow) && is_batch(c, m)) {
+			n = report_batch(c, __ffs(m), at, last[__ffs(m)], &slow);
+			at += n * size;
+			if (n)
+				continue;
+		}
+		decode(&d, at);
+		for (; m; m &= m - 1)
 			report(c, __ffs(m), &d, regs, last[__ffs(m)] == at);
+		at += size;
 	}
 	ds->pebs_index = ds->pebs_buffer_base;
 }
