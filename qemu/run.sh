@@ -7,11 +7,12 @@
 #  -k NAME    kernel of kernel.sh: 6.1, 6.12 (default), 7.2, debug, gcov, given
 #  -m FILE    the module (default build/NAME/kpmu.stripped.ko); -m none: no module
 #  -P PARAMS  module parameters
-#  -c MODEL   CPU: skylake (default) icelake spr generic; AMD's opteron (family 10h), k7
+#  -c MODEL   CPU: skylake (default) icelake spr generic; alderlake (hybrid: CPUs from 2 on are
+#             efficiency cores); AMD's opteron (family 10h), k7
 #             (Zen with its 4 counters), epyc (6), genoa (6, PerfMonV2); or a QEMU -cpu line
 #  -p PROPS   more CPU properties, as x-pmu-gp=2,x-pmu-skid=3
 #  -L         last branch records: architectural for spr, else legacy
-#  -s N       CPUs (default 2)
+#  -s N       CPUs (default 2; alderlake 4)
 #  -M MIB     memory in MiB (default 1024)
 #  -f SRC[:DST]  copy a file or folder into the guest (default DST /tests/)
 #  -t SEC     time limit for the whole run (default 60)
@@ -33,7 +34,7 @@
 trap 'exit 125' ERR
 
 here=$KPMU_TOP/qemu
-kernel=6.12 model=skylake cpus=2 mem=1024 limit=60
+kernel=6.12 model=skylake cpus='' mem=1024 limit=60
 module='' params='' props='' kargs='' keeplog='' place=''
 icount=0 keep=0 interactive=0 lbr=0
 files=()
@@ -51,6 +52,7 @@ while getopts k:m:P:c:p:s:M:f:t:a:o:W:iKIL opt; do
 done
 shift $((OPTIND - 1))
 [ $interactive = 1 ] || [ $# -gt 0 ] || die "no command; -I for a shell"
+: "${cpus:=$([ "$model" = alderlake ] && echo 4 || echo 2)}"
 
 # Lines of the kernel log that fail a run, regardless of the result of the command.  They
 # include reports of RCU, lockdep, KASAN, kmemleak, hung task and lockup detectors.
@@ -77,6 +79,7 @@ cpu_line()
 	skylake) echo "Skylake-Client,pmu=on,x-pmu-version=4,$ref,x-pmu-always=on$props" ;;
 	icelake) echo "Icelake-Server,model=106,pmu=on,x-pmu-version=5,x-pmu-gp=8,x-pmu-fixed=4,$ref,x-pmu-always=on$props" ;;
 	spr) echo "SapphireRapids,pmu=on,x-pmu-version=5,x-pmu-gp=8,x-pmu-fixed=4,$ref,x-pmu-always=on$props" ;;
+	alderlake) echo "SapphireRapids,model=151,stepping=2,pmu=on,x-pmu-atom-from=2,$ref,x-pmu-always=on$props" ;;
 	opteron) echo "Opteron_G3,pmu=on,$ref,x-pmu-always=on$props" ;;
 	k7) echo "EPYC,perfctr-core=off,pmu=on,$ref,x-pmu-always=on$props" ;;
 	epyc) echo "EPYC,pmu=on,$ref,x-pmu-always=on$props" ;;

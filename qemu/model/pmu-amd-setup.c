@@ -64,6 +64,8 @@ static bool check_others(X86CPU *cpu, const X86PMUProps *c, Error **errp)
         error_setg(errp, "x-pmu-unavail: AMD has no architectural events");
     } else if (c->pebs_fmt) {
         error_setg(errp, "pebs-fmt: AMD has no PEBS");
+    } else if (c->atom_from != X86_PMU_ATOM_NONE) {
+        error_setg(errp, "x-pmu-atom-from: AMD has no kinds of cores");
     } else if (cpu->lbr_fmt != ~PERF_CAP_LBR_FMT && cpu->lbr_fmt) {
         error_setg(errp, "lbr-fmt is for Intel's last branch records");
     } else {

@@ -4,9 +4,10 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * Architectural events and the model-specific ones that Linux and perf use on
- * Skylake, Icelake and Sapphire Rapids.  An event is listed if these processors
- * agree on its encoding or if the encoding has no other meaning on any of them.
- * Other encodings count nothing.
+ * Skylake, Icelake, Sapphire Rapids and the performance cores of Alder Lake.  An
+ * event is listed if these processors agree on its encoding or if the encoding
+ * has no other meaning on any of them.  Efficiency cores of a hybrid machine have
+ * a table of their own, that of Gracemont.  Other encodings count nothing.
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -65,12 +66,41 @@ static const IntelEvent intel_events[] = {
     { 0x012b, K_OFFCORE, 1, -1, "OCR (1)" },
 };
 
+static const IntelEvent atom_events[] = {
+    { 0x003c, K_CORE, 0, 0, "CPU_CLK_UNHALTED.CORE" },
+    { 0x00c0, K_COUNT, PMU_Q_INSN, 1, "INST_RETIRED.ANY_P" },
+    { 0x013c, K_REF, 0, 2, "CPU_CLK_UNHALTED.REF" },
+    { 0x4f2e, K_COUNT, PMU_Q_L1_MISS, 3, "LONGEST_LAT_CACHE.REFERENCE" },
+    { 0x412e, K_COUNT, PMU_Q_LLC_MISS, 4, "LONGEST_LAT_CACHE.MISS" },
+    { 0x00c4, K_COUNT, PMU_Q_BR, 5, "BR_INST_RETIRED.ALL_BRANCHES" },
+    { 0x00c5, K_COUNT, PMU_Q_BR_MISS, 6, "BR_MISP_RETIRED.ALL_BRANCHES" },
+
+    { 0x7ec4, K_COUNT, PMU_Q_BR_COND, -1, "BR_INST_RETIRED.COND" },
+    { 0xc0c4, K_COUNT, PMU_Q_BR_TAKEN, -1, "BR_INST_RETIRED.NEAR_TAKEN" },
+    { 0xf7c4, K_COUNT, PMU_Q_BR_RET, -1, "BR_INST_RETIRED.NEAR_RETURN" },
+    { 0xf9c4, K_COUNT, PMU_Q_BR_CALL, -1, "BR_INST_RETIRED.NEAR_CALL" },
+    { 0x80c5, K_COUNT, PMU_Q_BR_MISS_TAKEN, -1, "BR_MISP_RETIRED.NEAR_TAKEN" },
+    { 0xebc5, K_COUNT, PMU_Q_BR_MISS_IND, -1, "BR_MISP_RETIRED.INDIRECT" },
+    { 0xf7c5, K_COUNT, PMU_Q_BR_MISS_RET, -1, "BR_MISP_RETIRED.RETURN" },
+    { 0x81d0, K_COUNT, PMU_Q_LD, -1, "MEM_UOPS_RETIRED.ALL_LOADS" },
+    { 0x82d0, K_COUNT, PMU_Q_ST, -1, "MEM_UOPS_RETIRED.ALL_STORES" },
+    { 0x80d1, K_COUNT, PMU_Q_LLC_MISS_LD, -1, "MEM_LOAD_UOPS_RETIRED.DRAM_HIT" },
+    { 0x0e08, K_COUNT, PMU_Q_TLB_MISS_LD, -1,
+      "DTLB_LOAD_MISSES.WALK_COMPLETED" },
+    { 0x0e49, K_COUNT, PMU_Q_TLB_MISS_ST, -1,
+      "DTLB_STORE_MISSES.WALK_COMPLETED" },
+    { 0x01b7, K_OFFCORE, 0, -1, "OCR (0)" },
+    { 0x02b7, K_OFFCORE, 1, -1, "OCR (1)" },
+};
+
 static const IntelEvent *find_event(X86PMU *p, uint64_t sel)
 {
-    bool old = p->cpu->pmu_props.version < 5;
+    bool old = p->cpu->pmu_props.version < 5, atom = pmu_atom(p->cpu);
+    const IntelEvent *events = atom ? atom_events : intel_events;
+    int nr = atom ? ARRAY_SIZE(atom_events) : ARRAY_SIZE(intel_events);
 
-    for (int i = 0; i < ARRAY_SIZE(intel_events); i++) {
-        const IntelEvent *e = &intel_events[i];
+    for (int i = 0; i < nr; i++) {
+        const IntelEvent *e = &events[i];
 
         if (e->code == (sel & 0xffff) && (old || !e->old)) {
             /* Its threshold is a register of PEBS */

@@ -177,7 +177,7 @@ static int rd_status(X86PMU *p, int i, uint64_t *val)
 
 static int wr_global_ctrl(X86PMU *p, int i, uint64_t val)
 {
-    if (val & ~pmu_ctr_bits(p)) {
+    if (val & ~(pmu_ctr_bits(p) | pmu_metrics_bit(p))) {
         return -1;
     }
     p->global_ctrl = val;
@@ -193,7 +193,8 @@ static int rd_global_ctrl(X86PMU *p, int i, uint64_t *val)
 /* OVF_CTRL (STATUS_RESET from version 4): clears status bits, reads as 0 */
 static int wr_ovf_ctrl(X86PMU *p, int i, uint64_t val)
 {
-    uint64_t valid = pmu_ctr_bits(p) | STATUS_OVFBUF | STATUS_CONDCHGD;
+    uint64_t valid = pmu_ctr_bits(p) | pmu_metrics_bit(p) | STATUS_OVFBUF |
+                     STATUS_CONDCHGD;
 
     if (pmu_version(p) >= 3) {
         valid |= STATUS_UNCORE;
@@ -210,8 +211,9 @@ static int wr_ovf_ctrl(X86PMU *p, int i, uint64_t val)
 
 static int wr_status_set(X86PMU *p, int i, uint64_t val)
 {
-    if (val & ~(pmu_ctr_bits(p) | STATUS_LBR_FRZ | STATUS_CTR_FRZ |
-                STATUS_ASCI | STATUS_UNCORE | STATUS_OVFBUF)) {
+    if (val & ~(pmu_ctr_bits(p) | pmu_metrics_bit(p) | STATUS_LBR_FRZ |
+                STATUS_CTR_FRZ | STATUS_ASCI | STATUS_UNCORE |
+                STATUS_OVFBUF)) {
         return -1;
     }
     p->status |= val;
@@ -240,6 +242,25 @@ static int rd_inuse(X86PMU *p, int i, uint64_t *val)
                                              : 0;
         *val |= ctl & FIXED_INT ? INUSE_PMI : 0;
     }
+    return 1;
+}
+
+/* PERF_METRICS is only stored: the model does not compute metrics. */
+static int wr_metrics(X86PMU *p, int i, uint64_t val)
+{
+    if (!pmu_metrics_bit(p)) {
+        return -1;
+    }
+    p->metrics = val;
+    return 1;
+}
+
+static int rd_metrics(X86PMU *p, int i, uint64_t *val)
+{
+    if (!pmu_metrics_bit(p)) {
+        return -1;
+    }
+    *val = p->metrics;
     return 1;
 }
 
@@ -307,7 +328,6 @@ typedef struct IntelMsr {
     uint8_t pebs;               /* first format of PEBS, 0: not of PEBS */
 } IntelMsr;
 
-#define NEVER 255
 #define LEGACY PMU_LBR_LEGACY
 #define ARCH PMU_LBR_ARCH
 #define PEBS(fmt) .pebs = PMU_PEBS_##fmt
@@ -323,7 +343,7 @@ static const IntelMsr intel_msrs[] = {
     { MSR_LER_FROM, 2, 1, pmu_rd_ler, pmu_wr_ler, LEGACY | ARCH },
     { MSR_LER_INFO, 1, 1, pmu_rd_ler_info, pmu_wr_ler_info, ARCH },
     { MSR_CORE_PERF_FIXED_CTR0, 16, 2, rd_fixed, wr_fixed },
-    { MSR_PERF_METRICS, 1, NEVER, NULL, NULL },
+    { MSR_PERF_METRICS, 1, 5, rd_metrics, wr_metrics },
     { MSR_IA32_PERF_CAPABILITIES, 1, 1, rd_capabilities, NULL },
     { MSR_CORE_PERF_FIXED_CTR_CTRL, 1, 2, rd_fixed_ctrl, wr_fixed_ctrl },
     { MSR_CORE_PERF_GLOBAL_STATUS, 1, 2, rd_status, NULL },

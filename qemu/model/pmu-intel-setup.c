@@ -10,6 +10,11 @@
 
 #define PERF_CAP_SMM_FREEZE (1ull << 12)
 #define PERF_CAP_FW_WRITE   (1ull << 13)
+#define PERF_CAP_METRICS    (1ull << 15)
+#define CPUID_7_0_EDX_HYBRID    (1u << 15)
+#define CPUID_1A_CORE       0x40
+#define CPUID_1A_ATOM       0x20
+#define CPUID_1A_MODEL_ID   1       /* Golden Cove, Gracemont */
 #define MAX_VERSION         5
 
 /* Default properties of a PMU */
@@ -63,12 +68,18 @@ static PMUDefaults version_defaults(uint8_t v)
     };
 }
 
+/* Counters of a hybrid machine, by kind of core */
+static const PMUDefaults core_defaults = { 5, 8, 4, 48 };
+static const PMUDefaults atom_defaults = { 5, 6, 3, 48 };
+
 /* Replace "auto" values.  The version stays 0 if the CPU model has no PMU. */
 static void intel_defaults(X86PMUProps *c, CPUX86State *env)
 {
     PMUDefaults d = model_defaults(env);
 
-    if (c->version && c->version != d.version) {
+    if (pmu_hybrid(c)) {
+        d = pmu_atom(env_archcpu(env)) ? atom_defaults : core_defaults;
+    } else if (c->version && c->version != d.version) {
         d = version_defaults(c->version);
     } else if (!d.version) {
         d = version_defaults(MAX_VERSION);
@@ -83,7 +94,7 @@ static void intel_defaults(X86PMUProps *c, CPUX86State *env)
 /* Number of events in CPUID.0AH:EBX */
 static int nr_arch_events(const X86PMUProps *c)
 {
-    return c->version >= 5 ? 8 : 7;
+    return c->version >= 5 && !pmu_hybrid(c) ? 8 : 7;
 }
 
 static bool check_counters(const X86PMUProps *c, Error **errp)
@@ -173,10 +184,38 @@ static void intel_withdraw(X86CPU *cpu)
     env->features[FEAT_PERF_CAPABILITIES] &= ~PERF_CAP_LBR_FMT;
 }
 
+/* The kind of core chooses version and counters of a hybrid machine */
+static bool check_hybrid(X86CPU *cpu, Error **errp)
+{
+    const X86PMUProps *given = &cpu->pmu_props;
+    CPUX86State *env = &cpu->env;
+
+    if (!pmu_hybrid(given)) {
+        return true;
+    } else if (given->gp || given->fixed != X86_PMU_FIXED_AUTO) {
+        error_setg(errp, "x-pmu-atom-from: x-pmu-gp and x-pmu-fixed are "
+                   "those of the kinds of cores");
+    } else if (given->version && given->version != core_defaults.version) {
+        error_setg(errp, "x-pmu-atom-from needs x-pmu-version=%d, not %d",
+                   core_defaults.version, given->version);
+    } else if (given->pebs_fmt ||
+               env->features[FEAT_PERF_CAPABILITIES] & PERF_CAP_LBR_FMT) {
+        error_setg(errp, "x-pmu-atom-from: no PEBS and no LBR on a hybrid "
+                   "machine");
+    } else if (env->cpuid_level < 0x1a) {
+        error_setg(errp, "x-pmu-atom-from: this CPU's CPUID has no leaf 0x1a");
+    } else if (!cpu->enable_pmu) {
+        error_setg(errp, "x-pmu-atom-from needs pmu=on");
+    } else {
+        return true;
+    }
+    return false;
+}
+
 static bool intel_check(X86CPU *cpu, const X86PMUProps *c, Error **errp)
 {
     return check_counters(c, errp) && check_lbr(cpu, errp) &&
-           pmu_pebs_check(cpu, c, errp);
+           pmu_pebs_check(cpu, c, errp) && check_hybrid(cpu, errp);
 }
 
 /* Enable PDCM and full-width writes unless the user has disabled them */
@@ -195,22 +234,38 @@ static void intel_offer(X86CPU *cpu)
         (env->features[FEAT_1_ECX] & CPUID_EXT_PDCM)) {
         env->features[FEAT_PERF_CAPABILITIES] |= PERF_CAP_SMM_FREEZE;
     }
+    if (pmu_hybrid(&cpu->pmu_props)) {
+        env->features[FEAT_7_0_EDX] |= CPUID_7_0_EDX_HYBRID;
+        if (!pmu_atom(cpu) && (env->features[FEAT_1_ECX] & CPUID_EXT_PDCM)) {
+            env->features[FEAT_PERF_CAPABILITIES] |= PERF_CAP_METRICS;
+        }
+    }
     pmu_pebs_offer(cpu);
 }
 
-/* Leaf 0AH */
+/* Leaves 0AH and, of a hybrid machine, 1AH */
 static bool intel_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *regs)
 {
     X86PMUProps *c = &cpu->pmu_props;
+    int gp = c->gp, fixed = c->fixed;
 
-    if (leaf != 0xa) {
+    if (leaf == 0x1a && pmu_hybrid(c)) {
+        regs[R_EAX] = (pmu_atom(cpu) ? CPUID_1A_ATOM : CPUID_1A_CORE) << 24 |
+                      CPUID_1A_MODEL_ID;
+        return true;
+    } else if (leaf != 0xa) {
         return false;
     }
-    regs[R_EAX] = c->version | c->gp << 8 | c->width << 16 |
+    /* As on Alder Lake, all CPUs show the counters that all of them have */
+    if (pmu_hybrid(c)) {
+        gp = MIN(gp, atom_defaults.gp);
+        fixed = MIN(fixed, atom_defaults.fixed);
+    }
+    regs[R_EAX] = c->version | gp << 8 | c->width << 16 |
                   nr_arch_events(c) << 24;
     regs[R_EBX] = c->unavail;
-    regs[R_ECX] = c->version >= 5 ? MAKE_64BIT_MASK(0, c->fixed) : 0;
-    regs[R_EDX] = c->version >= 2 ? c->fixed | c->width << 5 : 0;
+    regs[R_ECX] = c->version >= 5 ? MAKE_64BIT_MASK(0, fixed) : 0;
+    regs[R_EDX] = c->version >= 2 ? fixed | c->width << 5 : 0;
     if (c->version >= 5) {
         regs[R_EDX] |= 1 << 15;         /* AnyThread deprecated */
     }

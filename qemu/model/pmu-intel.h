@@ -17,6 +17,8 @@
 #define FIXED_INT           8
 #define FIXED_ADAPTIVE(n)   (1ull << (32 + 4 * (n)))
 
+#define GLOBAL_METRICS      (1ull << 48)
+
 #define STATUS_LBR_FRZ      (1ull << 58)
 #define STATUS_CTR_FRZ      (1ull << 59)
 #define STATUS_ASCI         (1ull << 60)
@@ -49,6 +51,25 @@ static inline bool pmu_gp_absent(X86PMU *p, int i)
 static inline bool pmu_fixed_absent(X86PMU *p, int i)
 {
     return i >= p->cpu->pmu_props.fixed;
+}
+
+static inline bool pmu_hybrid(const X86PMUProps *c)
+{
+    return c->atom_from != X86_PMU_ATOM_NONE;
+}
+
+/* True for an efficiency core of a hybrid machine */
+static inline bool pmu_atom(X86CPU *cpu)
+{
+    return pmu_hybrid(&cpu->pmu_props) &&
+           CPU(cpu)->cpu_index >= cpu->pmu_props.atom_from;
+}
+
+/* GLOBAL_METRICS if the CPU has PERF_METRICS: performance cores of hybrid ones */
+static inline uint64_t pmu_metrics_bit(X86PMU *p)
+{
+    return pmu_hybrid(&p->cpu->pmu_props) && !pmu_atom(p->cpu) ?
+           GLOBAL_METRICS : 0;
 }
 
 /* Bits of all counters, as in the GLOBAL registers */

@@ -177,6 +177,7 @@ struct X86PMU {
     uint64_t sel[PMU_MAX_GP];
     uint64_t fixed_ctrl;
     uint64_t global_ctrl;
+    uint64_t metrics;
     uint64_t status;
     uint64_t debugctl;
     uint64_t offcore[2];

@@ -292,6 +292,35 @@ static const VMStateDescription vmstate_pebs = {
     }
 };
 
+static bool hybrid_needed(void *opaque)
+{
+    X86CPU *cpu = opaque;
+
+    return cpu->pmu_props.atom_from != X86_PMU_ATOM_NONE;
+}
+
+static const VMStateDescription vmstate_hybrid_state = {
+    .name = "cpu/tcg_pmu/hybrid/state",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64(metrics, X86PMU),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static const VMStateDescription vmstate_hybrid = {
+    .name = "cpu/tcg_pmu/hybrid",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = hybrid_needed,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT16_EQUAL(pmu_props.atom_from, X86CPU, "x-pmu-atom-from"),
+        VMSTATE_STRUCT_POINTER(pmu, X86CPU, vmstate_hybrid_state, X86PMU),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
 const VMStateDescription vmstate_x86_pmu = {
     .name = "cpu/tcg_pmu",
     .version_id = 1,
@@ -311,6 +340,7 @@ const VMStateDescription vmstate_x86_pmu = {
     .subsections = (const VMStateDescription * const []) {
         &vmstate_lbr,
         &vmstate_pebs,
+        &vmstate_hybrid,
         NULL
     }
 };

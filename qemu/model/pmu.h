@@ -89,6 +89,7 @@ typedef struct X86PMUHot {
 #define X86_PMU_CPI         2
 #define X86_PMU_REF         5
 #define X86_PMU_REF_DIV     2
+#define X86_PMU_ATOM_NONE   UINT16_MAX
 
 typedef struct X86PMUProps {
     uint8_t version;            /* 0: by CPU model */
@@ -101,6 +102,8 @@ typedef struct X86PMUProps {
     uint32_t skid;              /* instructions between overflow and PMI */
     bool always;                /* retired-instruction statistics always on */
     uint8_t pebs_fmt;           /* format of PEBS records, 0: no PEBS */
+    uint16_t atom_from;         /* hybrid: index of the first CPU that is an
+                                   efficiency core; X86_PMU_ATOM_NONE: not */
 } X86PMUProps;
 
 /* True if a property differs from its default */
@@ -109,7 +112,8 @@ static inline bool x86_pmu_props_given(const X86PMUProps *c)
     return c->version || c->gp || c->fixed != X86_PMU_FIXED_AUTO || c->width ||
            c->unavail || c->cpi != X86_PMU_CPI || c->cpi_div != 1 ||
            c->ref != X86_PMU_REF || c->ref_div != X86_PMU_REF_DIV ||
-           c->skid || c->always || c->pebs_fmt;
+           c->skid || c->always || c->pebs_fmt ||
+           c->atom_from != X86_PMU_ATOM_NONE;
 }
 
 bool x86_pmu_realize(struct ArchCPU *cpu, Error **errp);

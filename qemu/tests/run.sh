@@ -9,6 +9,7 @@
 #	modes	the same with several CPUs, -icount, replay, migration, reset
 #	linux	native perf of the stock kernels
 #	linux_amd	the part of it for AMD's PMUs
+#	linux_hybrid	the part of it for hybrid machines
 #	late	only if named: one test of PMI delivery, 2,000 times, about 15 minutes
 #		(N=1000 times each with one thread and with a thread per CPU)
 #

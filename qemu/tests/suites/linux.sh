@@ -48,11 +48,26 @@ suite_linux_amd()
 	native_amd
 }
 
+native_hybrid()
+{
+	local prog=hybrid kernel
+	for kernel in 6.1 6.12 7.2; do
+		guest "linux: $kernel, Alder Lake, hybrid" -k $kernel -c alderlake --
+	done
+	guest "linux: 6.12, Alder Lake, hybrid, -icount" -k 6.12 -c alderlake -i --
+}
+
+suite_linux_hybrid()
+{
+	build_programs hybrid
+	native_hybrid
+}
+
 suite_linux()
 {
 	local rc prog
 
-	build_programs native lbr pebs
+	build_programs native lbr pebs hybrid
 	prog=native
 	guest "linux: 6.1, Skylake, 2 CPUs" -k 6.1 -c skylake --
 	guest "linux: 6.12, Sapphire Rapids, 4 CPUs" -k 6.12 -c spr -s 4 --
@@ -65,6 +80,7 @@ suite_linux()
 	cmp -s "$work/first" "$work/out" && rc=0 || rc=1
 	single $rc "linux: two boots with -icount are the same"
 	native_amd
+	native_hybrid
 	prog=lbr
 	guest "linux: 6.1, Skylake, legacy LBR" -k 6.1 -c skylake -L --
 	guest "linux: 6.12, Skylake, legacy LBR" -k 6.12 -c skylake -L --

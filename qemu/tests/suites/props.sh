@@ -87,6 +87,21 @@ props_amd()
 		"x-pmu-version=1 and perfmon-v2 contradict each other"
 }
 
+props_hybrid()
+{
+	local adl=SapphireRapids,model=151,pmu=on
+
+	starts "$adl,x-pmu-atom-from=1" "PMU version 5, 8 general and 4 fixed counters of 48 bits"
+	starts "$adl,x-pmu-atom-from=0" "PMU version 5, 6 general and 3 fixed counters of 48 bits"
+	refused "$adl,x-pmu-atom-from=1,x-pmu-gp=4" "x-pmu-gp and x-pmu-fixed are those of the kinds of cores"
+	refused "$adl,x-pmu-atom-from=1,x-pmu-version=4" "x-pmu-atom-from needs x-pmu-version=5, not 4"
+	refused "$adl,x-pmu-atom-from=1,pebs-fmt=4" "no PEBS and no LBR on a hybrid machine"
+	refused "$adl,x-pmu-atom-from=1,arch-lbr=on,lbr-fmt=0x3f" "no PEBS and no LBR on a hybrid machine"
+	refused "$icx,x-pmu-atom-from=1" "CPUID has no leaf 0x1a"
+	refused "SapphireRapids,x-pmu-atom-from=1" "x-pmu-atom-from needs pmu=on"
+	refused "EPYC,x-pmu-atom-from=1" "AMD has no kinds of cores"
+}
+
 suite_props()
 {
 	local cpu rc
@@ -138,6 +153,7 @@ suite_props()
 	starts "$skl,pebs-fmt=3" "PEBS format 3"
 	starts "$icx,pebs-fmt=4" "PEBS format 4"
 	props_amd
+	props_hybrid
 	for cpu in "$skl" "$spr" "max,vendor=GenuineIntel" "max,vendor=GenuineIntel,pmu=off"; do
 		rc=0
 		if paused "$cpu" | grep -q -e LBR -e lbr -e PEBS -e pebs; then rc=1; fi
