@@ -24,7 +24,7 @@
  * @freq: events with a sampling frequency
  * @pinned: pinned groups that are candidates
  * @flexible: flexible groups that are candidates
- * @bound: groups in @pinned and @flexible that are bound to a CPU
+ * @bound: groups in @pinned and @flexible that are bound to a CPU or a kind of CPUs
  * @free_bound: free groups of a task that are bound to a CPU
  * @placed: groups that a plan has placed
  * @side: events with side-band records

@@ -101,7 +101,7 @@ static void tally_group(struct check_state *l)
 		t->free_bound += l->ctx->home < 0 && leader->se.cpu >= 0;
 		return;
 	}
-	t->bound += leader->se.cpu >= 0;
+	t->bound += leader->se.cpu >= 0 || leader->se.group.kind;
 	if (kpmu_is_pinned(&leader->se))
 		t->pinned++;
 	else

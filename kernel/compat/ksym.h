@@ -39,6 +39,7 @@ struct vm_area_struct;
 	X(__sched_clock_offset)			\
 	X(css_tryget_online_from_dir)		\
 	X(perf_event_cgrp_subsys)		\
+	X(pmu_bus)				\
 	X(perf_kprobe)				\
 	X(perf_uprobe)				\
 	X(perf_cpu_clock)			\
@@ -112,6 +113,7 @@ int kpmu_lsm_write(struct perf_event *label);
 
 /* native.c */
 u32 kpmu_native_type(enum kpmu_ksym pmu);
+u32 kpmu_native_named_type(const char *name);
 int kpmu_native_filter(struct perf_event *event, u64 id, char *filter);
 struct event_filter *kpmu_native_filter_new(struct perf_event *event, char *filter);
 void kpmu_native_filter_free(struct event_filter *filter);

@@ -4,6 +4,7 @@
  * Some kpmu events are backed by one.
  */
 #include <linux/bpf.h>
+#include <linux/device.h>
 #include <linux/err.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
@@ -29,6 +30,29 @@ u32 kpmu_native_type(enum kpmu_ksym pmu)
 	const struct pmu *p = kpmu_ksym_data(pmu);
 
 	return p ? p->type : U32_MAX;
+}
+
+/**
+ * kpmu_native_named_type() - attr.type of a PMU of native perf
+ * @name: its name in sysfs
+ *
+ * Context: task, may sleep.
+ * Return: the type; U32_MAX, which is not a valid one, if there is no such PMU.
+ */
+u32 kpmu_native_named_type(const char *name)
+{
+	struct bus_type *bus = kpmu_ksym_data(KSYM_pmu_bus);
+	struct device *dev = bus ? bus_find_device_by_name(bus, NULL, name) : NULL;
+	const struct pmu *p;
+	u32 type = U32_MAX;
+
+	if (!dev)
+		return type;
+	p = dev_get_drvdata(dev);
+	if (p)
+		type = p->type;
+	put_device(dev);
+	return type;
 }
 
 /**

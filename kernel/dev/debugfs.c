@@ -80,7 +80,7 @@ static void show_cpu(void *data)
 	local_irq_restore(flags);
 }
 
-static int cpus_show(struct seq_file *m, void *unused)
+static int all_cpus_show(struct seq_file *m, void *unused)
 {
 	int cpu;
 
@@ -88,7 +88,7 @@ static int cpus_show(struct seq_file *m, void *unused)
 		smp_call_function_single(cpu, show_cpu, m, 1);
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(cpus);
+DEFINE_SHOW_ATTRIBUTE(all_cpus);
 
 static int stats_show(struct seq_file *m, void *unused)
 {
@@ -118,7 +118,7 @@ static const struct file_operations caps_fops = {
 void __init kpmu_debugfs_init(void)
 {
 	root = debugfs_create_dir("kpmu", NULL);
-	debugfs_create_file("cpus", 0400, root, NULL, &cpus_fops);
+	debugfs_create_file("cpus", 0400, root, NULL, &all_cpus_fops);
 	debugfs_create_file("stats", 0444, root, NULL, &stats_fops);
 	debugfs_create_file("caps", 0444, root, NULL, &caps_fops);
 }

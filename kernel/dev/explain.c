@@ -177,12 +177,15 @@ static void list_trials(struct set *s)
 
 static u32 rules_of(const struct kpmu_hw *hw)
 {
-	u32 own = kpmu_own_slots, fixed = own & kpmu_core.fixed(), general = own & ~fixed, rules = 0;
+	u32 own, fixed, general, rules = 0;
 
 	if (!hw->allowed)
 		return 0;
-	if (hw->allowed & ~own)
+	if (hw->allowed & ~kpmu_own_slots)
 		return KPMU_RULE_DRIVER;
+	own = kpmu_core.slots(kpmu_hw_kind(hw));
+	fixed = own & kpmu_core.fixed();
+	general = own & ~fixed;
 	if (hw->allowed & fixed)
 		rules |= KPMU_RULE_FIXED;
 	if (general & ~hw->allowed)

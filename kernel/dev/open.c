@@ -22,7 +22,7 @@
 
 static bool fills_aux(const struct kpmu_attr *attr)
 {
-	const struct kpmu_source *source = kpmu_source_get(attr);
+	const struct kpmu_source *source = kpmu_source_get(attr, -1);
 	bool fills = source && source->trace;
 
 	kpmu_source_put(source);

@@ -79,12 +79,23 @@ static ssize_t cpumask_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(cpumask);
 
-/* Only PMUs of drivers have a cpumask: those that do not count for tasks */
+static ssize_t cpus_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return cpumap_print_to_pagebuf(true, buf, pmu_of(dev)->pmu.cpus);
+}
+static DEVICE_ATTR_RO(cpus);
+
+/*
+ * Only PMUs of drivers have a cpumask: those that do not count for tasks.  Core PMUs of one kind of
+ * CPUs have cpus.
+ */
 static umode_t common_visible(struct kobject *kobj, struct attribute *attr, int n)
 {
-	const struct kpmu_source *source = pmu_of(kobj_to_dev(kobj))->pmu.source;
+	const struct kpmu_pmu *pmu = &pmu_of(kobj_to_dev(kobj))->pmu;
 
-	if (attr == &dev_attr_cpumask.attr && !(source && source->cpus))
+	if (attr == &dev_attr_cpumask.attr && !(pmu->source && pmu->source->cpus))
+		return 0;
+	if (attr == &dev_attr_cpus.attr && !pmu->cpus)
 		return 0;
 	return attr->mode;
 }
@@ -92,6 +103,7 @@ static umode_t common_visible(struct kobject *kobj, struct attribute *attr, int 
 static struct attribute *common_attrs[] = {
 	&dev_attr_type.attr,
 	&dev_attr_cpumask.attr,
+	&dev_attr_cpus.attr,
 	&dev_attr_perf_event_mux_interval_ms.attr,
 	NULL
 };

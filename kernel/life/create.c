@@ -90,12 +90,12 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 				    const char **why)
 {
 	const struct kpmu_attr *attr = target->attr;
-	const struct kpmu_source *source = kpmu_source_get(attr);
+	const struct kpmu_source *source = kpmu_source_get(attr, target->cpu);
 	struct kpmu_event *e;
 	int err;
 
 	if (!source) {
-		*why = "no such event type";
+		*why = "no such event type, or not on this CPU";
 		return ERR_PTR(-ENOENT);
 	}
 	e = kpmu_event_new();

@@ -69,8 +69,10 @@ static const struct kpmu_source *find_dynamic(const struct kpmu_attr *attr)
 	return NULL;
 }
 
-static const struct kpmu_source *find_own(const struct kpmu_attr *attr)
+static const struct kpmu_source *find_own(const struct kpmu_attr *attr, int cpu)
 {
+	if (static_branch_unlikely(&kpmu_kinds_key) && kpmu_counters_own(attr->type))
+		return kpmu_core.find(attr, cpu);
 	switch (attr->type) {
 	case KPMU_TYPE_HARDWARE:
 	case KPMU_TYPE_HW_CACHE:
@@ -112,11 +114,11 @@ static const struct kpmu_source *get_driver(u32 type)
 }
 
 /* See source.h */
-const struct kpmu_source *kpmu_source_get(const struct kpmu_attr *attr)
+const struct kpmu_source *kpmu_source_get(const struct kpmu_attr *attr, int cpu)
 {
 	if (attr->type >= KPMU_TYPE_DRIVERS && attr->type != U32_MAX)
 		return get_driver(attr->type);
-	return find_own(attr);
+	return find_own(attr, cpu);
 }
 
 /**
@@ -253,7 +255,7 @@ bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu)
 {
 	switch (n) {
 	case 0:
-		return kpmu_core.describe(pmu);
+		return kpmu_core.describe(0, pmu);
 	case 1:
 		return fill_pmu(pmu, "software", KPMU_TYPE_SOFTWARE, NULL);
 	case 2:
@@ -265,9 +267,11 @@ bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu)
 				kprobe_format);
 	case 5:
 		return fill_pmu(pmu, "fault_trace", KPMU_TYPE_FAULT_TRACE, NULL);
-	default:
+	case 6:
 		return fill_pmu(pmu, "uprobe", kpmu_native_type(KSYM_perf_uprobe),
 				uprobe_format);
+	default:
+		return kpmu_core.describe(1, pmu);
 	}
 }
 
@@ -286,7 +290,7 @@ void kpmu_sources_show(struct seq_file *m)
 		if (kpmu_pmu_get(i, &pmu))
 			seq_printf(m, "%-26s %-8s events of type %d\n", pmu.name,
 				   "ok", pmu.type);
-		else
+		else if (*pmu.name)
 			seq_printf(m, "%-26s %-8s %s\n", pmu.name, "missing",
 				   i ? "its number cannot be looked up" :
 				   "no supported PMU");

@@ -127,7 +127,7 @@ void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_entity *leader)
 	struct kpmu_ctx *ctx = leader->ctx;
 	struct kpmu_plan *plan;
 
-	if (!kc || leader->group.free || leader->cpu >= 0 ||
+	if (!kc || leader->group.free || leader->cpu >= 0 || leader->group.kind ||
 	    leader->flags & KPMU_ATTR_EXCLUSIVE)
 		return;
 	plan = kc->applied;
@@ -158,7 +158,8 @@ struct kpmu_cpu *kpmu_plan_waiting(const struct kpmu_ctx *ctx,
 
 	if (ctx->cpu < 0 || !kc->applied || kc->stale || !g->queued || g->placed || g->free ||
 	    ctx->parked == leader || kpmu_is_pinned(leader) ||
-	    (leader->cpu >= 0 && leader->cpu != kc->ctx.home))
+	    (leader->cpu >= 0 && leader->cpu != kc->ctx.home) ||
+	    (g->kind && g->kind != kpmu_kind_of_cpu(kc->ctx.home)))
 		return NULL;
 	return kc;
 }

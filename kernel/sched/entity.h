@@ -79,7 +79,7 @@ static inline struct kpmu_times kpmu_times_at(const struct kpmu_clock *c, u64 no
  * @groups: the groups, the least served first
  * @next: next candidate (a leader) while a plan is built
  * @nr: number of groups
- * @cpu: CPU that the groups are bound to, -1 for any
+ * @cpu: CPU that the groups are bound to, -1 for any, -1 - n for those of kind n (counters.h)
  *
  * Embedded in one of its groups, and copied to another when that one leaves.
  */
@@ -105,6 +105,7 @@ struct kpmu_class {
  * @queued: the group is in a class (flexible), in ctx->pinned, or @free
  * @free: the group needs no counter and is in no plan
  * @mark: scratch of place_groups(): the group is in the plan
+ * @kind: while queued: the kind of CPUs on which it can count, 0 for all
  * @served: running time received, ns; raised to ctx->min_served when queued
  * @order: sort key in the class: @served in steps of whole turns, see kpmu_turn()
  * @charged: context time up to which @served is accounted
@@ -122,6 +123,7 @@ struct kpmu_group {
 	bool queued;
 	bool free;
 	bool mark;
+	u8 kind;
 	u64 served;
 	u64 order;
 	u64 charged;

@@ -13,6 +13,7 @@ static const char why_counters[] = "no usable counter is free";
 static const char why_extra[] = "an extra register is in use with another value";
 static const char why_branches[] = "branches are recorded with another filter";
 const char *const kpmu_place_elsewhere = "bound to another CPU";
+const char *const kpmu_place_other_kind = "of a PMU that this CPU does not have";
 
 /*
  * Claim an extra register.  Where another one is equivalent, one that holds
@@ -80,17 +81,23 @@ static const char *claim_shared(struct kpmu_build *b, const struct needs *n, u32
 	return NULL;
 }
 
-static bool add_need(struct needs *n, struct kpmu_entity *e)
+/* Returns NULL, or the reason why the event cannot be placed */
+static const char *add_need(struct needs *n, struct kpmu_entity *e, const struct kpmu_build *b)
 {
+	u8 kind;
+
 	if (!kpmu_has_counter(e) || e->state != KPMU_ON)
-		return true;
+		return NULL;
+	kind = kpmu_hw_kind(&e->hw);
+	if (kind && b->kind && kind != b->kind)
+		return kpmu_place_other_kind;
 	if (n->n == KPMU_MAX_COUNTERS)
-		return false;
+		return why_counters;
 	n->hw[n->n] = &e->hw;
 	n->allowed[n->n] = e->hw.allowed;
 	n->hint[n->n] = e->hw.hint;
 	n->n++;
-	return true;
+	return NULL;
 }
 
 /* Place all events or none.  Returns NULL, or the reason for failure. */
@@ -126,7 +133,7 @@ static const char *place_needs(struct kpmu_build *b, const struct needs *n)
  *
  * Context: as kpmu_plan_build().
  * Return: NULL; or the reason why it cannot be placed, kpmu_place_elsewhere if it is bound to
- * another CPU.
+ * another CPU, kpmu_place_other_kind if it is of a PMU of other CPUs.
  */
 const char *kpmu_place(struct kpmu_build *b, struct kpmu_entity *leader)
 {
@@ -142,11 +149,14 @@ const char *kpmu_place(struct kpmu_build *b, struct kpmu_entity *leader)
 	if (alone && b->m.nr)
 		return why_not_alone;
 	n.n = 0;
-	if (!add_need(&n, leader))
-		return why_counters;
-	kpmu_for_each_in_group(e, leader)
-		if (!add_need(&n, e))
-			return why_counters;
+	why = add_need(&n, leader, b);
+	if (why)
+		return why;
+	kpmu_for_each_in_group(e, leader) {
+		why = add_need(&n, e, b);
+		if (why)
+			return why;
+	}
 	why = place_needs(b, &n);
 	if (why)
 		return why;

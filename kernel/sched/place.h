@@ -18,6 +18,7 @@
  * @branch_filter: with this filter
  * @exclusive: the placed group is exclusive
  * @cpu: the CPU
+ * @kind: its kind, 0 if there is only one, or no CPU
  */
 struct kpmu_build {
 	struct kpmu_plan *plan;
@@ -29,6 +30,7 @@ struct kpmu_build {
 	bool branches;
 	u32 branch_filter;
 	bool exclusive;
+	u8 kind;
 	int cpu;
 };
 
@@ -51,9 +53,11 @@ static inline void kpmu_build_init(struct kpmu_build *b, struct kpmu_plan *plan,
 	b->branches = false;
 	b->exclusive = false;
 	b->cpu = cpu;
+	b->kind = kpmu_kind_of_cpu(cpu);
 }
 
 extern const char *const kpmu_place_elsewhere;
+extern const char *const kpmu_place_other_kind;
 
 const char *kpmu_place(struct kpmu_build *b, struct kpmu_entity *leader);
 

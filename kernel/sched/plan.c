@@ -36,7 +36,7 @@ static void build_pinned(struct kpmu_build *b, struct kpmu_ctx *ctx)
 		if (leader == ctx->parked)
 			continue;
 		why = place_group(b, leader);
-		if (!why || why == kpmu_place_elsewhere)
+		if (!why || why == kpmu_place_elsewhere || why == kpmu_place_other_kind)
 			continue;
 		/* A pinned group that does not fit enters error state */
 		trace_kpmu_reject(leader->id, why);
@@ -69,6 +69,12 @@ static struct kpmu_entity *after_reject(struct kpmu_ctx *ctx, struct kpmu_class 
 	return kpmu_queue_next(ctx, c->next);
 }
 
+/* Are the groups of a class, which are bound to something, candidates on this CPU? */
+static bool is_here(const struct kpmu_build *b, const struct kpmu_class *c)
+{
+	return c->cpu >= 0 ? c->cpu == b->cpu : c->cpu == -1 - b->kind;
+}
+
 /*
  * Place the least served candidate until every class is exhausted or does not
  * fit.  Returns the number of groups that wait.
@@ -82,7 +88,7 @@ static u32 build_flexible(struct kpmu_build *b, struct kpmu_ctx *ctx)
 
 	list_for_each_entry(c, &ctx->classes, node) {
 		c->next = NULL;
-		if (c->cpu >= 0 && c->cpu != b->cpu)
+		if (c->cpu != -1 && !is_here(b, c))
 			continue;
 		c->next = kpmu_queue_first(ctx, c);
 		waits += c->nr;

@@ -30,7 +30,8 @@ static u64 event_key(const struct kpmu_entity *e)
 
 	if (!kpmu_has_counter(e) || e->state != KPMU_ON)
 		return 0;
-	key = kpmu_mix(kpmu_mix(e->hw.allowed, e->hw.extra_reg), e->hw.extra);
+	key = kpmu_mix(kpmu_mix(e->hw.allowed, e->hw.extra_reg), e->hw.extra) +
+	      kpmu_hw_kind(&e->hw);
 	/* The upper half of a filter needs no hardware */
 	return e->hw.branches ? kpmu_mix(key, 1ULL << 32 | (u32)e->hw.branch_filter) : key;
 }
@@ -42,7 +43,7 @@ static bool is_plain(const struct kpmu_entity *leader)
 
 static u64 plain_key(const struct kpmu_entity *leader)
 {
-	return (u64)leader->cpu << 32 ^ leader->hw.allowed;
+	return (u64)leader->cpu << 32 ^ leader->hw.allowed ^ (u64)kpmu_hw_kind(&leader->hw) << 62;
 }
 
 static u64 group_key(const struct kpmu_entity *leader)
@@ -87,6 +88,30 @@ bool kpmu_queue_knows(const struct kpmu_entity *leader)
 	return is_plain(leader) && key == plain_key(leader);
 }
 
+/* The kind of CPUs on which a group can count.  All its events with counters are of one PMU. */
+static noinline u8 group_kind(const struct kpmu_entity *leader)
+{
+	const struct kpmu_entity *e;
+
+	if (kpmu_has_counter(leader))
+		return leader->hw.source->kind;
+	kpmu_for_each_in_group(e, leader)
+		if (kpmu_has_counter(e) && e->state == KPMU_ON)
+			return e->hw.source->kind;
+	return 0;
+}
+
+static void set_kind(struct kpmu_entity *leader)
+{
+	if (static_branch_unlikely(&kpmu_kinds_key))
+		leader->group.kind = group_kind(leader);
+}
+
+static int class_cpu(const struct kpmu_entity *leader)
+{
+	return leader->cpu >= 0 ? leader->cpu : -1 - leader->group.kind;
+}
+
 static struct kpmu_class *find_class(struct kpmu_ctx *ctx, u64 key)
 {
 	struct kpmu_class *c;
@@ -110,7 +135,7 @@ static void class_add(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 		c = &leader->group.class;
 		c->groups = RB_ROOT_CACHED;
 		c->nr = 0;
-		c->cpu = key == KPMU_KEY_REST ? -1 : leader->cpu;
+		c->cpu = key == KPMU_KEY_REST ? -1 : class_cpu(leader);
 		list_add_tail(&c->node, &ctx->classes);
 		ctx->nr_classes++;
 	}
@@ -144,7 +169,7 @@ static void class_del(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 /* A group becomes (@by is 1) or ceases to be (@by is -1) a candidate */
 static void count_group(struct kpmu_ctx *ctx, struct kpmu_entity *leader, int by)
 {
-	if (leader->cpu >= 0)
+	if (leader->cpu >= 0 || leader->group.kind)
 		ctx->nr_bound += by;
 	if (kpmu_is_pinned(leader))
 		ctx->nr_pinned += by;
@@ -211,6 +236,7 @@ static noinline void add_group_to_queue(struct kpmu_ctx *ctx, struct kpmu_entity
 		unpark_groups(ctx);
 	if (g->queued)
 		return;
+	set_kind(leader);
 	if (kpmu_is_pinned(leader)) {
 		list_add_tail(&g->pinned_node, &ctx->pinned);
 	} else {
@@ -236,6 +262,7 @@ void kpmu_queue_add(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 	} else if (may_return(ctx, leader)) {
 		ctx->parked = NULL;
 		leader->group.charged = ctx->time;
+		set_kind(leader);
 		count_group(ctx, leader, 1);
 	} else {
 		add_group_to_queue(ctx, leader);

@@ -143,7 +143,7 @@ static inline void kpmu_groups_drop(struct kpmu_entity **array, u8 *nr,
  * @kc: this CPU
  *
  * The plan is valid on this CPU only if a CPU or cgroup context has groups to place, or a
- * group of the task is bound to a CPU; else on any.
+ * group of the task is bound to a CPU or a kind of CPUs; else on any.
  *
  * Context: IRQs off.
  */

@@ -75,7 +75,7 @@ struct kpmu_plan {
  * @nr_classes: classes in @classes
  * @nr_pinned: enabled pinned groups
  * @nr_flexible: enabled flexible groups
- * @nr_bound: enabled groups bound to one CPU; in a CPU or cgroup context, all
+ * @nr_bound: enabled groups bound to one CPU or one kind of CPUs; in a CPU or cgroup context, all
  * @nr_events: attached events
  * @nr_inherit: attached events with inherit set
  * @nr_sampling: attached events that write records

@@ -15,16 +15,33 @@ static const char *place(struct kpmu_build *b, struct kpmu_entity *leader)
 	return leader->cpu >= 0 && leader->cpu != b->cpu ? kpmu_place_elsewhere : NULL;
 }
 
+/* The kind of CPUs on which a group can count; 0 if on all, or if the CPU is known (kpmu_place()) */
+static u8 kind_of(const struct kpmu_entity *leader, int cpu)
+{
+	const struct kpmu_entity *e;
+	u8 kind = 0;
+
+	if (cpu >= 0 || !static_branch_unlikely(&kpmu_kinds_key))
+		return 0;
+	if (kpmu_has_counter(leader))
+		return leader->hw.source->kind;
+	kpmu_for_each_in_group(e, leader)
+		if (kpmu_has_counter(e))
+			kind = e->hw.source->kind;
+	return kind;
+}
+
 /* Does a group fit beside those of the first @n that run, but the one at @without? */
 static bool fits(const struct kpmu_trial *t, int n, int without, struct kpmu_entity *leader,
 		 int cpu)
 {
+	u8 kind = kind_of(leader, cpu);
 	struct kpmu_build b;
 	int i;
 
 	kpmu_build_init(&b, NULL, cpu);
 	for (i = 0; i < n; i++)
-		if (i != without && !t[i].why)
+		if (i != without && !t[i].why && kind_of(t[i].leader, cpu) == kind)
 			place(&b, t[i].leader);
 	return !place(&b, leader);
 }
@@ -39,6 +56,20 @@ static int find_blocker(const struct kpmu_trial *t, int of, int cpu)
 		    fits(t, of, i, t[of].leader, cpu))
 			return i;
 	return -1;
+}
+
+/* Place the groups of one kind of CPUs, as there are no others where they count */
+static void place_kind(struct kpmu_trial *t, int n, int cpu, u8 kind)
+{
+	struct kpmu_build b;
+	int i;
+
+	kpmu_build_init(&b, NULL, cpu);
+	for (i = 0; i < n; i++)
+		if (kind_of(t[i].leader, cpu) == kind)
+			t[i].why = place(&b, t[i].leader);
+	for (i = 0; i < b.m.nr; i++)
+		b.hw[i]->idx = b.m.counter[i];
 }
 
 /**
@@ -57,14 +88,10 @@ static int find_blocker(const struct kpmu_trial *t, int of, int cpu)
  */
 int kpmu_trial_place(struct kpmu_trial *t, int n, int cpu)
 {
-	struct kpmu_build b;
 	int i;
 
-	kpmu_build_init(&b, NULL, cpu);
-	for (i = 0; i < n; i++)
-		t[i].why = place(&b, t[i].leader);
-	for (i = 0; i < b.m.nr; i++)
-		b.hw[i]->idx = b.m.counter[i];
+	for (i = 0; i < KPMU_NR_KINDS; i++)
+		place_kind(t, n, cpu, i);
 	for (i = 0; i < n; i++) {
 		t[i].alone = !t[i].why || fits(t, 0, -1, t[i].leader, cpu);
 		t[i].blocker = t[i].why && t[i].alone ? find_blocker(t, i, cpu) : -1;

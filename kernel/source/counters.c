@@ -11,6 +11,7 @@
 struct kpmu_core kpmu_core __ro_after_init;
 
 DEFINE_STATIC_KEY_DEFERRED_FALSE(kpmu_branches_key, HZ);
+DEFINE_STATIC_KEY_FALSE(kpmu_kinds_key);
 
 /* Not called before kpmu_core_set() */
 DEFINE_STATIC_CALL_NULL(kpmu_core_commit, *kpmu_core.commit);

@@ -5,7 +5,11 @@
  *
  * What a core PMU can do is one structure, struct kpmu_core.  At module init, that of the machine is
  * chosen (pmu/table.c).  The operations of task switches and interrupts are static calls, as a
- * machine has one core PMU.
+ * machine has one such structure.
+ *
+ * A machine may have several kinds of CPUs (hybrid), with different counters and events.  Then the
+ * structure serves a core PMU for each kind, with a source and an attr.type of its own.  An event
+ * with a counter belongs to one of them, and is in no plan on a CPU of another kind.
  */
 #ifndef KPMU_COUNTERS_H
 #define KPMU_COUNTERS_H
@@ -13,6 +17,7 @@
 #include <linux/jump_label_ratelimit.h>
 #include <linux/static_call.h>
 
+#include "../abi/attr.h"
 #include "holder.h"
 #include "source.h"
 
@@ -53,12 +58,16 @@ static inline u32 kpmu_slots_used(const struct kpmu_slots *slots)
 
 /**
  * struct kpmu_core - the operations of a core PMU
- * @source: the operations on its events
+ * @source: the operations on its events, on a machine with one kind of CPUs
+ * @find: with several: the source for an attr of type HARDWARE, HW_CACHE, RAW or of one of its PMUs,
+ *	on a CPU, or on any if this is -1; NULL if there is none
+ * @kind: with several: the kind of a CPU that has been online, from 1
+ * @has_type: with several: is this the attr.type of one of its PMUs?
  * @start: detect the PMU and initialise: 0, -ENODEV if the machine does not have it, or another
  *	error.  All other operations may be called afterwards, in each case
  * @end: undo @start
- * @describe: see kpmu_pmu_get()
- * @slots: see kpmu_counters_slots()
+ * @describe: see kpmu_pmu_get(); for each kind, from 0
+ * @slots: see kpmu_counters_slots(), of a kind of CPUs; 0: of all kinds together
  * @fixed: those of @slots that each count one event only
  * @width: width of the counters in bits; 0 without counters
  * @holder: who holds them.  Task, may not be atomic
@@ -90,10 +99,13 @@ static inline u32 kpmu_slots_used(const struct kpmu_slots *slots)
  */
 struct kpmu_core {
 	const struct kpmu_source *source;
+	const struct kpmu_source *(*find)(const struct kpmu_attr *attr, int cpu);
+	u8 (*kind)(int cpu);
+	bool (*has_type)(u32 type);
 	int (*start)(void);
 	void (*end)(void);
-	bool (*describe)(struct kpmu_pmu *pmu);
-	u32 (*slots)(void);
+	bool (*describe)(int n, struct kpmu_pmu *pmu);
+	u32 (*slots)(u8 kind);
 	u32 (*fixed)(void);
 	int (*width)(void);
 	enum kpmu_holder (*holder)(void);
@@ -136,8 +148,51 @@ DECLARE_STATIC_CALL(kpmu_core_hide, *kpmu_core.hide);
 DECLARE_STATIC_CALL(kpmu_core_branches_leave, *kpmu_core.branches_leave);
 DECLARE_STATIC_CALL(kpmu_core_branches_enter, *kpmu_core.branches_enter);
 
+/* The machine has several kinds of CPUs; set at module init */
+DECLARE_STATIC_KEY_FALSE(kpmu_kinds_key);
+
+#define KPMU_NR_KINDS	3	/* 0: all CPUs; and up to two kinds */
+
 void kpmu_core_set(const struct kpmu_core *core);
 int kpmu_counters_type(void);
+
+/**
+ * kpmu_kind_of_cpu() - the kind of a CPU
+ * @cpu: the CPU; or -1
+ *
+ * Context: any.
+ * Return: the number of the kind; 0 if there is only one, or for -1.
+ */
+static __always_inline u8 kpmu_kind_of_cpu(int cpu)
+{
+	return static_branch_unlikely(&kpmu_kinds_key) && cpu >= 0 ? kpmu_core.kind(cpu) : 0;
+}
+
+/**
+ * kpmu_hw_kind() - the kind of CPUs on which an event can count
+ * @hw: the event
+ *
+ * Context: any.
+ * Return: the number of the kind, 0 for all CPUs.
+ */
+static __always_inline u8 kpmu_hw_kind(const struct kpmu_hw *hw)
+{
+	return static_branch_unlikely(&kpmu_kinds_key) ? hw->source->kind : 0;
+}
+
+/**
+ * kpmu_counters_own() - is an attr.type one of core PMUs?
+ * @type: the type
+ *
+ * Context: any.
+ * Return: true if it is.
+ */
+static inline bool kpmu_counters_own(u32 type)
+{
+	if (type == KPMU_TYPE_HARDWARE || type == KPMU_TYPE_HW_CACHE || type == KPMU_TYPE_RAW)
+		return true;
+	return static_branch_unlikely(&kpmu_kinds_key) && kpmu_core.has_type(type);
+}
 
 /**
  * kpmu_counters_slots() - the slots of the CPU's own counters
@@ -147,7 +202,7 @@ int kpmu_counters_type(void);
  */
 static inline u32 kpmu_counters_slots(void)
 {
-	return kpmu_core.slots();
+	return kpmu_core.slots(0);
 }
 
 /**

@@ -21,6 +21,7 @@ struct kpmu_file {
  * @name: name of the PMU
  * @type: attr.type of its events; of a driver's PMU, set by kpmu_register_pmu()
  * @counters: it has counters that user space may read
+ * @cpus: of a core PMU of one kind of CPUs: those that are online; else NULL
  * @format: names of attr bits; ended by an entry without a name
  * @events: named events; likewise
  * @caps: capabilities; likewise
@@ -36,6 +37,7 @@ struct kpmu_pmu {
 	const char *name;
 	int type;
 	bool counters;
+	const struct cpumask *cpus;
 	const struct kpmu_file *format;
 	const struct kpmu_file *events;
 	const struct kpmu_file *caps;
@@ -47,7 +49,7 @@ struct kpmu_pmu {
 	void *dev;
 };
 
-#define KPMU_NR_PMUS	7
+#define KPMU_NR_PMUS	8
 
 /**
  * kpmu_pmu_get() - describe a PMU of this machine
@@ -55,7 +57,8 @@ struct kpmu_pmu {
  * @pmu: filled in; what it points to is valid until the module is unloaded
  *
  * Context: task.
- * Return: false if this machine does not have the PMU; then only the name is valid.
+ * Return: false if this machine does not have the PMU; then only the name is valid, which is empty
+ * for a PMU that only few machines have.
  */
 bool kpmu_pmu_get(int n, struct kpmu_pmu *pmu);
 

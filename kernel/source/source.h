@@ -272,6 +272,8 @@ struct kpmu_target {
  * @name: name, as in sysfs
  * @owner: the driver's module (pmu.h); NULL for kpmu's own sources
  * @cpus: it counts for these CPUs only and not for tasks; NULL: all CPUs, and tasks
+ * @kind: of a core PMU, on a machine with several: the kind of CPUs that it counts on
+ *	(counters.h); 0: all CPUs
  * @nmi: overflows may occur in NMI context
  * @both: ignore exclude_user: hits occur in the kernel, even if their registers are the
  *	user's
@@ -324,6 +326,7 @@ struct kpmu_source {
 	const char *name;
 	struct module *owner;
 	const struct cpumask *cpus;
+	u8 kind;
 	bool nmi;
 	bool both;
 	bool clock;
@@ -360,11 +363,13 @@ struct kpmu_source {
 /**
  * kpmu_source_get() - find the source for an attr
  * @attr: a checked attr
+ * @cpu: the CPU on which the event is to count, -1 for any
  *
  * Context: any.
- * Return: the source, held until kpmu_source_put(); NULL if the type is unknown.
+ * Return: the source, held until kpmu_source_put(); NULL if the type is unknown, or is that of a
+ * core PMU that the CPU does not have.
  */
-const struct kpmu_source *kpmu_source_get(const struct kpmu_attr *attr);
+const struct kpmu_source *kpmu_source_get(const struct kpmu_attr *attr, int cpu);
 void kpmu_source_put(const struct kpmu_source *source);
 
 /**

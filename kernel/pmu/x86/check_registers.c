@@ -19,7 +19,7 @@ static bool owners_agree(const struct x86_cpu *c, const struct kpmu_slots *want)
 	int i;
 
 	if (c->slots.mask != want->mask || (c->slots.alt ^ want->alt) & want->mask ||
-	    c->slots.mask & ~x86_pmu.counters)
+	    c->slots.mask & ~c->counters)
 		return false;
 	for (i = 0; i < KPMU_NR_SLOTS; i++)
 		if (c->slots.hw[i] != (want->mask & 1u << i ? want->hw[i] : NULL))
@@ -110,7 +110,7 @@ static bool fixed_ctrl(const struct x86_cpu *c, const struct kpmu_slots *want)
 
 static bool extra(const struct x86_cpu *c, const struct kpmu_slots *want)
 {
-	const struct x86_extra_reg *e = x86_pmu.model->extra;
+	const struct x86_extra_reg *e = x86_kinds[c->kind].model->extra;
 
 	for (; e && e->reg; e++)
 		if (c->extra_known & 1u << e->reg &&

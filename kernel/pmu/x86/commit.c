@@ -194,7 +194,7 @@ void x86_hide(void)
 	if (!c->ready)
 		return;
 	x86_enable_counters(c, c->on & ~c->kernel);
-	for (m = x86_pmu.counters; m; m &= m - 1)
+	for (m = c->counters; m; m &= m - 1)
 		hide_event(c, __ffs(m));
 	x86_enable_counters(c, c->slots.mask);
 }
@@ -278,7 +278,7 @@ static noinline void write_extra(struct x86_cpu *c, const struct kpmu_hw *hw,
 		return;
 	c->extra_known |= 1u << reg;
 	c->extra[reg - 1] = hw->extra;
-	for (e = x86_pmu.model->extra; e->reg != reg; e++)
+	for (e = x86_kind_of(hw)->model->extra; e->reg != reg; e++)
 		;
 	x86_wrmsr(e->msr, hw->extra);
 }

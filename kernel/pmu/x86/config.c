@@ -11,6 +11,7 @@
 #include "precise.h"
 
 struct choice {
+	const struct x86_kind *kind;
 	u64 sel;
 	u64 extra;
 };
@@ -25,6 +26,9 @@ static int generic_config(const struct kpmu_attr *attr, u32 *config,
 {
 	u32 pmu = attr->config >> 32;
 
+	/* x86_find() has looked at it */
+	if (static_branch_unlikely(&kpmu_kinds_key))
+		pmu = 0;
 	if (pmu == KPMU_TYPE_SOFTWARE || pmu == KPMU_TYPE_TRACEPOINT || pmu == KPMU_TYPE_BREAKPOINT) {
 		*why = "the PMU in the upper half of config does not have this event";
 		return -ENOENT;
@@ -39,7 +43,7 @@ static int hardware_config(u32 config, struct choice *c, const char **why)
 		*why = "no such generic event";
 		return -EINVAL;
 	}
-	c->sel = x86_pmu.hw[config];
+	c->sel = c->kind->hw[config];
 	if (!c->sel) {
 		*why = "this CPU has no such generic event";
 		return -ENOENT;
@@ -59,11 +63,11 @@ static int cache_config(u32 config, struct choice *c, const char **why)
 		*why = "no such cache, operation or result";
 		return -EINVAL;
 	}
-	if (!x86_pmu.model->cache) {
+	if (!c->kind->model->cache) {
 		*why = "no cache events known for this CPU";
 		return -ENOENT;
 	}
-	e = &x86_pmu.model->cache[id][op][result];
+	e = &c->kind->model->cache[id][op][result];
 	if (!e->config) {
 		*why = "this CPU has no such cache event";
 		return -ENOENT;
@@ -89,10 +93,10 @@ static int raw_config(const struct kpmu_attr *attr, struct choice *c, const char
 	return 0;
 }
 
-static u32 allowed_counters(u64 sel)
+static u32 allowed_counters(const struct x86_kind *kind, u64 sel)
 {
-	const struct x86_constraint *k = x86_pmu.model->constraints +
-		(x86_pmu.first[sel & SEL_EVENT] & ~X86_HAS_EXTRA);
+	const struct x86_constraint *k = kind->model->constraints +
+		(kind->first[sel & SEL_EVENT] & ~X86_HAS_EXTRA);
 	u32 where = X86_GP_MASK;
 
 	for (; k->counters; k++) {
@@ -105,14 +109,15 @@ static u32 allowed_counters(u64 sel)
 	}
 	if (sel & SEL_MODIFIERS)
 		where &= X86_GP_MASK;
-	return where & x86_pmu.counters;
+	return where & kind->counters;
 }
 
 static int extra_reg(struct kpmu_hw *hw, u64 extra, const char **why)
 {
-	const struct x86_extra_reg *e = x86_pmu.model->extra;
+	const struct x86_kind *kind = x86_kind_of(hw);
+	const struct x86_extra_reg *e = kind->model->extra;
 
-	if (!(x86_pmu.first[hw->sel & SEL_EVENT] & X86_HAS_EXTRA))
+	if (!(kind->first[hw->sel & SEL_EVENT] & X86_HAS_EXTRA))
 		return 0;
 	for (; e->reg; e++) {
 		if (e->code != (hw->sel & SEL_CODE))
@@ -124,13 +129,13 @@ static int extra_reg(struct kpmu_hw *hw, u64 extra, const char **why)
 			*why = "config1 bits that the extra register does not define";
 			return -EINVAL;
 		}
-		if (!(x86_pmu.extra_ok & 1u << e->reg)) {
+		if (!(kind->extra_ok & 1u << e->reg)) {
 			*why = "the event needs a register that this CPU does not have";
 			return -ENXIO;
 		}
 		hw->extra_reg = e->reg;
 		/* The two off-core response registers are equivalent */
-		if (e->reg <= 2 && (x86_pmu.extra_ok & 6) == 6)
+		if (e->reg <= 2 && (kind->extra_ok & 6) == 6)
 			hw->extra_alt = 3 - e->reg;
 		hw->extra = extra;
 		return 0;
@@ -173,10 +178,10 @@ static void exclusions(struct kpmu_hw *hw, const struct kpmu_attr *attr)
  * On Intel a sample of every branch requires the branch trace store (BTS) instead of a counter.  As
  * upstream, this depends on the encoding only, not on the type of the event.
  */
-static bool traces_branches(u64 sel, u64 flags, u64 period)
+static bool traces_branches(const struct kpmu_hw *hw, u64 flags, u64 period)
 {
 	return x86_pmu.traces && period == 1 && !(flags & (KPMU_ATTR_FREQ | KPMU_ATTR_EXCLUDE_HOST)) &&
-	       (sel & SEL_CODE) == x86_pmu.hw[HW_BRANCHES];
+	       (hw->sel & SEL_CODE) == x86_kind_of(hw)->hw[HW_BRANCHES];
 }
 
 /**
@@ -190,7 +195,7 @@ static bool traces_branches(u64 sel, u64 flags, u64 period)
  */
 bool x86_check_period(const struct kpmu_hw *hw, u64 flags, u64 period)
 {
-	return !traces_branches(hw->sel, flags, period);
+	return !traces_branches(hw, flags, period);
 }
 
 #define REGS_EXTENDED	GENMASK_ULL(63, 32)
@@ -212,7 +217,7 @@ static int refuse(struct kpmu_hw *hw, const struct kpmu_attr *attr, const char *
 {
 	int err;
 
-	if (traces_branches(hw->sel, attr->flags, attr->sample_period)) {
+	if (traces_branches(hw, attr->flags, attr->sample_period)) {
 		*why = "no branch trace store: a period of 1 is too short for branches";
 		return -EOPNOTSUPP;
 	}
@@ -267,8 +272,8 @@ bool x86_goes_with(const struct kpmu_hw *hw, const struct kpmu_hw *other)
 
 /**
  * x86_event_init() - translate an attr to a selector
- * @hw: the event's hw part, filled in
- * @attr: attr of type HARDWARE, HW_CACHE or RAW, checked
+ * @hw: the event's hw part, filled in; .source is set
+ * @attr: attr of type HARDWARE, HW_CACHE, RAW or of its PMU, checked
  * @why: set to a description of the error
  *
  * Context: any.
@@ -279,7 +284,7 @@ bool x86_goes_with(const struct kpmu_hw *hw, const struct kpmu_hw *other)
 int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		   const char **why)
 {
-	struct choice c = { };
+	struct choice c = { .kind = x86_kind_of(hw) };
 	u32 config;
 	int err;
 
@@ -311,7 +316,7 @@ int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 	if (err)
 		return err;
 	exclusions(hw, attr);
-	hw->allowed = allowed_counters(hw->sel);
+	hw->allowed = allowed_counters(c.kind, hw->sel);
 	if (kpmu_attr_precise(attr))
 		x86_pmu.precise->init(hw, attr);
 	hw->paired = x86_pmu.model->aux_loads && attr->type == KPMU_TYPE_RAW &&

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Taking over the registers of a CPU, and leaving them. */
 #include <linux/bitops.h>
+#include <linux/smp.h>
 #include <asm/apic.h>
 
 #include "../../compat/ksym.h"
@@ -70,11 +71,15 @@ void x86_go_on_now(struct x86_cpu *c)
  */
 void x86_cpu_setup(struct x86_cpu *c)
 {
+	u32 absent;
+
+	c->counters = x86_kinds[c->kind].counters;
+	absent = x86_pmu.counters & ~c->counters;
 	if (x86_pmu.version >= 2) {
 		c->boot_ctrl = kpmu_rdmsr(x86_pmu.regs.ctrl);
 		x86_wrmsr(x86_pmu.regs.ctrl, 0);
 		/* A stale overflow would be taken for one of kpmu's */
-		x86_wrmsr(x86_pmu.regs.clear, x86_pmu.status);
+		x86_wrmsr(x86_pmu.regs.clear, x86_pmu.status & ~x86_global_bits(absent));
 	} else {
 		clear_selectors_v1();
 	}
@@ -137,9 +142,31 @@ void x86_cpu_clear(struct x86_cpu *c)
  */
 u64 x86_alt_selector(const struct kpmu_hw *hw)
 {
-	const struct x86_extra_reg *e = x86_pmu.model->extra;
+	const struct x86_extra_reg *e = x86_kind_of(hw)->model->extra;
 
 	while (e->reg != 3 - hw->extra_reg)
 		e++;
 	return (hw->sel & ~SEL_CODE) | e->code;
+}
+
+/**
+ * x86_kind_online() - this CPU comes online
+ * @kind: its kind
+ *
+ * Context: on the CPU, IRQs off.
+ */
+void x86_kind_online(u8 kind)
+{
+	this_cpu_write(x86_cpu.kind, kind);
+	cpumask_set_cpu(smp_processor_id(), &x86_kinds[kind].cpus);
+}
+
+/**
+ * x86_kind_offline() - this CPU goes offline
+ *
+ * Context: on the CPU, IRQs off.
+ */
+void x86_kind_offline(void)
+{
+	cpumask_clear_cpu(smp_processor_id(), &x86_kinds[this_cpu_read(x86_cpu.kind)].cpus);
 }

@@ -191,6 +191,7 @@ void x86_offline(void)
 
 	x86_cpu_clear(c);
 	c->lvtpc = false;	/* reset with the CPU */
+	x86_kind_offline();
 }
 
 static void clear_this_cpu(void *unused)

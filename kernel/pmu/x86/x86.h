@@ -10,6 +10,7 @@
 #ifndef KPMU_X86_H
 #define KPMU_X86_H
 
+#include <linux/cpumask.h>
 #include <linux/percpu.h>
 #include <linux/types.h>
 
@@ -99,6 +100,10 @@ struct x86_extra_reg {
  * @memory_events: more of @events, if there are precise events
  * @precise: precise events with constraints of their own, ended by an entry with no
  *	counters; NULL if there are no precise events
+ * @atom: of a hybrid processor: the table of its efficiency cores, this is that of the others; else
+ *	NULL
+ * @gp: of a hybrid processor: number of general counters, as CPUID reports those of all CPUs
+ * @fixed: likewise of fixed counters
  */
 struct x86_model {
 	const char *name;
@@ -117,6 +122,9 @@ struct x86_model {
 	bool aux_loads;
 	const struct kpmu_file *memory_events;
 	const struct x86_precise_event *precise;
+	const struct x86_model *atom;
+	u8 gp;
+	u8 fixed;
 };
 
 /* What the records of a precise event say of memory accesses */
@@ -165,11 +173,53 @@ struct x86_regs {
 	u32 clear;
 };
 
+/* The numbers of kinds of CPUs, see kpmu_kinds_key */
+enum { X86_ALL, X86_CORE, X86_ATOM };
+
 /**
- * struct x86_pmu - this machine's PMU; constant after detection
+ * struct x86_kind - the core PMU of one kind of CPUs; constant after detection but @cpus
+ * @name: name of the PMU; NULL if the machine has no such kind
+ * @type: attr.type of its raw events
+ * @counters: slots of its counters
+ * @extra_ok: extra registers that exist, a bit for each number
+ * @hw: the generic hardware events, 0 for those that do not exist
+ * @first: by event code, index of the first of the model's constraints that may apply,
+ *	with X86_HAS_EXTRA if the event may need an extra register
+ * @model: the table in use
+ * @cpus: CPUs of this kind that are online; not used for X86_ALL
+ */
+struct x86_kind {
+	const char *name;
+	u32 type;
+	u32 counters;
+	u32 extra_ok;
+	u64 hw[X86_HW_EVENTS];
+	u8 first[256];
+	const struct x86_model *model;
+	struct cpumask cpus;
+};
+
+extern struct x86_kind x86_kinds[KPMU_NR_KINDS];
+extern const struct kpmu_source x86_sources[KPMU_NR_KINDS];
+
+/**
+ * x86_kind_of() - the core PMU of an event
+ * @hw: the event
+ *
+ * Context: any.
+ * Return: what is known of the PMU.
+ */
+static inline const struct x86_kind *x86_kind_of(const struct kpmu_hw *hw)
+{
+	return &x86_kinds[hw->source->kind];
+}
+
+/**
+ * struct x86_pmu - what all CPUs of this machine have in common; constant after detection
  * @version: 0 when there is no usable PMU, 1 without the global registers, else the maker's
  * @regs: numbers of its registers
- * @gp: number of general counters
+ * @gp: number of general counters; of a hybrid machine, as @fixed, @counters and @status: of all
+ *	kinds of CPUs together
  * @fixed: slots of the fixed counters that exist
  * @counters: slots of all counters
  * @width: width of a counter in bits
@@ -188,12 +238,8 @@ struct x86_regs {
  * @late_nmis: an NMI may arrive when its overflow has been handled or its counter stopped,
  *	and LVTPC is not masked by delivery
  * @freeze_smi: DEBUGCTL can stop the counters in SMM
- * @extra_ok: extra registers that exist, a bit for each number
  * @formats: fields of a raw config for sysfs, or NULL for Intel's
- * @hw: the generic hardware events, 0 for those that do not exist
- * @first: by event code, index of the first of the model's constraints that may apply,
- *	with X86_HAS_EXTRA if the event may need an extra register
- * @model: the table in use
+ * @model: the table in use, of a hybrid machine that of performance cores
  * @lbr: access to the last branch records, NULL if there are none that kpmu can use
  * @lbr_depth: number of their entries
  * @precise: access to precise events, NULL if there are none
@@ -218,10 +264,7 @@ struct x86_pmu {
 	bool traces;
 	bool late_nmis;
 	bool freeze_smi;
-	u32 extra_ok;
 	const struct kpmu_file *formats;
-	u64 hw[X86_HW_EVENTS];
-	u8 first[256];
 	const struct x86_model *model;
 	const struct x86_lbr *lbr;
 	int lbr_depth;
@@ -237,6 +280,8 @@ extern struct x86_pmu x86_pmu;
  *	the PMU need the same
  * @hidden: the event whose counter is being set, NULL otherwise
  * @hidden_idx: its counter
+ * @kind: the kind of this CPU, see kpmu_kinds_key
+ * @counters: slots of its counters; set with @ready
  * @on: counters enabled in GLOBAL_CTRL
  * @known: counters whose selector register is equal to @sel
  * @kernel: counters whose selector counts at CPL 0
@@ -268,6 +313,8 @@ struct x86_cpu {
 	bool ready;
 	bool lvtpc;
 	s8 hidden_idx;
+	u8 kind;
+	u32 counters;
 	struct kpmu_hw *hidden;
 	u32 on;
 	u32 known;
@@ -308,14 +355,19 @@ u32 x86_event_needs(const struct kpmu_hw *hw,
 int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 	    const char **why);
 void x86_put(struct kpmu_hw *hw);
-bool x86_describe(struct kpmu_pmu *pmu);
+bool x86_describe(int n, struct kpmu_pmu *pmu);
+const struct kpmu_source *x86_find(const struct kpmu_attr *attr, int cpu);
+u8 x86_kind(int cpu);
+bool x86_has_type(u32 type);
+void x86_kind_online(u8 kind);
+void x86_kind_offline(void);
 int x86_start(void);
 void x86_end(void);
 u64 x86_read(struct kpmu_hw *hw);
 u32 x86_user_view(struct kpmu_hw *hw, u16 *width, s64 *offset);
 void x86_user_jump(struct kpmu_hw *hw, u64 from, u64 to);
 void x86_rdpmc_exit(void);
-u32 x86_slots(void);
+u32 x86_slots(u8 kind);
 u32 x86_fixed_slots(void);
 int x86_width(void);
 void x86_on_overflow(kpmu_overflow_fn fn);
@@ -362,11 +414,12 @@ void x86_leave(struct task_struct *task, void *to);
 void x86_lbr_leave(struct task_struct *task, void *to);
 void x86_lbr_enter(struct task_struct *task, void *from);
 
-extern const struct kpmu_source x86_source;
-
 /* Operations of struct kpmu_core that are the same for all makers; a user includes lbr.h, too */
 #define X86_CORE_OPS						\
-	.source = &x86_source,					\
+	.source = &x86_sources[X86_ALL],			\
+	.find = x86_find,					\
+	.kind = x86_kind,					\
+	.has_type = x86_has_type,				\
 	.describe = x86_describe,				\
 	.slots = x86_slots,					\
 	.fixed = x86_fixed_slots,				\

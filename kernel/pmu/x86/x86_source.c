@@ -25,7 +25,7 @@ void x86_show(struct seq_file *m, int cpu)
 		seq_printf(m, "branch records: %s, filter %#x\n",
 			   c->lbr_on ? "on" : "off", c->lbr_filter);
 	for (i = 0; i < KPMU_NR_SLOTS; i++) {
-		if (!(x86_pmu.counters & 1u << i))
+		if (!(x86_kinds[c->kind].counters & 1u << i))
 			continue;
 		seq_printf(m, "%s %2d: selector %#10llx %s\n",
 			   i < X86_FIXED ? "general" : "fixed  ", i % X86_FIXED,
@@ -33,31 +33,41 @@ void x86_show(struct seq_file *m, int cpu)
 	}
 }
 
-const struct kpmu_source x86_source = {
-	.name = "cpu",
-	.nmi = true,
-	.init = x86_event_init,
-	.needs = x86_event_needs,
-	.get = x86_get,
-	.put = x86_put,
-	.read = x86_read,
-	.set_period = x86_set_period,
-	.reset = x86_reset,
-	.goes_with = x86_goes_with,
-	.check_period = x86_check_period,
-	.branches = x86_branches,
-	.user_view = x86_user_view,
+#define SOURCE(n, k) {					\
+	.name = (n),					\
+	.kind = (k),					\
+	.nmi = true,					\
+	.init = x86_event_init,				\
+	.needs = x86_event_needs,			\
+	.get = x86_get,					\
+	.put = x86_put,					\
+	.read = x86_read,				\
+	.set_period = x86_set_period,			\
+	.reset = x86_reset,				\
+	.goes_with = x86_goes_with,			\
+	.check_period = x86_check_period,		\
+	.branches = x86_branches,			\
+	.user_view = x86_user_view,			\
+}
+
+const struct kpmu_source x86_sources[KPMU_NR_KINDS] = {
+	[X86_ALL] = SOURCE("cpu", X86_ALL),
+	[X86_CORE] = SOURCE("cpu_core", X86_CORE),
+	[X86_ATOM] = SOURCE("cpu_atom", X86_ATOM),
 };
 
 /**
  * x86_slots() - .slots of struct kpmu_core
+ * @kind: see struct kpmu_core
  *
  * Context: see kpmu_counters_slots().
  * Return: see kpmu_counters_slots().
  */
-u32 x86_slots(void)
+u32 x86_slots(u8 kind)
 {
-	return x86_pmu.version ? x86_pmu.counters : 0;
+	u32 slots = kind ? x86_kinds[kind].counters : x86_pmu.counters;
+
+	return x86_pmu.version ? slots : 0;
 }
 
 /**

@@ -13,8 +13,17 @@ static const char *const generic_names[X86_HW_EVENTS] = {
 #define MAX_EVENTS	20
 #define MAX_TEXT	48
 
-static struct kpmu_file events[MAX_EVENTS + 1];
-static char texts[X86_HW_EVENTS][MAX_TEXT];
+#define MAX_FORMATS	11
+#define MAX_CAPS	3
+
+/* The contents of a kind's directory */
+static struct listing {
+	struct kpmu_file events[MAX_EVENTS + 1];
+	char texts[X86_HW_EVENTS][MAX_TEXT];
+	struct kpmu_file formats[MAX_FORMATS + 1];
+	struct kpmu_file caps[MAX_CAPS + 1];
+	char depth[4];
+} listings[KPMU_NR_KINDS];
 
 /* Print a selector with the field names of format/ */
 static void put_selector(char *to, u64 sel)
@@ -34,23 +43,23 @@ static void put_selector(char *to, u64 sel)
 			  (sel & SEL_CMASK) >> 24);
 }
 
-static void list_events(void)
+static void list_events(struct listing *l, const struct x86_kind *kind)
 {
-	const struct kpmu_file *more = x86_pmu.model->events;
+	const struct kpmu_file *more = kind->model->events;
 	int i, n = 0;
 
 	for (i = 0; i < X86_HW_EVENTS; i++) {
-		if (!x86_pmu.hw[i])
+		if (!kind->hw[i])
 			continue;
-		put_selector(texts[i], x86_pmu.hw[i]);
-		events[n].name = generic_names[i];
-		events[n++].text = texts[i];
+		put_selector(l->texts[i], kind->hw[i]);
+		l->events[n].name = generic_names[i];
+		l->events[n++].text = l->texts[i];
 	}
 	for (; more && more->name && n < MAX_EVENTS; more++)
-		events[n++] = *more;
-	more = x86_pmu.precise ? x86_pmu.model->memory_events : NULL;
+		l->events[n++] = *more;
+	more = x86_pmu.precise ? kind->model->memory_events : NULL;
 	for (; more && more->name && n < MAX_EVENTS; more++)
-		events[n++] = *more;
+		l->events[n++] = *more;
 }
 
 static const struct kpmu_file all_formats[] = {
@@ -68,62 +77,63 @@ static const struct kpmu_file frontend = { "frontend", "config1:0-23" };
 
 static const struct kpmu_file latency = { "ldlat", "config1:0-15" };
 
-static struct kpmu_file formats[ARRAY_SIZE(all_formats) + 5];
-
-static const struct kpmu_file *list_formats(void)
+static const struct kpmu_file *list_formats(struct kpmu_file *formats, const struct x86_kind *kind)
 {
 	int n;
 
+	BUILD_BUG_ON(ARRAY_SIZE(all_formats) + 4 > MAX_FORMATS);
 	for (n = 0; n < ARRAY_SIZE(all_formats); n++)
 		formats[n] = all_formats[n];
 	if (x86_pmu.raw & SEL_ANY)
 		formats[n++] = any;
-	if (x86_pmu.extra_ok & 6)
+	if (kind->extra_ok & 6)
 		formats[n++] = offcore;
-	if (x86_pmu.extra_ok & 8)
+	if (kind->extra_ok & 8)
 		formats[n++] = frontend;
-	if (x86_pmu.extra_ok & 1u << X86_LATENCY_REG && x86_pmu.precise)
+	if (kind->extra_ok & 1u << X86_LATENCY_REG && x86_pmu.precise)
 		formats[n++] = latency;
 	return formats;
 }
 
-static char depth[4];
-
-static struct kpmu_file caps[4] = { { "max_precise", "0" } };
-
-static void list_caps(void)
+static void list_caps(struct listing *l, const struct x86_kind *kind)
 {
-	int n = 1;
+	int n = 0;
 
-	caps[0].text = x86_pmu.precise ? "3" : "0";
-	if (x86_pmu.model->name)
-		caps[n++] = (struct kpmu_file){ "pmu_name", x86_pmu.model->name };
-	scnprintf(depth, sizeof(depth), "%d", x86_pmu.lbr_depth);
+	l->caps[n++] = (struct kpmu_file){ "max_precise", x86_pmu.precise ? "3" : "0" };
+	if (kind->model->name)
+		l->caps[n++] = (struct kpmu_file){ "pmu_name", kind->model->name };
+	scnprintf(l->depth, sizeof(l->depth), "%d", x86_pmu.lbr_depth);
 	if (x86_pmu.lbr)
-		caps[n] = (struct kpmu_file){ "branches", depth };
+		l->caps[n] = (struct kpmu_file){ "branches", l->depth };
 }
 
 /**
  * x86_describe() - describe the CPU's counters for sysfs
- * @pmu: filled in; only the name if the machine has no counters
+ * @n: 0; 1 for the second kind of CPUs
+ * @pmu: filled in; only the name, empty for the second kind, if the machine does not have them
  *
  * Context: task.
- * Return: false if the machine has no counters.
+ * Return: false if the machine does not have them.
  */
-bool x86_describe(struct kpmu_pmu *pmu)
+bool x86_describe(int n, struct kpmu_pmu *pmu)
 {
-	pmu->name = "cpu";
-	if (!x86_pmu.version)
+	int i = static_key_enabled(&kpmu_kinds_key) ? X86_CORE + n : n;
+	const struct x86_kind *kind = &x86_kinds[i];
+	struct listing *l = &listings[i];
+
+	pmu->name = n ? "" : "cpu";
+	if (!x86_pmu.version || !kind->name)
 		return false;
-	list_events();
-	list_caps();
+	list_events(l, kind);
+	list_caps(l, kind);
 	*pmu = (struct kpmu_pmu){
-		.name = "cpu",
-		.type = kpmu_counters_type(),
+		.name = kind->name,
+		.type = kind->type,
 		.counters = true,
-		.format = x86_pmu.formats ?: list_formats(),
-		.events = events,
-		.caps = caps,
+		.cpus = i == X86_ALL ? NULL : &kind->cpus,
+		.format = x86_pmu.formats ?: list_formats(l->formats, kind),
+		.events = l->events,
+		.caps = l->caps,
 	};
 	return true;
 }

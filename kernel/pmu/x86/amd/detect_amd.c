@@ -76,7 +76,7 @@ static void detect_core(void)
 }
 
 /**
- * amd_detect() - detect this machine's core PMU and fill in x86_pmu
+ * amd_detect() - detect this machine's core PMU and fill in x86_pmu and x86_kinds
  *
  * Context: module init.
  * Return: 0, or -ENODEV if there is no supported PMU.
@@ -84,6 +84,7 @@ static void detect_core(void)
 int __init amd_detect(void)
 {
 	const struct x86_model *model = find_events();
+	struct x86_kind *kind = &x86_kinds[X86_ALL];
 	u64 start;
 	int i;
 
@@ -97,6 +98,10 @@ int __init amd_detect(void)
 	start = BIT_ULL(WIDTH - 2);
 	x86_pmu.model = model;
 	x86_pmu.counters = GENMASK(x86_pmu.gp - 1, 0);
+	kind->name = "cpu";
+	kind->type = KPMU_TYPE_RAW;
+	kind->model = model;
+	kind->counters = x86_pmu.counters;
 	x86_pmu.status = x86_pmu.counters;
 	x86_pmu.width = WIDTH;
 	x86_pmu.value = GENMASK_ULL(WIDTH - 1, 0);
@@ -110,7 +115,7 @@ int __init amd_detect(void)
 	x86_pmu.late_nmis = true;
 	x86_pmu.formats = formats;
 	for (i = 0; i < X86_HW_EVENTS; i++)
-		x86_pmu.hw[i] = model->hw[i];
+		kind->hw[i] = model->hw[i];
 	pr_info("AMD PMU, version %d, family %#x, %d counters of %d bits\n",
 		x86_pmu.version, boot_cpu_data.x86, x86_pmu.gp, x86_pmu.width);
 	return 0;

@@ -10,6 +10,7 @@
 #include <asm/cpufeature.h>
 #include <asm/processor.h>
 
+#include "../../../compat/ksym.h"
 #include "../lbr.h"
 #include "../msr.h"
 #include "intel.h"
@@ -44,19 +45,19 @@ static const struct x86_model *find_model(void)
 	return &intel_generic;
 }
 
-static void detect_events(u32 ebx, int ebx_len)
+static void __init detect_events(struct x86_kind *kind, u32 ebx, int ebx_len)
 {
-	const struct x86_model *m = x86_pmu.model;
+	const struct x86_model *m = kind->model;
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(arch_events); i++)
 		if (i < ebx_len && !(ebx & 1 << i))
-			x86_pmu.hw[arch_events[i].hw] = arch_events[i].code;
+			kind->hw[arch_events[i].hw] = arch_events[i].code;
 	/* A pseudo encoding: only fixed counter 2 counts it, if it exists */
-	x86_pmu.hw[HW_REF_CYCLES] = 0x0300;
+	kind->hw[HW_REF_CYCLES] = 0x0300;
 	for (i = 0; m->hw && i < X86_HW_EVENTS; i++)
-		if (m->hw[i] && x86_pmu.hw[i])
-			x86_pmu.hw[i] = m->hw[i];
+		if (m->hw[i] && kind->hw[i])
+			kind->hw[i] = m->hw[i];
 }
 
 static void detect_fixed(int version, u32 ecx, u32 edx)
@@ -87,31 +88,76 @@ static void detect_span(void)
 	x86_pmu.farthest = x86_pmu.value - x86_pmu.start;
 }
 
-static void detect_extra(void)
+static void __init detect_extra(struct x86_kind *kind)
 {
-	const struct x86_extra_reg *e = x86_pmu.model->extra;
+	const struct x86_extra_reg *e = kind->model->extra;
 
 	for (; e && e->reg; e++)
 		if (intel_msr_holds(e->msr, 0x11))
-			x86_pmu.extra_ok |= 1u << e->reg;
+			kind->extra_ok |= 1u << e->reg;
 }
 
 /* For each event code, find where the search for its constraint starts; most have none */
-static void index_constraints(void)
+static void __init index_constraints(struct x86_kind *kind)
 {
-	const struct x86_constraint *c = x86_pmu.model->constraints;
-	const struct x86_extra_reg *e = x86_pmu.model->extra;
+	const struct x86_constraint *c = kind->model->constraints;
+	const struct x86_extra_reg *e = kind->model->extra;
 	int code, i;
 
-	for (code = 0; code < ARRAY_SIZE(x86_pmu.first); code++) {
+	for (code = 0; code < ARRAY_SIZE(kind->first); code++) {
 		for (i = 0; c[i].counters; i++)
 			if (code >= (c[i].first & SEL_EVENT) &&
 			    code <= (c[i].last & SEL_EVENT))
 				break;
-		x86_pmu.first[code] = i;
+		kind->first[code] = i;
 	}
 	for (; e && e->reg; e++)
-		x86_pmu.first[e->code & SEL_EVENT] |= X86_HAS_EXTRA;
+		kind->first[e->code & SEL_EVENT] |= X86_HAS_EXTRA;
+}
+
+/* A model of a hybrid processor may have more counters than CPUID reports, on some of its CPUs */
+static u32 __init kind_counters(const struct x86_model *m)
+{
+	u32 gp = GENMASK(max_t(int, x86_pmu.gp, m->gp) - 1, 0);
+	u32 fixed = m->fixed ? GENMASK(m->fixed - 1, 0) << X86_FIXED : 0;
+
+	return gp | fixed | x86_pmu.fixed;
+}
+
+static void __init fill_kind(int n, u32 type, const struct x86_model *m, u32 ebx, int ebx_len)
+{
+	struct x86_kind *kind = &x86_kinds[n];
+
+	kind->name = x86_sources[n].name;
+	kind->type = type;
+	kind->model = m;
+	kind->counters = n == X86_ALL ? x86_pmu.counters : kind_counters(m);
+	detect_events(kind, ebx, ebx_len);
+	detect_extra(kind);
+	index_constraints(kind);
+}
+
+/*
+ * A hybrid machine whose two kinds of CPUs are known.  The PMUs have the types of the kernel's own;
+ * without these, only what all CPUs have is used, as on a hybrid machine that is not known.
+ */
+static bool __init detect_kinds(const struct x86_model *m, u32 ebx, int ebx_len)
+{
+	u32 atom;
+
+	if (!m->atom || !boot_cpu_has(X86_FEATURE_HYBRID_CPU))
+		return false;
+	atom = kpmu_native_named_type(x86_sources[X86_ATOM].name);
+	if (atom == U32_MAX ||
+	    kpmu_native_named_type(x86_sources[X86_CORE].name) != KPMU_TYPE_RAW)
+		return false;
+	fill_kind(X86_CORE, KPMU_TYPE_RAW, m, ebx, ebx_len);
+	fill_kind(X86_ATOM, atom, m->atom, ebx, ebx_len);
+	x86_pmu.counters = x86_kinds[X86_CORE].counters | x86_kinds[X86_ATOM].counters;
+	x86_pmu.fixed = x86_pmu.counters & X86_FIXED_MASK;
+	x86_pmu.gp = hweight32(x86_pmu.counters & X86_GP_MASK);
+	static_branch_enable(&kpmu_kinds_key);
+	return true;
 }
 
 static void detect_registers(bool anythread)
@@ -129,8 +175,30 @@ static void detect_registers(bool anythread)
 	x86_pmu.traces = true;
 }
 
+/*
+ * The tables.  On a machine with two kinds of CPUs, branch records and precise events would need
+ * two descriptions as well; they are not used.
+ */
+static void __init detect_model(u64 caps, u32 ebx, int ebx_len)
+{
+	const struct x86_model *m = find_model();
+
+	if (detect_kinds(m, ebx, ebx_len)) {
+		x86_pmu.model = m;
+		x86_pmu.status = x86_global_bits(x86_pmu.counters);
+		return;
+	}
+	if (m->atom && boot_cpu_has(X86_FEATURE_HYBRID_CPU))
+		m = &intel_generic;
+	x86_pmu.model = m;
+	x86_pmu.status = x86_global_bits(x86_pmu.counters);
+	fill_kind(X86_ALL, KPMU_TYPE_RAW, m, ebx, ebx_len);
+	intel_detect_lbr(caps);
+	intel_detect_pebs(caps);
+}
+
 /**
- * intel_detect() - detect this machine's core PMU and fill in x86_pmu
+ * intel_detect() - detect this machine's core PMU and fill in x86_pmu and x86_kinds
  *
  * Context: module init.
  * Return: 0, or -ENODEV if there is no supported PMU.
@@ -152,7 +220,6 @@ int __init intel_detect(void)
 
 	detect_fixed(eax & 0xff, ecx, edx);
 	x86_pmu.counters = GENMASK(x86_pmu.gp - 1, 0) | x86_pmu.fixed;
-	x86_pmu.status = x86_global_bits(x86_pmu.counters);
 	x86_pmu.value = GENMASK_ULL(x86_pmu.width - 1, 0);
 	if (boot_cpu_has(X86_FEATURE_PDCM))
 		kpmu_rdmsr_safe(MSR_IA32_PERF_CAPABILITIES, &caps);
@@ -161,16 +228,12 @@ int __init intel_detect(void)
 	x86_pmu.sign = BIT_ULL(x86_pmu.width - 1);
 	detect_span();
 	detect_registers((eax & 0xff) >= 3 && !(edx & BIT(15)));
-	x86_pmu.model = find_model();
 	x86_pmu.version = eax & 0xff;
-	detect_events(ebx, eax >> 24);
-	detect_extra();
-	intel_detect_lbr(caps);
-	intel_detect_pebs(caps);
-	index_constraints();
-	pr_info("%s PMU, version %d, %d general and %d fixed counters of %d bits%s%s%s\n",
+	detect_model(caps, ebx, eax >> 24);
+	pr_info("%s PMU, version %d, %d general and %d fixed counters of %d bits%s%s%s%s\n",
 		x86_pmu.model->name, x86_pmu.version, x86_pmu.gp,
 		hweight32(x86_pmu.fixed), x86_pmu.width,
+		static_key_enabled(&kpmu_kinds_key) ? ", two kinds of CPUs" : "",
 		x86_pmu.full_width ? "" : ", 32-bit writes",
 		x86_pmu.lbr ? ", " : "", x86_pmu.lbr ? x86_pmu.lbr->name : "");
 	return 0;

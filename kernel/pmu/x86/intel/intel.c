@@ -2,12 +2,23 @@
 /* The operations of the core PMU of Intel CPUs. */
 #include <linux/init.h>
 
+#include "../../../compat/compat.h"
 #include "../lbr.h"
 #include "intel.h"
 
 static int __init intel_start(void)
 {
 	return intel_detect() ?: x86_start();
+}
+
+/* CPUID.1AH:EAX[31:24] */
+#define CPU_TYPE_ATOM	0x20
+
+static void intel_online(void)
+{
+	if (static_branch_unlikely(&kpmu_kinds_key))
+		x86_kind_online(cpuid_eax(0x1a) >> 24 == CPU_TYPE_ATOM ? X86_ATOM : X86_CORE);
+	intel_smi_online();
 }
 
 static void intel_end(void)

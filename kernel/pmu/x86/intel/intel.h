@@ -13,7 +13,7 @@ int intel_detect(void);
 bool intel_msr_holds(u32 msr, u64 bits);
 void intel_detect_lbr(u64 caps);
 void intel_detect_pebs(u64 caps);
-void intel_online(void);
+void intel_smi_online(void);
 int intel_freeze_on_smi_set(unsigned long val);
 int intel_freeze_on_smi_get(void);
 void intel_smi_exit(void);

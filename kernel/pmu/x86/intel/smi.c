@@ -82,11 +82,11 @@ int intel_freeze_on_smi_set(unsigned long val)
 }
 
 /**
- * intel_online() - .online of struct kpmu_core
+ * intel_smi_online() - stop the counters of this CPU in system-management mode, if that was set
  *
  * Context: see kpmu_counters_online().
  */
-void intel_online(void)
+void intel_smi_online(void)
 {
 	if (READ_ONCE(ours))
 		set_here(NULL);

@@ -85,6 +85,15 @@ static const struct x86_constraint spr_constraints[] = {
 	END
 };
 
+/* Gracemont, the efficiency cores of Alder Lake: any general counter counts any event */
+static const struct x86_constraint grt_constraints[] = {
+	CODE(0x00c0, FIXED(0) | ANY_GP),
+	CODE(0x003c, FIXED(1) | ANY_GP),
+	CODE(0x0300, FIXED(2)),
+	CODE(0x013c, FIXED(2) | ANY_GP),
+	END
+};
+
 /*
  * The generic cache events, [cache][op][result]: caches L1D L1I LL DTLB ITLB
  * BPU NODE, ops read write prefetch, results access miss.
@@ -178,6 +187,21 @@ CACHE_TABLE(spr_cache) = {
 	},
 };
 
+/* Gracemont has no event for misses of its first-level data cache */
+CACHE_TABLE(grt_cache) = {
+	{ { EV(0x81d0), NO }, { EV(0x82d0), NO }, { NO, NO } },
+	{ { EV(0x0380), EV(0x0280) }, { NONSENSE, NONSENSE }, { NO, NO } },
+	{
+		{ OCR(0x0000010001), OCR(0x3f84400001) },
+		{ OCR(0x0000010002), OCR(0x3f84400002) },
+		{ NO, NO }
+	},
+	{ { EV(0x81d0), EV(0x0e08) }, { EV(0x82d0), EV(0x0e49) }, { NO, NO } },
+	ONLY_READ(NONSENSE, EV(0x0481)),
+	ONLY_READ(EV(0x00c4), EV(0x00c5)),
+	{ { NO, NO }, { NO, NO }, { NO, NO } },
+};
+
 /*
  * Precise events that differ from what the other tables say, or whose records say something of
  * memory.  Modifiers are compared, too, so an event with one has no entry unless it is listed.
@@ -262,7 +286,13 @@ static const struct x86_extra_reg spr_extra[] = {
 	{ }
 };
 
-/* Golden Cove counts reference cycles on general counters too */
+static const struct x86_extra_reg grt_extra[] = {
+	{ 0x01b7, 1, MSR_RSP_0, 0x3fffffffffULL },
+	{ 0x02b7, 2, MSR_RSP_1, 0x3fffffffffULL },
+	{ }
+};
+
+/* Golden Cove and Gracemont count reference cycles on general counters too */
 static const u64 spr_hw[X86_HW_EVENTS] = { [9] = 0x013c };
 
 /* Top-down analysis: events that perf stat opens by name */
@@ -279,6 +309,14 @@ static const struct kpmu_file skl_events[] = {
 
 static const struct kpmu_file icl_events[] = {
 	{ "slots", "event=0x00,umask=0x4" },
+	{ }
+};
+
+static const struct kpmu_file grt_events[] = {
+	{ "topdown-retiring", "event=0xc2" },
+	{ "topdown-bad-spec", "event=0x73" },
+	{ "topdown-fe-bound", "event=0x71" },
+	{ "topdown-be-bound", "event=0x74" },
 	{ }
 };
 
@@ -302,6 +340,8 @@ static const u8 skx_models[] = { 0x55, 0 };
 static const u8 icl_models[] = { 0x7d, 0x7e, 0x8c, 0x8d, 0xa7, 0 };
 static const u8 icx_models[] = { 0x6a, 0x6c, 0 };
 static const u8 spr_models[] = { 0x8f, 0xcf, 0 };
+/* Alder Lake and Raptor Lake: Golden Cove or Raptor Cove, and Gracemont */
+static const u8 adl_models[] = { 0x97, 0x9a, 0xb7, 0xba, 0xbf, 0 };
 
 static const struct x86_model skylake = {
 	"skylake", skl_models, skl_constraints, NULL, skl_cache, skl_extra,
@@ -330,8 +370,20 @@ static const struct x86_model sapphire_rapids = {
 	.pdist_fixed = true, .pdist_first = true, .aux_loads = true,
 };
 
+static const struct x86_model gracemont = {
+	"alderlake_hybrid", NULL, grt_constraints, spr_hw, grt_cache, grt_extra, grt_events,
+	.gp = 6, .fixed = 3,
+};
+static const struct x86_model alder_lake = {
+	"alderlake_hybrid", adl_models, spr_constraints, spr_hw, spr_cache,
+	spr_extra, icl_events, .block_info = true, .split_latency = true,
+	.memory_events = spr_memory, .precise = spr_precise,
+	.pdist_fixed = true, .pdist_first = true, .aux_loads = true,
+	.atom = &gracemont, .gp = 8, .fixed = 4,
+};
+
 const struct x86_model *const intel_models[] = {
-	&skylake, &skylake_x, &icelake, &icelake_x, &sapphire_rapids, NULL
+	&skylake, &skylake_x, &icelake, &icelake_x, &sapphire_rapids, &alder_lake, NULL
 };
 
 /* Any other model: only the architectural events are known */
