@@ -41,6 +41,12 @@ static bool given_or(CPUX86State *env, int word, uint64_t bit, bool model)
     return env->user_features[word] & bit ? env->features[word] & bit : model;
 }
 
+static void set_feature(CPUX86State *env, int word, uint64_t bit, bool on)
+{
+    env->features[word] = on ? env->features[word] | bit
+                             : env->features[word] & ~bit;
+}
+
 static void amd_defaults(X86PMUProps *c, CPUX86State *env)
 {
     bool core = given_or(env, FEAT_8000_0001_ECX, CPUID_EXT3_PERFCORE,
@@ -49,6 +55,10 @@ static void amd_defaults(X86PMUProps *c, CPUX86State *env)
     bool v2 = given_or(env, FEAT_8000_0022_EAX, CPUID_8000_0022_EAX_PERFMON_V2,
                        core && family_has_v2(env));
 
+    /* Only with irperf=on, as it makes all code count */
+    set_feature(env, FEAT_8000_0008_EBX, CPUID_8000_0008_EBX_IRPERF,
+                given_or(env, FEAT_8000_0008_EBX, CPUID_8000_0008_EBX_IRPERF,
+                         false));
     c->gp = c->gp ?: core || v2 ? AMD_CORE_CTRS : AMD_K7_CTRS;
     c->version = c->version ?: v2 ? 2 : 1;
     c->fixed = c->fixed != X86_PMU_FIXED_AUTO ? c->fixed : 0;
@@ -79,6 +89,7 @@ static bool amd_check(X86CPU *cpu, const X86PMUProps *c, Error **errp)
     FeatureWordArray *given = &cpu->env.user_features, *f = &cpu->env.features;
     uint64_t core = (*given)[FEAT_8000_0001_ECX] & CPUID_EXT3_PERFCORE;
     uint64_t v2 = (*given)[FEAT_8000_0022_EAX] & CPUID_8000_0022_EAX_PERFMON_V2;
+    uint64_t lbr = (*given)[FEAT_8000_0022_EAX] & CPUID_8000_0022_EAX_LBR_V2;
 
     if (c->version > 2) {
         error_setg(errp, "x-pmu-version must be 1 or 2 with AMD, not %d",
@@ -95,6 +106,8 @@ static bool amd_check(X86CPU *cpu, const X86PMUProps *c, Error **errp)
     } else if (v2 && !((*f)[FEAT_8000_0022_EAX] & v2) != (c->version == 1)) {
         error_setg(errp, "x-pmu-version=%d and perfmon-v2 contradict each "
                    "other", c->version);
+    } else if (lbr & (*f)[FEAT_8000_0022_EAX] && c->version == 1) {
+        error_setg(errp, "amd-lbr-v2 needs perfmon-v2");
     } else {
         return check_others(cpu, c, errp);
     }
@@ -107,18 +120,13 @@ static const char *amd_absent(X86CPU *cpu, const X86PMUProps *c)
     return pmu_amd_family(&cpu->env) < 6 ? "the processor has none" : NULL;
 }
 
-static void set_feature(CPUX86State *env, int word, uint64_t bit, bool on)
-{
-    env->features[word] = on ? env->features[word] | bit
-                             : env->features[word] & ~bit;
-}
-
-static void set_features(X86CPU *cpu, bool core, bool v2)
+static void set_features(X86CPU *cpu, bool core, bool v2, bool lbr)
 {
     CPUX86State *env = &cpu->env;
 
     set_feature(env, FEAT_8000_0001_ECX, CPUID_EXT3_PERFCORE, core);
     set_feature(env, FEAT_8000_0022_EAX, CPUID_8000_0022_EAX_PERFMON_V2, v2);
+    set_feature(env, FEAT_8000_0022_EAX, CPUID_8000_0022_EAX_LBR_V2, lbr);
     /* -cpu max has all that TCG can do */
     set_feature(env, FEAT_7_0_EDX, CPUID_7_0_EDX_ARCH_LBR, false);
     set_feature(env, FEAT_PERF_CAPABILITIES, PERF_CAP_LBR_FMT, false);
@@ -126,14 +134,19 @@ static void set_features(X86CPU *cpu, bool core, bool v2)
 
 static void amd_withdraw(X86CPU *cpu)
 {
-    set_features(cpu, false, false);
+    set_features(cpu, false, false, false);
+    set_feature(&cpu->env, FEAT_8000_0008_EBX, CPUID_8000_0008_EBX_IRPERF,
+                false);
 }
 
 static void amd_offer(X86CPU *cpu)
 {
     const X86PMUProps *c = &cpu->pmu_props;
+    bool lbr = given_or(&cpu->env, FEAT_8000_0022_EAX,
+                        CPUID_8000_0022_EAX_LBR_V2, family_has_v2(&cpu->env));
 
-    set_features(cpu, c->gp == AMD_CORE_CTRS, c->version == 2);
+    set_features(cpu, c->gp == AMD_CORE_CTRS, c->version == 2,
+                 c->version == 2 && lbr);
     if (c->version == 2) {
         cpu->env.cpuid_xlevel = MAX(cpu->env.cpuid_xlevel, LEAF_V2);
     }
@@ -145,6 +158,10 @@ static bool amd_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *regs)
     if (leaf == LEAF_V2 && cpu->pmu_props.version == 2) {
         regs[R_EAX] = CPUID_8000_0022_EAX_PERFMON_V2 | CPUID_V2_LBR_PMC_FREEZE;
         regs[R_EBX] = cpu->pmu_props.gp;
+        if (pmu_lbr_kind(cpu->pmu)) {
+            regs[R_EAX] |= CPUID_8000_0022_EAX_LBR_V2;
+            regs[R_EBX] |= PMU_LBR_AMD_NR << 4;
+        }
     }
     return leaf == LEAF_V2 || leaf == 0xa;
 }

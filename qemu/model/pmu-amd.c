@@ -29,12 +29,25 @@ static bool counts_in_mode(CPUX86State *env, uint64_t sel)
            only & (env->hflags & HF_GUEST_MASK ? EVTSEL_GUEST : EVTSEL_HOST);
 }
 
-/* Report the counters that run, and the privilege levels */
+/* IRPERF counts at all levels, and no PMI freezes it */
+static void collect_irperf(X86PMU *p)
+{
+    PMUActive a = { AMD_CTR_IRPERF, PMU_Q_INSN, .mul = 1, .div = 1 };
+
+    if (pmu_amd_irperf(p) && p->cpu->env.msr_hwcr & HWCR_IRPERF) {
+        pmu_add_active(p, false, &a);
+        pmu_add_active(p, true, &a);
+    }
+}
+
+/* Report the counters that run, what LBR records, and the privilege levels */
 static void amd_collect(X86PMU *p)
 {
     uint64_t on = pmu_amd_v2(p) ? p->global_ctrl : pmu_amd_ctr_bits(p);
     PMUActive a;
 
+    pmu_lbr_collect(p);
+    collect_irperf(p);
     if (p->status & STATUS_PMC_FREEZE) {
         return;
     }
@@ -61,6 +74,7 @@ static void amd_pmi(X86PMU *p)
     if (pmu_amd_v2(p) && p->debugctl & DEBUGCTL_PMC_FREEZE) {
         p->status |= STATUS_PMC_FREEZE;
     }
+    pmu_lbr_pmi(p);
 }
 
 /* Nothing depends on SMM */

@@ -21,6 +21,10 @@
 
 #define DEBUGCTL_PMC_FREEZE (1ull << 12)
 
+#define HWCR_IRPERF         (1ull << 30)
+/* Number of the counter of IRPERF, which is none of those in the globals */
+#define AMD_CTR_IRPERF      PMU_MAX_GP
+
 /* Version 2 is PerfMonV2 */
 static inline bool pmu_amd_v2(X86PMU *p)
 {
@@ -39,9 +43,21 @@ static inline int pmu_amd_family(CPUX86State *env)
     return (env->cpuid_version >> 8 & 0xf) + (env->cpuid_version >> 20 & 0xff);
 }
 
+static inline bool pmu_amd_irperf(X86PMU *p)
+{
+    return p->cpu->env.features[FEAT_8000_0008_EBX] &
+           CPUID_8000_0008_EBX_IRPERF;
+}
+
 /* pmu-amd-events.c */
 bool pmu_amd_event(X86PMU *p, uint64_t sel, PMUActive *a);
 const char *pmu_amd_event_name(X86PMU *p, int ctr);
+
+/* pmu-amd-lbr.c */
+int pmu_amd_rd_lbr(X86PMU *p, int i, uint64_t *val);
+int pmu_amd_wr_lbr(X86PMU *p, int i, uint64_t val);
+int pmu_amd_rd_lbr_ctl(X86PMU *p, int i, uint64_t *val);
+int pmu_amd_wr_lbr_ctl(X86PMU *p, int i, uint64_t val);
 
 /* pmu-amd-msr.c */
 bool pmu_amd_owns(X86PMU *p, uint32_t msr);

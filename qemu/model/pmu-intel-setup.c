@@ -214,6 +214,11 @@ static bool check_hybrid(X86CPU *cpu, Error **errp)
 
 static bool intel_check(X86CPU *cpu, const X86PMUProps *c, Error **errp)
 {
+    FeatureWordArray *f = &cpu->env.features;
+
+    /* AMD's, which -cpu max has */
+    (*f)[FEAT_8000_0008_EBX] &= ~CPUID_8000_0008_EBX_IRPERF;
+    (*f)[FEAT_8000_0022_EAX] &= ~CPUID_8000_0022_EAX_LBR_V2;
     return check_counters(c, errp) && check_lbr(cpu, errp) &&
            pmu_pebs_check(cpu, c, errp) && check_hybrid(cpu, errp);
 }

@@ -19,7 +19,6 @@
 
 #define GLOBAL_METRICS      (1ull << 48)
 
-#define STATUS_LBR_FRZ      (1ull << 58)
 #define STATUS_CTR_FRZ      (1ull << 59)
 #define STATUS_ASCI         (1ull << 60)
 #define STATUS_UNCORE       (1ull << 61)
@@ -27,7 +26,6 @@
 #define STATUS_CONDCHGD     (1ull << 63)
 
 #define DEBUGCTL_LBR                (1ull << 0)
-#define DEBUGCTL_FREEZE_LBRS        (1ull << 11)
 #define DEBUGCTL_FREEZE_PERFMON     (1ull << 12)
 #define DEBUGCTL_FREEZE_SMM         (1ull << 14)
 

@@ -107,25 +107,39 @@ typedef struct PMUModel {
     uint32_t ras_top;
 } PMUModel;
 
-/* Kinds of last branch records; both are never there */
+/* Kinds of last branch records; a CPU has one of them at most */
 #define PMU_LBR_NONE        0
 #define PMU_LBR_LEGACY      1
 #define PMU_LBR_ARCH        2
+#define PMU_LBR_AMD         4       /* LbrExtV2 */
 
 #define PMU_LBR_LEGACY_FMT  5       /* PERF_CAPABILITIES[5:0] */
 #define PMU_LBR_ARCH_FMT    0x3f
 #define PMU_LBR_LEGACY_NR   32
+#define PMU_LBR_AMD_NR      16
 #define PMU_LBR_DEPTHS      0x0b    /* bit n: 8 * (n + 1) entries */
+
+/* Bits of LBREntry.info: AMD's are those of FROM and TO */
+#define PMU_LBR_MISPRED         (1ull << 63)
+#define PMU_LBR_VALID           (1ull << 0)
+#define PMU_LBR_SPEC            (1ull << 1)
+/* Enable bit in lbr.extn_cfg */
+#define EXTN_CFG_LBR            (1ull << 6)
+/* Bits of all kinds that freeze them */
+#define STATUS_LBR_FRZ          (1ull << 58)
+#define DEBUGCTL_FREEZE_LBRS    (1ull << 11)
 
 /* Last branch records; the entries and the registers of ARCH are in env */
 typedef struct PMULbr {
     uint64_t select;
+    uint64_t extn_cfg;          /* AMD's DBG_EXTN_CFG */
     uint32_t tos;               /* the newest entry */
     LBREntry ler;               /* the newest one at the last exception */
     bool smm;                   /* was enabled before the SMI */
 
     /* Derived from the registers by pmu_lbr_collect() */
     bool arch;
+    bool down;                  /* the ring grows downwards */
     uint8_t shift;              /* 64 - bits of a linear address */
     uint32_t mask;              /* number of entries - 1 */
     bool enabled;
@@ -214,9 +228,18 @@ static inline X86PMU *env_pmu(CPUX86State *env)
     return env_archcpu(env)->pmu;
 }
 
+extern const PMUVendor pmu_intel;   /* pmu-intel.c */
+extern const PMUVendor pmu_amd;     /* pmu-amd.c */
+
 static inline int pmu_lbr_kind(X86PMU *p)
 {
-    switch (p->cpu->env.features[FEAT_PERF_CAPABILITIES] & PERF_CAP_LBR_FMT) {
+    uint64_t *f = p->cpu->env.features;
+
+    if (p->vendor == &pmu_amd) {
+        return f[FEAT_8000_0022_EAX] & CPUID_8000_0022_EAX_LBR_V2
+               ? PMU_LBR_AMD : PMU_LBR_NONE;
+    }
+    switch (f[FEAT_PERF_CAPABILITIES] & PERF_CAP_LBR_FMT) {
     case 0:
         return PMU_LBR_NONE;
     case PMU_LBR_ARCH_FMT:
@@ -256,14 +279,8 @@ void pmu_rearm(CPUX86State *env);
 void pmu_sync_boundary(CPUX86State *env);
 void pmu_add_active(X86PMU *p, bool user, const PMUActive *a);
 
-/* pmu-intel.c */
-extern const PMUVendor pmu_intel;
-
 /* pmu-intel-setup.c */
 extern const PMUSetup pmu_intel_setup;
-
-/* pmu-amd.c */
-extern const PMUVendor pmu_amd;
 
 /* pmu-events.c */
 bool pmu_intel_event(X86PMU *p, uint64_t sel, PMUActive *a);

@@ -3,12 +3,12 @@
  *
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * The legacy LBR of Skylake (format 5: 32 entries with INFO) and architectural
- * LBR, which differ in their registers.  Both keep their entries in
- * env->lbr_records, a ring whose newest entry is number lbr.tos.  The ring of
- * the legacy LBR grows upwards and its entries have fixed numbers.  That of
- * architectural LBR grows downwards, and entry n of the guest is the n-th one
- * after the newest.
+ * The legacy LBR of Skylake (format 5: 32 entries with INFO), architectural LBR
+ * and AMD's LbrExtV2, which differ in their registers.  All keep their entries
+ * in env->lbr_records, a ring whose newest entry is number lbr.tos.  The ring of
+ * the legacy LBR grows upwards and its entries have fixed numbers.  Those of the
+ * others grow downwards, and entry n of the guest is the n-th one after the
+ * newest.
  *
  * Near branches are recorded by generated code with PMU_TB_BRANCH in its flags,
  * which depends on the privilege level.  A far branch is recorded if it ends at
@@ -37,14 +37,12 @@
 #define INFO_CYCLES     0xffffull
 #define INFO_TYPE_SHIFT 56
 #define INFO_CYC_VALID  (1ull << 60)
-#define INFO_MISPRED    (1ull << 63)
-
 /* Types of branches, as in bits 59:56 of architectural INFO */
 enum {
     T_JCC, T_IND_JMP, T_REL_JMP, T_IND_CALL, T_REL_CALL, T_RET, T_OTHER = 8
 };
 
-/* Bits of the types in MSR_LBR_SELECT and IA32_LBR_CTL */
+/* Bits of the types in MSR_LBR_SELECT, also AMD's, and IA32_LBR_CTL */
 static const struct {
     uint8_t type, select, ctl;
 } type_bits[] = {
@@ -65,6 +63,8 @@ static bool enabled(X86PMU *p)
         return p->debugctl & DEBUGCTL_LBR;
     case PMU_LBR_ARCH:
         return lbr_env(p)->msr_lbr_ctl & CTL_ENABLE;
+    case PMU_LBR_AMD:
+        return p->lbr.extn_cfg & EXTN_CFG_LBR;
     default:
         return false;
     }
@@ -85,7 +85,7 @@ static void enable(X86PMU *p, bool on)
 /* Number of the entry that is @n entries older than the newest one */
 static uint32_t older(X86PMU *p, uint32_t n)
 {
-    return (p->lbr.arch ? p->lbr.tos + n : p->lbr.tos - n) & p->lbr.mask;
+    return (p->lbr.down ? p->lbr.tos + n : p->lbr.tos - n) & p->lbr.mask;
 }
 
 /**
@@ -107,13 +107,16 @@ uint64_t pmu_lbr_canonical(X86PMU *p, uint64_t addr)
 void pmu_lbr_collect(X86PMU *p)
 {
     uint64_t select = p->lbr.select, ctl = lbr_env(p)->msr_lbr_ctl;
-    bool arch = pmu_lbr_arch(p);
+    int kind = pmu_lbr_kind(p);
+    bool arch = kind == PMU_LBR_ARCH;
     PMULbr *l = &p->lbr;
     int i;
 
     l->arch = arch;
+    l->down = arch || kind == PMU_LBR_AMD;
     l->shift = lbr_env(p)->features[FEAT_7_0_ECX] & CPUID_7_0_ECX_LA57 ? 7 : 16;
-    l->mask = (arch ? lbr_env(p)->msr_lbr_depth : PMU_LBR_LEGACY_NR) - 1;
+    l->mask = (arch ? lbr_env(p)->msr_lbr_depth : kind == PMU_LBR_AMD ?
+               PMU_LBR_AMD_NR : PMU_LBR_LEGACY_NR) - 1;
     l->enabled = enabled(p);
     l->on = l->enabled && !(p->status & STATUS_LBR_FRZ);
     l->cpl[0] = arch ? ctl & CTL_OS : !(select & SELECT_CPL0);
@@ -133,14 +136,14 @@ void pmu_lbr_collect(X86PMU *p)
  * @p: the PMU
  * @i: its number
  *
- * Return: the entry, or NULL above the depth of architectural LBR.
+ * Return: the entry, or NULL above the depth.
  */
 LBREntry *pmu_lbr_entry(X86PMU *p, int i)
 {
     if (i > p->lbr.mask) {
         return NULL;
     }
-    return &lbr_env(p)->lbr_records[p->lbr.arch ? older(p, i) : i];
+    return &lbr_env(p)->lbr_records[p->lbr.down ? older(p, i) : i];
 }
 
 /* Core cycles of the recorded levels since the last record */
@@ -167,7 +170,12 @@ static void push(X86PMU *p, int type, uint64_t from, uint64_t to, bool miss)
     e = &lbr_env(p)->lbr_records[p->lbr.tos];
     e->from = pmu_lbr_canonical(p, from);
     e->to = pmu_lbr_canonical(p, to);
-    e->info = take_cycles(p) | (miss ? INFO_MISPRED : 0);
+    e->info = miss ? PMU_LBR_MISPRED : 0;
+    if (pmu_lbr_kind(p) == PMU_LBR_AMD) {
+        e->info |= PMU_LBR_VALID;
+        return;
+    }
+    e->info |= take_cycles(p);
     if (p->lbr.arch) {
         e->info |= INFO_CYC_VALID | (uint64_t)type << INFO_TYPE_SHIFT;
     }
@@ -313,7 +321,8 @@ X86PMUFar x86_pmu_lbr_event(CPUX86State *env, int intno, bool is_int,
 
         p->lbr.ler = *e;
     }
-    if (intno == EXCP01_DB && !is_int && !is_hw && !pmu_lbr_arch(p)) {
+    if (intno == EXCP01_DB && !is_int && !is_hw &&
+        pmu_lbr_kind(p) == PMU_LBR_LEGACY) {
         /* Debug exceptions disable the legacy LBR and are not recorded */
         switch_lbr(env, false);
     }
@@ -338,8 +347,10 @@ void helper_pmu_far(CPUX86State *env, target_ulong from)
  */
 void pmu_lbr_pmi(X86PMU *p)
 {
-    if (pmu_lbr_kind(p) && p->debugctl & DEBUGCTL_FREEZE_LBRS) {
-        if (pmu_version(p) >= 4) {
+    int kind = pmu_lbr_kind(p);
+
+    if (kind && p->debugctl & DEBUGCTL_FREEZE_LBRS) {
+        if (kind == PMU_LBR_AMD || pmu_version(p) >= 4) {
             p->status |= STATUS_LBR_FRZ;
         } else {
             enable(p, false);

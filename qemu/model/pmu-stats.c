@@ -132,14 +132,15 @@ static void print_msrs(Monitor *mon, X86PMU *p)
 
 static void print_lbr(Monitor *mon, X86PMU *p)
 {
-    bool arch = pmu_lbr_arch(p);
+    static const char *const names[] = {
+        [PMU_LBR_LEGACY] = "legacy LBR", [PMU_LBR_ARCH] = "architectural LBR",
+        [PMU_LBR_AMD] = "LbrExtV2",
+    };
+    int kind = pmu_lbr_kind(p);
 
-    if (pmu_lbr_kind(p)) {
-        monitor_printf(mon, "  %s LBR of %d entries, %s\n",
-                       arch ? "architectural" : "legacy",
-                       arch ? (int)p->cpu->env.msr_lbr_depth
-                            : PMU_LBR_LEGACY_NR,
-                       p->lbr.on ? "on" : p->lbr.enabled ? "frozen" : "off");
+    if (kind) {
+        monitor_printf(mon, "  %s of %u entries, %s\n", names[kind],
+                       p->lbr.mask + 1, p->lbr.on ? "on" : p->lbr.enabled ? "frozen" : "off");
     }
 }
 

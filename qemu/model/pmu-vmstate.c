@@ -188,21 +188,27 @@ static const VMStateDescription vmstate_pmu_state = {
 };
 
 /* Last branch records, except what cpu/arch_lbr has, which is loaded before */
-static bool lbr_legacy(void *opaque, int version_id)
+static bool lbr_not_arch(void *opaque, int version_id)
 {
     X86CPU *cpu = opaque;
 
-    return pmu_lbr_kind(cpu->pmu) == PMU_LBR_LEGACY;
+    return !pmu_lbr_arch(cpu->pmu);
+}
+
+static bool lbr_amd(void *opaque, int version_id)
+{
+    return pmu_lbr_kind(opaque) == PMU_LBR_AMD;
 }
 
 static bool lbr_needed(void *opaque)
 {
     X86CPU *cpu = opaque;
     PMULbr *l = &cpu->pmu->lbr;
-    uint64_t any = l->select | l->tos | l->ler.from | l->ler.to | l->ler.info |
-                   l->smm | cpu->env.pmu.lbr_n[0] | cpu->env.pmu.lbr_n[1];
+    uint64_t any = l->select | l->extn_cfg | l->tos | l->ler.from | l->ler.to |
+                   l->ler.info | l->smm | cpu->env.pmu.lbr_n[0] |
+                   cpu->env.pmu.lbr_n[1];
 
-    for (int i = 0; lbr_legacy(cpu, 0) && i < PMU_LBR_LEGACY_NR; i++) {
+    for (int i = 0; lbr_not_arch(cpu, 0) && i < PMU_LBR_LEGACY_NR; i++) {
         const LBREntry *e = &cpu->env.lbr_records[i];
 
         any |= e->from | e->to | e->info;
@@ -231,6 +237,7 @@ static const VMStateDescription vmstate_lbr_regs = {
         VMSTATE_UINT32(lbr.tos, X86PMU),
         VMSTATE_STRUCT(lbr.ler, X86PMU, 1, vmstate_lbr_entry, LBREntry),
         VMSTATE_BOOL(lbr.smm, X86PMU),
+        VMSTATE_UINT64_TEST(lbr.extn_cfg, X86PMU, lbr_amd),
         VMSTATE_END_OF_LIST()
     }
 };
@@ -243,7 +250,7 @@ static const VMStateDescription vmstate_lbr = {
     .fields = (const VMStateField[]) {
         VMSTATE_STRUCT_POINTER(pmu, X86CPU, vmstate_lbr_regs, X86PMU),
         VMSTATE_STRUCT_ARRAY_TEST(env.lbr_records, X86CPU, PMU_LBR_LEGACY_NR,
-                                  lbr_legacy, 1, vmstate_lbr_entry, LBREntry),
+                                  lbr_not_arch, 1, vmstate_lbr_entry, LBREntry),
         VMSTATE_INT64_ARRAY(env.pmu.lbr_n, X86CPU, 2),
         VMSTATE_END_OF_LIST()
     }

@@ -116,6 +116,7 @@ bare()
 	k7=EPYC,family=16,model=2,pmu=on	# the guest needs XSAVE
 	zen=EPYC,pmu=on
 	genoa=EPYC-Genoa,pmu=on
+	amd_lbr="lbr_registers lbr lbr_freeze lbr_slow"
 	amd="amd_cpuid amd_registers amd_rdpmc amd_lvtpc amd_width amd_freeze amd_events amd_only amd_svm amd_svm_pmi"
 	amd_every="step cycles together reload status kernel halt"
 	zen_every="listing overflow cmask interrupts shadow $amd_every"

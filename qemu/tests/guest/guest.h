@@ -89,7 +89,7 @@ static inline void write_cr4(u64 v) { asm volatile("mov %0, %%cr4" :: "r"(v) : "
 #define MSR_GLOBAL_STATUS	(pmu.amd ? MSR_AMD_STATUS : 0x38eu)
 #define MSR_GLOBAL_CTRL		(pmu.amd ? MSR_AMD_CTL : 0x38fu)
 #define MSR_GLOBAL_OVF		(pmu.amd ? MSR_AMD_CLEAR : 0x390u)
-#define MSR_GLOBAL_SET		0x391
+#define MSR_GLOBAL_SET		(pmu.amd ? MSR_AMD_SET : 0x391u)
 #define MSR_GLOBAL_INUSE	0x392
 #define MSR_FULL(n)		(0x4c1 + (n))
 
@@ -102,6 +102,8 @@ static inline void write_cr4(u64 v) { asm volatile("mov %0, %%cr4" :: "r"(v) : "
 #define MSR_AMD_CTL		0xc0000301
 #define MSR_AMD_CLEAR		0xc0000302
 #define MSR_AMD_SET		0xc0000303
+#define MSR_AMD_IRPERF		0xc00000e9
+#define MSR_HWCR		0xc0010015
 #define MSR_EFER		0xc0000080
 #define MSR_VM_HSAVE		0xc0010117
 
@@ -119,6 +121,12 @@ static inline void write_cr4(u64 v) { asm volatile("mov %0, %%cr4" :: "r"(v) : "
 #define MSR_ARCH_FROM(n)	(0x1500 + (n))
 #define MSR_ARCH_TO(n)		(0x1600 + (n))
 #define MSR_ARCH_INFO(n)	(0x1200 + (n))
+
+/* AMD's LbrExtV2 */
+#define MSR_AMD_LBR_SELECT	0xc000010e
+#define MSR_AMD_EXTN_CFG	0xc000010f
+#define MSR_AMD_FROM(n)		(0xc0010300 + 2 * (n))
+#define MSR_AMD_TO(n)		(0xc0010301 + 2 * (n))
 
 #define SEL_USR			(1u << 16)
 #define SEL_OS			(1u << 17)

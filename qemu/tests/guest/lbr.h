@@ -8,6 +8,7 @@
 /* Last branch records: the kinds; 0: none */
 #define LBR_LEGACY	1
 #define LBR_ARCH	2
+#define LBR_AMD		4		/* LbrExtV2 */
 
 struct lbr_entry {
 	u64 from, to, info;
@@ -55,6 +56,12 @@ struct list {
 extern const struct lcase lbr_cases[];
 extern const struct lbr_filter lbr_all_user;
 
+/* test_amd_lbr.c */
+int amd_lbr_kind(void);
+void amd_lbr_get(u32 n, struct lbr_entry *e);
+u64 amd_lbr_reset_state(void);
+void amd_lbr_registers(void);
+
 /* test_lbr.c */
 int lbr_kind(void);
 u32 lbr_nr(void);
@@ -66,6 +73,7 @@ const struct lcase *lbr_find(const char *name);
 void lbr_branch(struct list *l, const struct lbr_filter *f, const struct rec *r);
 void lbr_expect(struct list *l, const struct lcase *c, const struct lbr_filter *f);
 int lbr_compare(const struct list *l, const char *name, const char *what);
+int lbr_skips(const struct lcase *c);
 void lbr_run(struct cpu *cpu, const struct lcase *c, const struct lbr_filter *f, u64 rflags);
 
 #endif

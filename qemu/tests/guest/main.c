@@ -13,7 +13,8 @@
 	T(pebs_levels) T(pebs_memory) T(pebs_events) T(pebs_groups) T(pebs_init) T(pebs_smp) \
 	T(pebs_long) T(pebs_skid) \
 	T(amd_cpuid) T(amd_registers) T(amd_rdpmc) T(amd_lvtpc) T(amd_width) T(amd_freeze) \
-	T(amd_events) T(amd_only) T(amd_svm) T(amd_svm_pmi)
+	T(amd_events) T(amd_only) T(amd_svm) T(amd_svm_pmi) T(amd_no_lbr) \
+	T(amd_irperf)
 
 #define T(name) void test_##name(void);
 TESTS(T)

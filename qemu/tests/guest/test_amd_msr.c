@@ -3,7 +3,7 @@
  * AMD's registers, against the APM (volume 2, "Performance Monitoring Counters"): which
  * exist, which bits are kept, how a counter and its overflow behave.
  */
-#include "guest.h"
+#include "lbr.h"
 
 #define BIT(n)		(1ul << (n))
 /* Event, unit mask, USR, OS, EDGE, INT, EN, INV, CMASK, guest only, host only */
@@ -51,6 +51,7 @@ int amd_detect(void)
 
 void test_amd_cpuid(void)
 {
+	int lbr = param("lbr", 0);
 	u32 r[4];
 
 	check(pmu.amd && pmu.version == (u32)param("version", 1) && pmu.gp == (u32)param("gp", 6),
@@ -59,7 +60,8 @@ void test_amd_cpuid(void)
 	cpuid(0xa, r);
 	check(!(r[0] | r[1] | r[2] | r[3]), "amd cpuid: leaf 0AH is 0");
 	cpuid(0x80000022, r);
-	check(pmu.version == 1 || (r[0] == 5 && r[1] == 6 && !r[2] && !r[3]),
+	check(pmu.version == 1 || (r[0] == (lbr ? 7 : 5) && r[1] == (lbr ? 0x106 : 6) && !r[2] &&
+				   !r[3]),
 	      "amd cpuid: leaf 80000022H: %x %x", (u64)r[0], (u64)r[1]);
 }
 
@@ -90,8 +92,8 @@ static void check_alias(void)
 void test_amd_registers(void)
 {
 	int v2 = pmu.version >= 2;
-	u64 all = BIT(pmu.gp) - 1;
-	u64 debugctl = 0x3f | (v2 ? BIT(12) : 0);
+	u64 all = BIT(pmu.gp) - 1, frozen = PMC_FREEZE | (lbr_kind() ? LBR_FRZ : 0);
+	u64 debugctl = 0x3f | (v2 ? BIT(12) : 0) | (lbr_kind() ? BIT(11) : 0);
 	const struct reg regs[] = {
 		{ "PerfCntrGlobalStatus", MSR_AMD_STATUS, v2, v2, ~0ul, 0 },
 		{ "PerfCntrGlobalCtl", MSR_AMD_CTL, v2, v2, ~0ul, all },
@@ -120,10 +122,10 @@ void test_amd_registers(void)
 		check_alias();
 	if (v2) {
 		wrmsr(MSR_AMD_SET, ~0ul);
-		check(rdmsr(MSR_AMD_STATUS) == (all | PMC_FREEZE), "amd msr: status set, %x",
+		check(rdmsr(MSR_AMD_STATUS) == (all | frozen), "amd msr: status set, %x",
 		      rdmsr(MSR_AMD_STATUS));
 		wrmsr(MSR_AMD_CLEAR, 1);
-		check(rdmsr(MSR_AMD_STATUS) == ((all | PMC_FREEZE) & ~1ul),
+		check(rdmsr(MSR_AMD_STATUS) == ((all | frozen) & ~1ul),
 		      "amd msr: one bit cleared");
 		wrmsr(MSR_AMD_CLEAR, ~0ul);
 		check(!rdmsr(MSR_AMD_STATUS), "amd msr: all bits cleared");

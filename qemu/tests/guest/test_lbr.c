@@ -10,6 +10,7 @@ extern const u8 trap_iret[];
 #define INFO_CYCLES	0xffffu
 #define INFO_CYC_VALID	(1ul << 60)
 #define INFO_MISS	(1ul << 63)
+#define AMD_VALID	4		/* see amd_lbr_get() */
 
 static const struct {
 	u8 type, select, ctl;
@@ -26,6 +27,8 @@ int lbr_kind(void)
 {
 	u32 feat[4];
 
+	if (pmu.amd)
+		return amd_lbr_kind();
 	cpuid(1, feat);
 	if (!(feat[2] >> 15 & 1))
 		return 0;
@@ -41,13 +44,22 @@ int lbr_kind(void)
 
 u32 lbr_nr(void)
 {
-	return lbr_kind() == LBR_ARCH ? rdmsr(MSR_LBR_DEPTH) : 32;
+	switch (lbr_kind()) {
+	case LBR_ARCH:
+		return rdmsr(MSR_LBR_DEPTH);
+	case LBR_AMD:
+		return 16;
+	default:
+		return 32;
+	}
 }
 
 /* Entry @n, from the newest */
 void lbr_get(u32 n, struct lbr_entry *e)
 {
-	if (lbr_kind() == LBR_ARCH) {
+	if (lbr_kind() == LBR_AMD) {
+		amd_lbr_get(n, e);
+	} else if (lbr_kind() == LBR_ARCH) {
 		e->from = rdmsr(MSR_ARCH_FROM(n));
 		e->to = rdmsr(MSR_ARCH_TO(n));
 		e->info = rdmsr(MSR_ARCH_INFO(n));
@@ -65,7 +77,11 @@ static void clear_entries(void)
 		wrmsr(MSR_LBR_DEPTH, rdmsr(MSR_LBR_DEPTH));
 		return;
 	}
-	for (u32 i = 0; i < 32; i++) {
+	for (u32 i = 0; lbr_kind() == LBR_AMD && i < 16; i++) {
+		wrmsr(MSR_AMD_FROM(i), 0);
+		wrmsr(MSR_AMD_TO(i), 0);
+	}
+	for (u32 i = 0; lbr_kind() == LBR_LEGACY && i < 32; i++) {
 		wrmsr(MSR_LBR_FROM(i), 0);
 		wrmsr(MSR_LBR_TO(i), 0);
 		wrmsr(MSR_LBR_INFO(i), 0);
@@ -97,6 +113,8 @@ static u64 filter_bits(const struct lbr_filter *f)
 
 int lbr_enabled(void)
 {
+	if (lbr_kind() == LBR_AMD)
+		return rdmsr(MSR_AMD_EXTN_CFG) >> 6 & 1;
 	return rdmsr(lbr_kind() == LBR_ARCH ? MSR_LBR_CTL : MSR_DEBUGCTL) & 1;
 }
 
@@ -108,6 +126,9 @@ void lbr_start(const struct lbr_filter *f)
 	clear_entries();
 	if (lbr_kind() == LBR_ARCH) {
 		wrmsr(MSR_LBR_CTL, v | 1);
+	} else if (lbr_kind() == LBR_AMD) {
+		wrmsr(MSR_AMD_LBR_SELECT, v);
+		wrmsr(MSR_AMD_EXTN_CFG, 1 << 6);
 	} else {
 		wrmsr(MSR_LBR_SELECT, v);
 		wrmsr(MSR_DEBUGCTL, rdmsr(MSR_DEBUGCTL) | 1);
@@ -118,6 +139,8 @@ void lbr_stop(void)
 {
 	if (lbr_kind() == LBR_ARCH)
 		wrmsr(MSR_LBR_CTL, 0);
+	else if (lbr_kind() == LBR_AMD)
+		wrmsr(MSR_AMD_EXTN_CFG, 0);
 	else
 		wrmsr(MSR_DEBUGCTL, rdmsr(MSR_DEBUGCTL) & ~1ul);
 }
@@ -163,6 +186,8 @@ static int differs(const struct want *w, const struct lbr_entry *e)
 {
 	u64 info = e->info & ~(u64)INFO_CYCLES, want = w->miss ? INFO_MISS : 0;
 
+	if (lbr_kind() == LBR_AMD)
+		return e->from != w->from || e->to != w->to || e->info != (want | AMD_VALID);
 	if (lbr_kind() == LBR_ARCH)
 		want |= INFO_CYC_VALID | (u64)w->type << 56;
 	return e->from != w->from || e->to != w->to || info != want ||
@@ -191,6 +216,12 @@ int lbr_compare(const struct list *l, const char *name, const char *what)
 }
 
 /* ---- running ------------------------------------------------------------------ */
+
+/* AMD has no call-stack mode, and no SYSENTER in long mode */
+int lbr_skips(const struct lcase *c)
+{
+	return lbr_kind() == LBR_AMD && (c->c.pad & L_STACK || streq(c->c.name, "sysenter"));
+}
 
 void lbr_run(struct cpu *cpu, const struct lcase *c, const struct lbr_filter *f, u64 rflags)
 {
@@ -355,6 +386,8 @@ static void all_lbr_cases(void)
 		check(rdmsr(MSR_LBR_TOS) == (tos + 1) % 32, "lbr: TOS");
 	}
 	for (const struct lcase *c = lbr_cases; c->c.name; c++) {
+		if (lbr_skips(c))
+			continue;
 		if (c->c.pad & L_STACK)
 			check(!run_filter(cpu, c, &stack, "stack"), "lbr: %s", c->c.name);
 		else
@@ -411,7 +444,7 @@ static void near_cases(struct cpu *cpu)
 	apic_write(APIC_TMICT, 20000);
 	for (int n = 0; n < rounds; n++)
 		for (const struct lcase *c = lbr_cases; c->c.name; c++) {
-			if (c->c.pad & (L_STACK | (cpu->nr ? L_CPU0 : 0)))
+			if (lbr_skips(c) || c->c.pad & (L_STACK | (cpu->nr ? L_CPU0 : 0)))
 				continue;
 			lbr_run(cpu, c, &near, 0x200);
 			asm volatile("cli");

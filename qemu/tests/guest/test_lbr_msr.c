@@ -136,6 +136,10 @@ void test_lbr_none(void)
 
 void test_lbr_registers(void)
 {
+	if (pmu.amd) {
+		amd_lbr_registers();
+		return;
+	}
 	check(lbr_kind() == (param("arch", 0) ? LBR_ARCH : LBR_LEGACY), "lbr: format");
 	if (lbr_kind() == LBR_ARCH)
 		arch_registers();
@@ -146,6 +150,12 @@ void test_lbr_registers(void)
 /* ---- freezing ------------------------------------------------------------------ */
 
 #define FREEZE	BIT(11)
+
+/* The PMI sets a status bit, else it clears the bit that enables */
+static int has_frozen_bit(void)
+{
+	return pmu.amd || pmu.version >= 4;
+}
 
 /* The PMI freezes the LBR with the branch that overflows as the newest entry */
 static int freeze_at(const struct lcase *c, const struct lbr_filter *f, u32 event, u64 period,
@@ -163,7 +173,7 @@ static int freeze_at(const struct lcase *c, const struct lbr_filter *f, u32 even
 	wrmsr(STAT_COLD, 0);
 	lbr_start(f);
 	run_case(cpu, &c->c, 0);
-	if (pmu.version >= 4)
+	if (has_frozen_bit())
 		frozen = rdmsr(MSR_GLOBAL_STATUS) & LBR_FRZ && lbr_enabled();
 	else
 		frozen = !lbr_enabled();
@@ -206,7 +216,7 @@ void test_lbr_freeze(void)
 	check(!freeze_at(sys, &far, EV_INSN, 1, 1), "lbr: frozen before SYSCALL");
 	check(!freeze_at(sys, &far, EV_INSN, 2, 2), "lbr: frozen at SYSCALL");
 	check(!freeze_at(sys, &far_user, EV_INSN, 2, 1), "lbr: frozen at SYSCALL, user");
-	if (pmu.version >= 4) {
+	if (has_frozen_bit()) {
 		wrmsr(MSR_GLOBAL_SET, LBR_FRZ);
 		lbr_run(this_cpu(), loop, &lbr_all_user, 0);
 		check(!lbr_compare(&none, loop->c.name, "STATUS_SET"), "lbr: STATUS_SET freezes");
@@ -349,6 +359,8 @@ u64 lbr_reset_state(void)
 
 	if (!lbr_kind())
 		return 0;
+	if (lbr_kind() == LBR_AMD)
+		return amd_lbr_reset_state();
 	bad = lbr_enabled() | rdmsr(MSR_LER_FROM) | rdmsr(MSR_LER_TO);
 	if (lbr_kind() == LBR_ARCH)
 		bad |= rdmsr(MSR_LBR_CTL) | rdmsr(MSR_LER_INFO) | (rdmsr(MSR_LBR_DEPTH) != 32);

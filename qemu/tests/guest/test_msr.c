@@ -150,7 +150,7 @@ void check_reset_state(const char *what)
 	for (u32 i = 0; i < pmu.gp; i++)
 		bad |= rdmsr(MSR_PMC(i)) | rdmsr(MSR_PERFEVTSEL(i));
 	if (pmu.amd) {
-		check(!(bad | amd_bad_reset_state()), "%s: all 0, counters are enabled", what);
+		check(!(bad | amd_bad_reset_state() | lbr_reset_state()), "%s: all 0, counters are enabled", what);
 		return;
 	}
 	for (u32 i = 0; i < pmu.fixed; i++)

@@ -42,10 +42,24 @@ native_amd()
 	done
 }
 
+lbr_amd()
+{
+	local prog=lbr kernel
+
+	for kernel in 6.1 6.12 7.2; do
+		guest "linux: $kernel, EPYC-Genoa, LbrExtV2" -k $kernel -c genoa -- amd
+	done
+	guest "linux: 6.12, LbrExtV2, -icount" -k 6.12 -c genoa -i -- amd
+	prog=irperf
+	guest "linux: 6.12, EPYC-Genoa, IRPERF" -k 6.12 -c genoa -p irperf=on --
+	guest "linux: 6.12, EPYC-Genoa, no IRPERF" -k 6.12 -c genoa -- none
+}
+
 suite_linux_amd()
 {
-	build_programs native
+	build_programs native lbr irperf
 	native_amd
+	lbr_amd
 }
 
 native_hybrid()
@@ -67,7 +81,7 @@ suite_linux()
 {
 	local rc prog
 
-	build_programs native lbr pebs hybrid
+	build_programs native lbr irperf pebs hybrid
 	prog=native
 	guest "linux: 6.1, Skylake, 2 CPUs" -k 6.1 -c skylake --
 	guest "linux: 6.12, Sapphire Rapids, 4 CPUs" -k 6.12 -c spr -s 4 --
@@ -81,6 +95,7 @@ suite_linux()
 	single $rc "linux: two boots with -icount are the same"
 	native_amd
 	native_hybrid
+	lbr_amd
 	prog=lbr
 	guest "linux: 6.1, Skylake, legacy LBR" -k 6.1 -c skylake -L --
 	guest "linux: 6.12, Skylake, legacy LBR" -k 6.12 -c skylake -L --

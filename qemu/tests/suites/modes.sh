@@ -154,10 +154,10 @@ replayed()
 	judge "$name" $rc "$work/replay"
 }
 
-# modes_of TESTS NAME CPU [QEMU args] - what records: lbr (branches) or pebs (precise events)
+# modes_of TESTS NAME CPU [QEMU args] - what records: lbr, amd_lbr (branches) or pebs (precise events)
 modes_of()
 {
-	local kind=$1 name=$2 cpu=$3 n on
+	local kind=${1#amd_} name=$2 cpu=$3 n on
 	local -n all=$1
 	shift 3
 	for n in 1 2 4; do

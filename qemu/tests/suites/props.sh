@@ -58,7 +58,7 @@ props_amd()
 {
 	local k7="AMD PMU version 1, 4 general and 0 fixed counters of 48 bits"
 	local core="AMD PMU version 1, 6 general and 0 fixed counters of 48 bits"
-	local v2="AMD PMU version 2, 6 general and 0 fixed counters of 48 bits"
+	local cpu rc v2="AMD PMU version 2, 6 general and 0 fixed counters of 48 bits"
 
 	starts "max,pmu=on" "$k7"
 	starts "Opteron_G3,pmu=on" "$k7"
@@ -75,6 +75,14 @@ props_amd()
 	starts "EPYC-Genoa,pmu=on,x-pmu-version=1" "$core"
 	starts "EPYC-Genoa,pmu=on,x-pmu-gp=4" "$k7"
 	starts "athlon,pmu=on" "$k7"
+	starts "EPYC-Genoa,pmu=on" "LbrExtV2 of 16 entries, off"
+	starts "EPYC,pmu=on,perfmon-v2=on,amd-lbr-v2=on" "LbrExtV2 of 16 entries, off"
+	for cpu in EPYC EPYC-Genoa,amd-lbr-v2=off EPYC-Genoa,perfmon-v2=off EPYC,perfmon-v2=on; do
+		rc=0
+		if paused "$cpu,pmu=on" | grep -q -e LbrExtV2; then rc=1; fi
+		single $rc "props: $cpu,pmu=on: no LbrExtV2"
+	done
+	refused "EPYC,pmu=on,amd-lbr-v2=on" "amd-lbr-v2 needs perfmon-v2"
 	refused "EPYC,x-pmu-version=3" "x-pmu-version must be 1 or 2 with AMD, not 3"
 	refused "EPYC,x-pmu-gp=8" "x-pmu-gp must be 4 or 6 with AMD, not 8"
 	refused "EPYC,x-pmu-version=2,x-pmu-gp=4" "version 2 needs 6 general counters"
