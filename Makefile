@@ -8,6 +8,7 @@
 ## make test-repeat  make test IDLE times (5), then BUSY times (3) beside busy loops
 ## make test-debug   the tests in guests, on a kernel with KASAN, lockdep and other checks
 ## make clients      Debian's perf and other programs, natively and on kpmu (K=6.1: only there)
+## make clients-amd  the same on AMD's EPYC-Genoa (on 6.12, or K=)
 ## make perf-test    perf's own tests, natively and on kpmu (K=6.12)
 ## make bolt         optimise a program with BOLT from kpmu's branch records (K=7.2)
 ## make perf-busy    perf record -F 4000 -a -g for 30 s on a busy machine, natively and on kpmu
@@ -93,6 +94,8 @@ install: tools
 	@tools/install.sh
 clients: modules selftests
 	@selftests/clients/run.sh $(if $(filter command%,$(origin K)),$(K),6.1 7.2)
+clients-amd: module selftests
+	@selftests/clients/run.sh -c genoa $(K)
 perf-test: module selftests
 	@selftests/clients/run.sh -g perftest.sh $(K)
 perf-switching: module selftests
@@ -105,5 +108,5 @@ clean:
 	rm -rf build
 
 .PHONY: help module modules selftests demo kinds bench check layers conformance deps
-.PHONY: tools install clients perf-test bolt perf-busy perf-switching shell test test-debug test-quick stress fuzz clean
+.PHONY: tools install clients clients-amd perf-test bolt perf-busy perf-switching shell test test-debug test-quick stress fuzz clean
 .PHONY: coverage mutants htmldocs test-repeat

@@ -8,10 +8,10 @@
 #  -m FILE    the module (default build/NAME/kpmu.stripped.ko); -m none: no module
 #  -P PARAMS  module parameters
 #  -c MODEL   CPU: skylake (default) icelake spr generic; alderlake (hybrid: CPUs from 2 on are
-#             efficiency cores); AMD's opteron (family 10h), k7
-#             (Zen with its 4 counters), epyc (6), genoa (6, PerfMonV2); or a QEMU -cpu line
+#             efficiency cores); AMD's opteron (family 10h), k7 (Zen with its 4 counters), epyc
+#             (6), genoa (6, PerfMonV2, LbrExtV2); or a QEMU -cpu line
 #  -p PROPS   more CPU properties, as x-pmu-gp=2,x-pmu-skid=3
-#  -L         last branch records: architectural for spr, else legacy
+#  -L         last branch records: architectural for spr, else legacy; genoa always has AMD's
 #  -s N       CPUs (default 2; alderlake 4)
 #  -M MIB     memory in MiB (default 1024)
 #  -f SRC[:DST]  copy a file or folder into the guest (default DST /tests/)
@@ -61,6 +61,7 @@ bad='WARNING:|BUG:|Oops|Kernel panic|general protection|unchecked MSR|RCU.*(stal
 if [ $lbr = 1 ]; then
 	case $model in
 	spr) props+=,arch-lbr=on,lbr-fmt=0x3f ;;
+	genoa) ;;
 	*) props+=,lbr-fmt=0x5 ;;
 	esac
 fi

@@ -135,6 +135,7 @@ struct kpmu_hit_key {
 #define KPMU_BRANCH_ABORTED		BIT_ULL(3)
 #define KPMU_BRANCH_CYCLES_SHIFT	4	/* 16 bits */
 #define KPMU_BRANCH_TYPE_SHIFT		20	/* 4 bits, PERF_BR_* */
+#define KPMU_BRANCH_SPEC_SHIFT		24	/* 2 bits, PERF_BR_SPEC_* */
 
 /* A branch as a sample contains it */
 struct kpmu_branch {

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# run.sh [-e REGEX] [KERNEL...] - compare existing, unmodified clients (make clients): run the lines
-# of the file list (that match REGEX) in a guest, natively and by each route.
+# run.sh [-c MODEL] [-e REGEX] [KERNEL...] - compare existing, unmodified clients (make clients): run
+# the lines of the file list (that match REGEX) in a guest, natively and by each route.  MODEL is a
+# CPU of qemu/run.sh: skylake (default) or genoa (make clients-amd)
 # run.sh -g SCRIPT [-e ARG] [KERNEL...] - run another script in the guest: perftest.sh, busy.sh,
 # switching.sh or driver.sh
 
@@ -14,9 +15,9 @@ build=$KPMU_TOP/build
 log=$build/log
 mkdir -p "$log"
 programs=$("$here/programs.sh")
-script=guest.sh cpus=2 only=''
-while getopts e:g: opt; do
-	case $opt in e) only=$OPTARG ;; g) script=$OPTARG cpus=4 ;; *) exit 2 ;; esac
+script=guest.sh cpus=2 only='' model=skylake
+while getopts c:e:g: opt; do
+	case $opt in c) model=$OPTARG ;; e) only=$OPTARG ;; g) script=$OPTARG cpus=4 ;; *) exit 2 ;; esac
 done
 shift $((OPTIND - 1))
 files=(-f "$here/$script" -f "$here/list" -f "$build/tools/libkpmu-preload.so"
@@ -26,14 +27,16 @@ for f in "$build"/selftests/client_*; do files+=(-f "$f"); done
 equal=0 all=0 bad=0 only_arg=""
 [ -z "$only" ] || only_arg="'$only'"
 for kernel in "${@:-6.1}"; do
-	echo "== ${script%.sh} on $kernel"
-	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -s $cpus -L -t "${CLIENTS_LIMIT:-900}" "${files[@]}" \
+	name=${script%.sh}-$kernel
+	[ $model = skylake ] || name+=-$model
+	echo "== ${script%.sh} on $kernel, $model"
+	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -c "$model" -s $cpus -L -t "${CLIENTS_LIMIT:-900}" "${files[@]}" \
 		-f "$build/$kernel/selftests/driver/kpmu-toy.ko" \
 		-f "$build/$kernel/selftests/driver/kpmu-few.ko" \
-		"${RETRY:+KPMU_RETRY=1 }sh $script $only_arg" | tee "$log/${script%.sh}-$kernel"
+		"${RETRY:+KPMU_RETRY=1 }sh $script $only_arg" | tee "$log/$name"
 	[ "${PIPESTATUS[0]}" = 0 ] || bad=1
 	read -r e a < <(sed -n 's/^[a-z ]*: \([0-9]*\) of \([0-9]*\) .*/\1 \2/p' \
-		"$log/${script%.sh}-$kernel" | tail -n 1; echo 0 0)
+		"$log/$name" | tail -n 1; echo 0 0)
 	equal=$((equal + e)) all=$((all + a))
 done
 [ $all = 0 ] || echo "clients: $equal passed, $((all - equal)) failed"

@@ -16,7 +16,7 @@
 #include "switches.h"
 
 #define USER_END	(1ULL << 47)
-#define DEPTH		32
+#define MAX_DEPTH	32
 
 /* PERF_BR_* of Linux 5.18 and earlier kernels */
 enum { COND = 1, JUMP, IND_JUMP, CALL, IND_CALL, RET, SYSCALL, SYSRET, ERET = 11, IRQ };
@@ -29,6 +29,8 @@ struct branch {
 #define PREDICTED(b)	((b)->flags >> 1 & 1)
 #define CYCLES(b)	((b)->flags >> 4 & 0xffff)
 #define TYPE(b)		((b)->flags >> 20 & 15)
+#define SPECULATION(b)	((b)->flags >> 24 & 3)
+#define ON_PATH		2	/* PERF_BR_NON_SPEC_CORRECT_PATH */
 
 /* The branches of branches_counted(), in the order of execution */
 extern const struct listed {
@@ -49,21 +51,33 @@ struct stack {
 	int samples;
 	uint64_t ip;
 	uint64_t nr, index;
-	struct branch b[DEPTH];
+	struct branch b[MAX_DEPTH];
 };
 
-static inline bool has_branches(void)
+/* How many branches the CPU records: 32, AMD's 16; 0 if it records none */
+static inline int branch_depth(void)
 {
+	static int depth = -1;
 	char path[100];
 
 	snprintf(path, sizeof(path), "/sys/bus/%s/devices/cpu/caps/branches",
 		 route_is_native() ? "event_source" : "kpmu");
-	return read_long(path) == DEPTH;
+	if (depth < 0)
+		depth = access(path, R_OK) ? 0 : read_long(path);
+	return depth;
 }
 
+#define DEPTH	branch_depth()
+
 #define NEED_BRANCHES() do {						\
-	if (!has_branches())						\
+	if (DEPTH != (is_amd() ? 16 : 32))				\
 		SKIP(return, "this CPU records no branches");		\
+} while (0)
+
+/* AMD has neither call-stack mode nor transactions, and always reads the flags */
+#define NOT_ON_AMD() do {						\
+	if (is_amd())							\
+		SKIP(return, "AMD's branch records cannot do this");	\
 } while (0)
 
 /* User instructions with a branch stack of user mode, filtered by @type */
@@ -91,7 +105,7 @@ static inline struct stack last_stack(struct ring *r)
 		s.ip = p.ip;
 		s.nr = p.nr_branches;
 		s.index = p.branch_index;
-		if (s.nr > DEPTH) {
+		if (s.nr > MAX_DEPTH) {
 			printf("# %llu branches\n", (unsigned long long)s.nr);
 			exit(KSFT_FAIL);
 		}

@@ -75,6 +75,7 @@ TEST(call_stack)
 
 	ROWS("A-77 S-19");
 	NEED_BRANCHES();
+	NOT_ON_AMD();
 	a = branch_attr(3000, PERF_SAMPLE_BRANCH_CALL_STACK);
 	s = nested(&a, 7, nothing);
 	ASSERT_EQ(s.samples, 1 + !exact());
@@ -101,6 +102,7 @@ TEST(call_stack_after_sleep)
 
 	ROWS("A-77");
 	NEED_BRANCHES();
+	NOT_ON_AMD();
 	a = branch_attr(3500, PERF_SAMPLE_BRANCH_CALL_STACK);
 	s = nested_on(&a, -1, 7, go_to_sleep);
 	ASSERT_GT(s.samples, 0);
@@ -115,6 +117,7 @@ TEST(call_stack_of_a_cpu)
 
 	ROWS("A-77");
 	NEED_BRANCHES();
+	NOT_ON_AMD();
 	pin_to(0);
 	a = branch_attr(3500, PERF_SAMPLE_BRANCH_CALL_STACK);
 	s = nested_on(&a, 0, 7, go_to_sleep);
@@ -133,6 +136,7 @@ TEST(call_stacks_of_two_tasks)
 
 	ROWS("A-77");
 	NEED_BRANCHES();
+	NOT_ON_AMD();
 	pin_to(0);
 	a = branch_attr(3500, PERF_SAMPLE_BRANCH_CALL_STACK);
 	other = fork();

@@ -37,7 +37,8 @@ struct x86_branch {
  *	recording
  * @newest: the hardware's index of the newest entry; -1 if it has none.  IRQs off or NMI
  * @holds: whether the entry with an index that @read has returned is used.  Registers may be
- *	lost while the CPU sleeps.  IRQs off
+ *	lost while the CPU sleeps.  IRQs off.  As @write, NULL without call-stack mode; as
+ *	@newest, without precise events
  * @flags: the flags of struct perf_branch_entry, without its type
  * @kind: X86_BRANCH_* as the hardware knows it, 0 if it does not.  NULL: it never does
  * @is_on: whether the registers say that branches are recorded, with this filter

@@ -323,12 +323,12 @@ int x86_lbr_init_event(struct kpmu_hw *hw, const struct kpmu_attr *attr, const c
 	*why = "this CPU does not record branches, or not in this way";
 	if (!x86_pmu.lbr)
 		return -EOPNOTSUPP;
+	if (x86_pmu.lbr->filter(type, &filter))
+		return -EOPNOTSUPP;
 	if (type & KPMU_BRANCH_CALL_STACK && type & BESIDE_STACK) {
 		*why = "call stacks cannot be recorded together with other branches";
 		return -EINVAL;
 	}
-	if (x86_pmu.lbr->filter(type, &filter))
-		return -EOPNOTSUPP;
 	kinds = select_kinds(type);
 	/* No decoding is needed for it */
 	if (x86_pmu.lbr->kind)

@@ -29,6 +29,7 @@ extern const struct kpmu_core amd_core;
 #define AMD_SEL_HOST	BIT_ULL(41)
 
 int amd_detect(void);
+void amd_detect_lbr(u32 leaf, int depth);
 void amd_virt_init(void);
 void amd_virt_exit(void);
 

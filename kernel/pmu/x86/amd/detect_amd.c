@@ -10,6 +10,7 @@
 #include <asm/cpufeature.h>
 #include <asm/processor.h>
 
+#include "../lbr.h"
 #include "../msr.h"
 #include "amd.h"
 
@@ -72,6 +73,7 @@ static void detect_core(void)
 	if (cpuid_eax(0x80000000) >= LEAF_PERFMON_V2 && cpuid_eax(LEAF_PERFMON_V2) & 1) {
 		x86_pmu.version = 2;
 		x86_pmu.gp = cpuid_ebx(LEAF_PERFMON_V2) & 0xf;
+		amd_detect_lbr(cpuid_eax(LEAF_PERFMON_V2), cpuid_ebx(LEAF_PERFMON_V2) >> 4 & 0x3f);
 	}
 }
 
@@ -116,7 +118,8 @@ int __init amd_detect(void)
 	x86_pmu.formats = formats;
 	for (i = 0; i < X86_HW_EVENTS; i++)
 		kind->hw[i] = model->hw[i];
-	pr_info("AMD PMU, version %d, family %#x, %d counters of %d bits\n",
-		x86_pmu.version, boot_cpu_data.x86, x86_pmu.gp, x86_pmu.width);
+	pr_info("AMD PMU, version %d, family %#x, %d counters of %d bits%s%s\n",
+		x86_pmu.version, boot_cpu_data.x86, x86_pmu.gp, x86_pmu.width,
+		x86_pmu.lbr ? ", " : "", x86_pmu.lbr ? x86_pmu.lbr->name : "");
 	return 0;
 }
