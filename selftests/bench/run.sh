@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# run.sh [-k KERNELS] [-j GUESTS] [PART...] - measure, natively and on kpmu: the cost of
+# run.sh [-k KERNELS] [-c MODEL] [-j GUESTS] [PART...] - measure, natively and on kpmu: the cost of
 # operations, from the exact counts of the PMU model; how costs grow with the number of
 # other events; how many samples per second a reader can process; the overhead of whole
 # commands.  Runs the named parts (default: all) on each of the kernels (default: 6.1 7.2), with
 # at most GUESTS guests at a time (default: the number of host CPUs, at most 4).
 #
 # Each part runs once per route, each time in its own guest.  The table includes all lines that
-# a part printed, also those of a part that failed.  The bench fails if a part fails.  A timed
+# a part printed, also those of a part that failed.  MODEL is a CPU of qemu/run.sh: without it each
+# part has its own (Skylake, except of the parts for others), with it the parts run that need no other.
+# Its logs are in build/log/bench-KERNEL-MODEL.  The bench fails if a part fails.  A timed
 # part (sustain*) may exceed its time limit, and no measured value is a failure.  The last line
 # has the sums of all kernels.  See Documentation/performance.rst.
 
@@ -17,12 +19,12 @@
 
 here=$KPMU_TOP/selftests/bench
 bin=$KPMU_TOP/build/selftests
-kernels='6.1 7.2' jobs=$(nproc)
+kernels='6.1 7.2' jobs=$(nproc) model=''
 [ "$jobs" -le 4 ] || jobs=4
-while getopts k:j: opt; do
+while getopts k:c:j: opt; do
 	case $opt in
-	k) kernels=$OPTARG ;; j) jobs=$OPTARG ;;
-	*) die "usage: run.sh [-k KERNELS] [-j GUESTS] [PART...]" ;;
+	k) kernels=$OPTARG ;; c) model=$OPTARG ;; j) jobs=$OPTARG ;;
+	*) die "usage: run.sh [-k KERNELS] [-c MODEL] [-j GUESTS] [PART...]" ;;
 	esac
 done
 shift $((OPTIND - 1))
@@ -30,7 +32,7 @@ shift $((OPTIND - 1))
 # name | options of qemu/run.sh | time limit in seconds | program and its arguments
 # The limit is many times the duration on an idle machine.  Option -i is -icount: without it the
 # times of interrupts are not exact.
-parts()
+all_parts()
 {
 	cat <<-END
 	growth   | -i -s 1 | 900 | bench_growth
@@ -44,6 +46,7 @@ parts()
 	samples  | -i -s 1 | 600 | bench_samples
 	branches | -i -s 1 -L | 600 | bench_branches
 	archbranches | -i -s 1 -c spr -L | 600 | bench_branches arch-
+	amdbranches | -i -s 1 -c genoa | 600 | bench_branches amd-
 	precise  | -i -s 1 -p pebs-fmt=3 | 600 | bench_precise
 	precise4 | -i -s 1 -c spr -p pebs-fmt=4 | 600 | bench_precise fmt4-
 	rate1    | -i -s 1 -p pebs-fmt=3 | 600 | bench_precise_rate 1
@@ -60,6 +63,17 @@ parts()
 	sustain1 | -s 1    | 120 | bench_sustain 1
 	sustain4 | -s 4    | 120 | bench_sustain 4
 	END
+}
+
+# parts - print those for the CPU: without properties of another one
+parts()
+{
+	if [ -z "$model" ]; then
+		all_parts
+		return
+	fi
+	all_parts | sed "s/ -c $model / /" | grep -v -e ' -c ' -e ' -p ' -e ' -L ' |
+		sed "s/| -/| -c $model -/"
 }
 
 known=" $(parts | awk '{ printf "%s ", $1 }')"
@@ -133,7 +147,7 @@ waiting()
 # bench KERNEL [PART...] - run the parts on a kernel and print its tables
 bench()
 {
-	local kernel=$1 log=$KPMU_TOP/build/log/bench-$1 running=0 name guest limit program route
+	local kernel=$1 log=$KPMU_TOP/build/log/bench-$1${model:+-$model} running=0 name guest limit program route
 	local at_a_time start=$SECONDS
 	shift
 	rm -rf "$log"
@@ -152,7 +166,7 @@ bench()
 	done < <(parts)
 	while [ "$running" -gt 0 ]; do wait_for_one; done
 
-	echo "Kernel $kernel, $(date +%F), $((SECONDS - start)) s"
+	echo "Kernel $kernel${model:+, $model}, $(date +%F), $((SECONDS - start)) s"
 	cat "$log"/*-kpmu "$log"/*-native >"$log/all"
 	awk -v kernel="$kernel" -f "$here/table.awk" "$here/targets" "$log/all" | tee "$log/table"
 	echo
@@ -167,7 +181,7 @@ if [ $# -eq 0 ] || [[ " $* " = *" whole "* ]]; then
 fi
 bad=0 tables=()
 for kernel in $kernels; do
-	tables+=("$KPMU_TOP/build/log/bench-$kernel/table")
+	tables+=("$KPMU_TOP/build/log/bench-$kernel${model:+-$model}/table")
 	# As a background job, because set -e is off in a command whose status is tested
 	bench "$kernel" "$@" &
 	wait $! || bad=1

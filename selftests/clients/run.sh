@@ -28,7 +28,7 @@ equal=0 all=0 bad=0 only_arg=""
 [ -z "$only" ] || only_arg="'$only'"
 for kernel in "${@:-6.1}"; do
 	name=${script%.sh}-$kernel
-	[ $model = skylake ] || name+=-$model
+	[ "$model" = skylake ] || name+=-$model
 	echo "== ${script%.sh} on $kernel, $model"
 	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -c "$model" -s $cpus -L -t "${CLIENTS_LIMIT:-900}" "${files[@]}" \
 		-f "$build/$kernel/selftests/driver/kpmu-toy.ko" \
