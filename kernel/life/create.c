@@ -95,7 +95,8 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 	int err;
 
 	if (!source) {
-		*why = "no such event type, or not on this CPU";
+		*why = kpmu_counters_own(attr->type) ?
+		       "no PMU of this CPU has events of this type" : "no such event type";
 		return ERR_PTR(-ENOENT);
 	}
 	e = kpmu_event_new();
