@@ -7,18 +7,24 @@
  * A counter raises an interrupt when it reaches the value that is programmed into it.  The "hardware"
  * is made of the TSC and timers.  With the module parameter poll=1 it has no interrupts, with only=N
  * only CPU N has the counters.
+ *
+ * With nmi=1 the interrupts are NMIs.  A timer of one CPU sends them to all CPUs at a fixed rate, so
+ * they interrupt any code of the others, also with IRQs off.  They come too early or too late.
  */
 #define pr_fmt(fmt) "kpmu-few: " fmt
 
 #include <linux/cpumask.h>
 #include <linux/errno.h>
 #include <linux/hrtimer.h>
+#include <linux/kprobes.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/time64.h>
+#include <asm/apic.h>
 #include <asm/irq_regs.h>
+#include <asm/nmi.h>
 #include <asm/tsc.h>
 
 #include "abi/attr.h"
@@ -33,12 +39,19 @@ static bool poll;
 module_param(poll, bool, 0444);
 MODULE_PARM_DESC(poll, "the counters raise no interrupts");
 
+static bool nmi;
+module_param(nmi, bool, 0444);
+MODULE_PARM_DESC(nmi, "the counters raise NMIs");
+
 static int only = -1;
 module_param(only, int, 0444);
 MODULE_PARM_DESC(only, "the CPU that has the counters; -1: all");
 
 /* Shortest time to an interrupt, in ns */
 #define SHORTEST	10000
+
+/* Time between two NMIs, in ns */
+#define BETWEEN_NMIS	500000
 
 /**
  * struct counter - one counter of one CPU
@@ -97,7 +110,7 @@ static void few_start(struct kpmu_hw *hw)
 	WARN_ON_ONCE(c->user);
 	c->user = hw;
 	local64_set(&hw->prev, rdtsc_ordered());
-	if (hw->period && !poll)
+	if (hw->period && !poll && !nmi)
 		hrtimer_start(&c->timer, time_left(hw), HRTIMER_MODE_REL_PINNED_HARD);
 }
 
@@ -133,6 +146,56 @@ static enum hrtimer_restart counter_overflows(struct hrtimer *timer)
 		return HRTIMER_NORESTART;
 	hrtimer_forward_now(timer, time_left(hw));
 	return HRTIMER_RESTART;
+}
+
+/* An NMI was sent to the CPU and has not arrived */
+static DEFINE_PER_CPU(bool, sent);
+static struct hrtimer sender;
+
+static int counters_raise_nmi(unsigned int cmd, struct pt_regs *regs)
+{
+	int i;
+
+	if (!this_cpu_xchg(sent, false))
+		return NMI_DONE;
+	for (i = 0; i < NR_COUNTERS; i++)
+		if (READ_ONCE(this_cpu_ptr(&counters[i])->user))
+			kpmu_pmu_overflow(&few, i, regs);
+	return NMI_HANDLED;
+}
+NOKPROBE_SYMBOL(counters_raise_nmi);
+
+static enum hrtimer_restart send_nmis(struct hrtimer *timer)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		if (!cmpxchg(per_cpu_ptr(&sent, cpu), false, true))
+			apic->send_IPI(cpu, NMI_VECTOR);
+	hrtimer_forward_now(timer, ns_to_ktime(BETWEEN_NMIS));
+	return HRTIMER_RESTART;
+}
+
+static int __init start_nmis(void)
+{
+	int err = register_nmi_handler(NMI_LOCAL, counters_raise_nmi, 0, "kpmu-few");
+
+	if (err)
+		return err;
+	kpmu_hrtimer_setup(&sender, send_nmis, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	hrtimer_start(&sender, ns_to_ktime(BETWEEN_NMIS), HRTIMER_MODE_REL_PINNED_HARD);
+	return 0;
+}
+
+static void stop_nmis(void)
+{
+	int cpu;
+
+	hrtimer_cancel(&sender);
+	for_each_online_cpu(cpu)
+		while (READ_ONCE(per_cpu(sent, cpu)))
+			cpu_relax();
+	unregister_nmi_handler(NMI_LOCAL, "kpmu-few");
 }
 
 static u64 few_ahead(struct kpmu_hw *hw)
@@ -171,24 +234,35 @@ static struct kpmu_pmu few = {
 
 static int __init few_init_module(void)
 {
-	int cpu, i;
+	int cpu, i, err;
 
 	if (!tsc_khz)
 		return -ENODEV;
 	if (only >= 0 && (only >= nr_cpu_ids || !cpu_possible(only)))
 		return -EINVAL;
 	few_source.cpus = only < 0 ? NULL : cpumask_of(only);
+	if (poll && nmi)
+		return -EINVAL;
+	few_source.nmi = nmi;
 	few_source.interrupt = !poll;
 	few_source.ahead = poll ? few_ahead : NULL;
 	for_each_possible_cpu(cpu)
 		for (i = 0; i < NR_COUNTERS; i++)
 			kpmu_hrtimer_setup(&per_cpu(counters[i], cpu).timer, counter_overflows,
 					   CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
-	return kpmu_register_pmu(&few);
+	err = kpmu_register_pmu(&few);
+	if (err || !nmi)
+		return err;
+	err = start_nmis();
+	if (err)
+		kpmu_unregister_pmu(&few);
+	return err;
 }
 
 static void __exit few_exit_module(void)
 {
+	if (nmi)
+		stop_nmis();
 	kpmu_unregister_pmu(&few);
 }
 

@@ -428,7 +428,7 @@ static void *churn(void *seed)
 }
 
 /* Random operations by several threads, beside events of the CPU and of its own counters */
-TEST_TIMEOUT(churn, 200)
+static void check_churn(struct __test *_metadata)
 {
 	struct perf_event_attr a = few(ANY), own;
 	pthread_t t[4];
@@ -450,6 +450,11 @@ TEST_TIMEOUT(churn, 200)
 		pthread_join(t[i], NULL);
 	if (exact())
 		EXPECT_EQ(ev_count(fd), WORK_INSNS(WORK));
+}
+
+TEST_TIMEOUT(churn, 200)
+{
+	check_churn(_metadata);
 }
 
 /* The same if the counters raise no interrupts, but are polled */
@@ -485,6 +490,34 @@ TEST(period_changes)
 	work(10 * WORK);
 	ev_disable(fd);
 	EXPECT_EQ(ring_count(&r, PERF_RECORD_SAMPLE), 0);
+}
+
+static int errno_with_clock(int clockid)
+{
+	struct perf_event_attr a = few(ANY);
+
+	a.use_clockid = 1;
+	a.clockid = clockid;
+	return ev_errno(&a, 0, -1, -1, 0);
+}
+
+/*
+ * The same if they raise NMIs, which interrupt the task switch, and changes of the events.  Clocks
+ * that an NMI cannot read are refused then.
+ */
+TEST_TIMEOUT(nmis, 400)
+{
+	int err;
+
+	EXPECT_EQ(errno_with_clock(CLOCK_REALTIME), 0);
+	err = driver_unload_at_last("few");
+	ASSERT_TRUE(!err || err == ENOENT);
+	ASSERT_EQ(driver_load_with("few", "nmi=1"), 0);
+	EXPECT_EQ(errno_with_clock(CLOCK_REALTIME), EINVAL);
+	EXPECT_EQ(errno_with_clock(CLOCK_MONOTONIC), 0);
+	check_samples(_metadata);
+	check_refresh(_metadata);
+	check_churn(_metadata);
 }
 
 /* A PMU of one CPU only has events of this CPU, and says which one it is */
