@@ -134,7 +134,7 @@ static u64 address(u64 val)
 /* The bits of an entry that are not its addresses: those of TO, and that of FROM in bit 0 */
 static u64 entry_info(u64 from, u64 to)
 {
-	return (to & (TO_VALID | TO_SPECULATIVE)) | !!(from & FROM_MISPREDICTED);
+	return (to & (TO_VALID | TO_SPECULATIVE)) | (from & FROM_MISPREDICTED ? 1 : 0);
 }
 
 static int amd_read(struct x86_branch *to, u32 filter, u64 *index)
