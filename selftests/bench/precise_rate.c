@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * precise_rate CPUS - cost of a sample of a precise event with everything that it causes:
- * interrupts, wakeups and the reader's system calls.  There is an event on each CPU, with a large
- * buffer, and a busy task.  This program reads all rings.
+ * interrupts, wakeups and the reader's system calls.  On each CPU there is a busy task, with an
+ * event that has a large buffer.  This program reads all rings; it has no event itself, because
+ * reading a sample takes more instructions than a period has.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -21,7 +22,7 @@
 #define SAMPLES	(4 * ROUNDS / (PERIOD + 1))
 
 static struct worker workers[MAX];
-static struct pollfd fds[MAX];
+static struct pollfd fds[2 * MAX];	/* those of the tasks, then the events */
 static struct ring rings[MAX];
 static int cpus;
 static bool with_events;
@@ -38,10 +39,12 @@ static void open_all(void)
 	a.watermark = 1;
 	a.wakeup_watermark = PAGES * 4096 / 4;
 	for (i = 0; i < cpus; i++) {
-		fds[i].fd = ev_must(&a, -1, i, -1, 0);
-		fds[i].events = POLLIN;
-		ring_map(&rings[i], fds[i].fd, &a, PAGES);
-		ev_enable(fds[i].fd);
+		struct pollfd *p = &fds[cpus + i];
+
+		p->fd = ev_must(&a, workers[i].pid, -1, -1, 0);
+		p->events = POLLIN;
+		ring_map(&rings[i], p->fd, &a, PAGES);
+		ev_enable(p->fd);
 	}
 }
 
@@ -55,29 +58,25 @@ static void read_rings(void)
 	}
 }
 
-static bool all_done(void)
-{
-	int i;
-
-	for (i = 0; i < cpus; i++)
-		if (!worker_done(&workers[i]))
-			return false;
-	return true;
-}
-
 static void run_all(void)
 {
-	int i;
+	int i, left = cpus;
 
-	for (i = 0; i < cpus; i++)
+	for (i = 0; i < cpus; i++) {
+		fds[i].fd = workers[i].from;
 		worker_go(&workers[i], ROUNDS);
-	do {
-		poll(fds, with_events ? cpus : 0, 1);
+	}
+	while (left) {
+		poll(fds, with_events ? 2 * cpus : cpus, -1);
+		for (i = 0; i < cpus; i++) {
+			if (fds[i].fd < 0 || !(fds[i].revents & POLLIN))
+				continue;
+			worker_wait(&workers[i]);
+			fds[i].fd = -1;
+			left--;
+		}
 		read_rings();
-	} while (!all_done());
-	for (i = 0; i < cpus; i++)
-		worker_wait(&workers[i]);
-	read_rings();
+	}
 }
 
 int main(int argc, char **argv)
@@ -96,6 +95,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < cpus; i++) {
 		worker_start(&workers[i]);
 		worker_pin(&workers[i], i);
+		fds[i].events = POLLIN;
 	}
 	cost_on(cpus);
 	without = measure_trial(&t);

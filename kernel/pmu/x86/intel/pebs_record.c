@@ -373,23 +373,27 @@ static __always_inline u32 collect(struct kpmu_brief *to, const struct kpmu_hw *
 	return n;
 }
 
-/* May several records be reported together?  If they are of one event, whose samples allow that */
-static __always_inline bool is_batch(const struct x86_cpu *c, u32 slots)
+/* The slots of events whose records may be reported together */
+static u32 brief_slots(const struct x86_cpu *c)
 {
-	const struct kpmu_hw *hw;
+	u32 m, slots = 0;
 
-	if (!slots || slots & (slots - 1))
-		return false;
-	hw = READ_ONCE(c->slots.hw[__ffs(slots)]);
-	return hw && hw->brief && hw->period && x86_reloads(hw);
+	for (m = c->precise; m; m &= m - 1) {
+		const struct kpmu_hw *hw = READ_ONCE(c->slots.hw[__ffs(m)]);
+
+		if (hw && hw->brief && hw->period && x86_reloads(hw))
+			slots |= m & -m;
+	}
+	return slots;
 }
+NOKPROBE_SYMBOL(brief_slots);
 
 /*
  * Report several records of one event together.  There is no user page to adjust, because user
  * space does not read the counters of events with a large buffer.
  */
 static noinline u32 report_batch(struct x86_cpu *c, int idx, const void *at, const void *end,
-				 u32 *slow)
+				 u32 *brief)
 {
 	struct kpmu_hw *hw = c->slots.hw[idx];
 	struct kpmu_brief *to = *this_cpu_ptr(&briefs);
@@ -407,7 +411,7 @@ static noinline u32 report_batch(struct x86_cpu *c, int idx, const void *at, con
 	kpmu_period_due(hw, hw->next + batch.done * hw->period);
 	/* Do not collect the same ones again */
 	if (!batch.done)
-		*slow |= 1u << idx;
+		*brief &= ~(1u << idx);
 	return batch.done;
 }
 NOKPROBE_SYMBOL(report_batch);
@@ -457,17 +461,19 @@ void intel_pebs_drain(struct x86_cpu *c, struct pt_regs *regs)
 	struct debug_store *ds = intel_ds();
 	const void *at = (void *)ds->pebs_buffer_base, *top = (void *)ds->pebs_index;
 	const void *last[KPMU_NR_SLOTS];
-	u32 m, n, slow = 0, size = c->pebs_size;
+	u32 m, n, brief, size = c->pebs_size;
 	struct details d;
 
 	if (at >= top)
 		return;
 	top = at + (top - at) / size * size;
 	find_last(c, last, at, top, regs);
+	brief = brief_slots(c);
 	while (at < top) {
 		m = record_slots(c, record_counters(at));
-		if (!(m & slow) && is_batch(c, m)) {
-			n = report_batch(c, __ffs(m), at, last[__ffs(m)], &slow);
+		/* Of one event only */
+		if (m & brief && !(m & (m - 1))) {
+			n = report_batch(c, __ffs(m), at, last[__ffs(m)], &brief);
 			at += n * size;
 			if (n)
 				continue;
