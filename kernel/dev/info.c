@@ -172,9 +172,9 @@ static int put_counters(const struct kpmu_ask_info *ask, const struct look *l,
 	return 0;
 }
 
-static void fill_info(struct kpmu_info *info, const struct look *l)
+static void fill_info(struct kpmu_info *info, const struct look *l, int cpu)
 {
-	u32 own = kpmu_own_slots;
+	u32 own = kpmu_core.slots(kpmu_kind_of_cpu(cpu));
 
 	info->abi = KPMU_ABI;
 	info->features = kpmu_features();
@@ -233,7 +233,7 @@ long kpmu_dev_info(void __user *arg)
 	if (!l)
 		return -ENOMEM;
 	smp_call_function_single(ask.cpu, look_here, l, 1);	/* fails if the CPU is offline */
-	fill_info(&info, l);
+	fill_info(&info, l, ask.cpu);
 	err = put_struct(ask.info, ask.size, &info, sizeof(info)) ?:
 	      put_counters(&ask, l, &info);
 	forget(l);
