@@ -21,30 +21,7 @@
 #include "../counter.h"
 #include "../lbr.h"
 #include "pebs.h"
-
-struct gprs {
-	u64 flags, ip, ax, cx, dx, bx, sp, bp, si, di, r8, r9, r10, r11, r12, r13, r14, r15;
-};
-
-struct record_3 {
-	u64 flags, ip, ax, bx, cx, dx, si, di, bp, sp, r8, r9, r10, r11, r12, r13, r14, r15;
-	u64 counters, address, source, latency, event_ip, tsx, tsc;
-};
-
-struct basic_4 {
-	u64 format;		/* groups in 31:0, size of the record in 63:48 */
-	u64 event_ip;
-	u64 counters;
-	u64 tsc;
-};
-
-struct memory_4 {
-	u64 address, source, latency, tsx;
-};
-
-#define XMM_SIZE	256
-
-static_assert(sizeof(struct record_3) == 200 && sizeof(struct gprs) == 144);
+#include "pebs_format.h"
 
 /**
  * struct details - what records of both formats say
@@ -449,6 +426,39 @@ static void find_last(const struct x86_cpu *c, const void **last, const void *at
 }
 NOKPROBE_SYMBOL(find_last);
 
+static __always_inline void report_record(struct x86_cpu *c, const void *record,
+					  struct pt_regs *regs, const void **last)
+{
+	struct details d;
+	u32 m;
+
+	decode(&d, record);
+	for (m = record_slots(c, d.counters); m; m &= m - 1)
+		report(c, __ffs(m), &d, regs, !last || last[__ffs(m)] == record);
+}
+
+static noinline void report_many(struct x86_cpu *c, const void *at, const void *top,
+				 struct pt_regs *regs)
+{
+	u32 m, n, brief = brief_slots(c), size = c->pebs_size;
+	const void *last[KPMU_NR_SLOTS];
+
+	find_last(c, last, at, top, regs);
+	while (at < top) {
+		m = record_slots(c, record_counters(at));
+		/* Of one event only */
+		if (m & brief && !(m & (m - 1))) {
+			n = report_batch(c, __ffs(m), at, last[__ffs(m)], &brief);
+			at += n * size;
+			if (n)
+				continue;
+		}
+		report_record(c, at, regs, last);
+		at += size;
+	}
+}
+NOKPROBE_SYMBOL(report_many);
+
 /**
  * intel_pebs_drain() - .drain of struct x86_precise
  * @c: see struct x86_precise
@@ -460,29 +470,14 @@ void intel_pebs_drain(struct x86_cpu *c, struct pt_regs *regs)
 {
 	struct debug_store *ds = intel_ds();
 	const void *at = (void *)ds->pebs_buffer_base, *top = (void *)ds->pebs_index;
-	const void *last[KPMU_NR_SLOTS];
-	u32 m, n, brief, size = c->pebs_size;
-	struct details d;
+	u32 size = c->pebs_size;
 
 	if (at >= top)
 		return;
-	top = at + (top - at) / size * size;
-	find_last(c, last, at, top, regs);
-	brief = brief_slots(c);
-	while (at < top) {
-		m = record_slots(c, record_counters(at));
-		/* Of one event only */
-		if (m & brief && !(m & (m - 1))) {
-			n = report_batch(c, __ffs(m), at, last[__ffs(m)], &brief);
-			at += n * size;
-			if (n)
-				continue;
-		}
-		decode(&d, at);
-		for (; m; m &= m - 1)
-			report(c, __ffs(m), &d, regs, last[__ffs(m)] == at);
-		at += size;
-	}
+	if (top - at < 2 * size)
+		report_record(c, at, regs, NULL);
+	else
+		report_many(c, at, at + (top - at) / size * size, regs);
 	ds->pebs_index = ds->pebs_buffer_base;
 }
 NOKPROBE_SYMBOL(intel_pebs_drain);
