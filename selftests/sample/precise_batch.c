@@ -161,7 +161,8 @@ TEST(wrap)
 	a.sample_period = 79;
 	step = 79 + step_of(2) - PERIOD;
 	n = N / step;
-	EXPECT_EQ(compare(a, 1, 9, true), RECORDS < 9 * n ? RECORDS : 9 * n);
+	/* With precise distribution the remainder of one run belongs to the next one */
+	EXPECT_GE(compare(a, 1, 9, true), 9 * n);
 	EXPECT_EQ(batched.lost, 0);
 	for (i = 0; i < n; i++)
 		EXPECT_EQ(batched.of[i].ip, nth_inc((i + 1) * step));
