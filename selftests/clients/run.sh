@@ -15,9 +15,14 @@ build=$KPMU_TOP/build
 log=$build/log
 mkdir -p "$log"
 programs=$("$here/programs.sh")
-script=guest.sh cpus=2 only='' model=skylake
+script=guest.sh cpus=2 only='' model=skylake pebs=(-p pebs-fmt=3)
 while getopts c:e:g: opt; do
-	case $opt in c) model=$OPTARG ;; e) only=$OPTARG ;; g) script=$OPTARG cpus=4 ;; *) exit 2 ;; esac
+	case $opt in
+	c) model=$OPTARG pebs=() ;;
+	e) only=$OPTARG ;;
+	g) script=$OPTARG cpus=4 pebs=() ;;
+	*) exit 2 ;;
+	esac
 done
 shift $((OPTIND - 1))
 files=(-f "$here/$script" -f "$here/list" -f "$build/tools/libkpmu-preload.so"
@@ -30,7 +35,8 @@ for kernel in "${@:-6.1}"; do
 	name=${script%.sh}-$kernel
 	[ "$model" = skylake ] || name+=-$model
 	echo "== ${script%.sh} on $kernel, $model"
-	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -c "$model" -s $cpus -L -t "${CLIENTS_LIMIT:-900}" "${files[@]}" \
+	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -c "$model" -s $cpus -L "${pebs[@]}" \
+		-t "${CLIENTS_LIMIT:-900}" "${files[@]}" \
 		-f "$build/$kernel/selftests/driver/kpmu-toy.ko" \
 		-f "$build/$kernel/selftests/driver/kpmu-few.ko" \
 		"${RETRY:+KPMU_RETRY=1 }sh $script $only_arg" | tee "$log/$name"
