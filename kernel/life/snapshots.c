@@ -64,9 +64,9 @@ static void take_snapshot(struct work_struct *work)
 	memcpy(slot + 1, s->words + 1, n->slot_size - sizeof(u64));
 	mutex_unlock(&s->set_lock);
 	n->taken++;
-	smp_store_release(&slot[0], n->taken);
+	smp_store_release(&slot[0], n->taken);	/* after the values */
 	WRITE_ONCE(n->page->missed, READ_ONCE(n->missed));
-	smp_store_release(&n->page->head, n->taken);
+	smp_store_release(&n->page->head, n->taken); /* after the slot is valid */
 	wake_up_poll(&n->wait, EPOLLIN | EPOLLRDNORM);
 }
 

@@ -166,6 +166,7 @@ static void call_active_here(void *data)
 	struct kpmu_call *c;
 
 	for (c = m->calls; c < m->calls + m->n; c++)
+		/* Pairs with kpmu_ctx_release(): a call that was made elsewhere is seen as done */
 		if (smp_load_acquire(&c->ctx->cpu) == smp_processor_id() && !c->done)
 			run_here(c, m->changes);
 }

@@ -122,7 +122,7 @@ static const uint64_t words[] = {
 	PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU, PERF_SAMPLE_PERIOD,
 };
 
-#define NR_WORDS	(sizeof(words) / sizeof(words[0]))
+#define NR_WORDS	((int)ARRAY_SIZE(words))
 
 /* Each field alone, each one missing, all, and none */
 TEST(fields)
