@@ -35,6 +35,7 @@ native_amd()
 	guest "linux: 6.1, EPYC" -k 6.1 -c epyc -- "$core" "'log=generic registers:      6'"
 	guest "linux: 7.2, EPYC" -k 7.2 -c epyc -- "$core"
 	guest "linux: 6.12, EPYC, -icount" -k 6.12 -c epyc -i -- hash "$core"
+	core="'log=Fam17h+ 16-deep LBR, core perfctr, AMD PMU driver'"
 	for kernel in 6.1 6.12 7.2; do
 		v2="'log=version:                2'"
 		[ $kernel != 7.2 ] || v2="'log=version:                   2'"
