@@ -372,7 +372,7 @@ static void usage(FILE *f)
 	fputs("usage: kpmu-stat [-e EVENTS] [-I MS] [-x | -j] [-o FILE] COMMAND [ARGUMENT...]\n"
 	      "       kpmu-stat [...] -p PID | -a | -C CPUS [COMMAND [ARGUMENT...]]\n"
 	      "       kpmu-stat -E [-e EVENTS] [-C CPU]: which events count together, and on which counters\n"
-	      "       kpmu-stat -w [-C CPUS]: what the CPUs have, and who holds their counters\n"
+	      "       kpmu-stat -w [-C CPUS]: the counters of the CPUs and their holders\n"
 	      "       kpmu-stat -l\n"
 	      "EVENTS: names with commas between, {a,b} is a group, :u :k :p; -l lists names\n", f);
 }
@@ -382,7 +382,7 @@ int main(int argc, char **argv)
 	const char *list = "cycles,instructions,branches,branch-misses", *cpus = NULL;
 	int opt, interval = 0, go = -1;
 	pid_t pid = 0, child = 0;
-	bool all = false, draw = false, who = false;
+	bool all = false, draw = false, holders = false;
 
 	while ((opt = getopt(argc, argv, "+e:EI:p:aC:wxjo:lh")) != -1) {
 		switch (opt) {
@@ -405,7 +405,7 @@ int main(int argc, char **argv)
 			cpus = optarg;
 			break;
 		case 'w':
-			who = true;
+			holders = true;
 			break;
 		case 'x':
 			format = CSV;
@@ -428,7 +428,7 @@ int main(int argc, char **argv)
 			return 125;
 		}
 	}
-	if (who)
+	if (holders)
 		return tell_holders(cpus);
 	nr_events = parse_events(list, events);
 	if (nr_events < 0)

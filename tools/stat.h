@@ -31,7 +31,7 @@ bool has_no_room(int i);
 const char *why_shared(const struct event *events, int i);
 int print_explained(const struct event *events);
 
-/* stat-who.c */
+/* stat-holders.c */
 bool print_holders(int device, int cpu);
 
 #endif

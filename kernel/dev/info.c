@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KPMU_IOC_INFO: what kpmu has to offer on a CPU, and who holds its counters.  The holder of a
- * counter is named to those who might observe it by an event of their own.
+ * KPMU_IOC_INFO: counters, features and limits of a CPU, and the holder of each counter.  An event
+ * is shown only if the caller has permission to open an event on the same task or CPU.
  */
 #include <linux/cpumask.h>
 #include <linux/pid_namespace.h>

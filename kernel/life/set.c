@@ -79,28 +79,19 @@ static void read_families(struct kpmu_set *s)
 			put_member(s, word_of(s, i), t.count, t.times);
 		else
 			put_none(s, word_of(s, i));
+		cond_resched();
 	}
 }
 
-static int may_read_set(const struct kpmu_set *s)
+/* Ask security modules, by kpmu_lsm_read() or kpmu_lsm_write() */
+static int check_labels(const struct kpmu_set *s, int (*ask)(struct perf_event *label))
 {
 	int err = 0;
 	u32 i;
 
 	for (i = 0; i < kpmu_set_size(s) && !err; i++)
 		if (s->events[i] && s->events[i]->label)
-			err = kpmu_lsm_read(s->events[i]->label);
-	return err;
-}
-
-static int may_write_set(const struct kpmu_set *s)
-{
-	int err = 0;
-	u32 i;
-
-	for (i = 0; i < kpmu_set_size(s) && !err; i++)
-		if (s->events[i] && s->events[i]->label)
-			err = kpmu_lsm_write(s->events[i]->label);
+			err = ask(s->events[i]->label);
 	return err;
 }
 
@@ -157,7 +148,7 @@ ssize_t kpmu_set_read(struct kpmu_set *s, char __user *buf, size_t len)
 	if (len < kpmu_set_words(s) * sizeof(u64))
 		return -ENOSPC;
 	if (s->labelled) {
-		ret = may_read_set(s);
+		ret = check_labels(s, kpmu_lsm_read);
 		if (ret)
 			return ret;
 	}
@@ -203,7 +194,7 @@ static void control_families(struct kpmu_set *s)
  */
 int kpmu_set_control(struct kpmu_set *s, enum kpmu_op op)
 {
-	int err = s->labelled ? may_write_set(s) : 0;
+	int err = s->labelled ? check_labels(s, kpmu_lsm_write) : 0;
 
 	if (err)
 		return err;

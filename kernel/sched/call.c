@@ -180,6 +180,8 @@ static void call_local(struct many *m, struct cpumask *cpus)
 
 	cpumask_clear(cpus);
 	for (c = m->calls; c < m->calls + m->n; c++) {
+		if ((c - m->calls) % KPMU_BATCH == KPMU_BATCH - 1)
+			cond_resched();
 		c->done = false;
 		local_irq_save(flags);
 		run_here(c, m->changes);
@@ -200,7 +202,7 @@ static void call_local(struct many *m, struct cpumask *cpus)
  * The CPUs on which contexts are active work at the same time.  Each of them, but this one, gets
  * one IPI for all its contexts; a second one may be necessary for a task that moves meanwhile.
  *
- * Context: task, IRQs on.
+ * Context: task, may sleep.
  */
 void kpmu_ctxs_call(struct kpmu_call *calls, int n, bool changes, struct cpumask *cpus)
 {
@@ -208,13 +210,14 @@ void kpmu_ctxs_call(struct kpmu_call *calls, int n, bool changes, struct cpumask
 	struct kpmu_call *c;
 
 	lockdep_assert_irqs_enabled();
-	preempt_disable();
 	call_local(&m, cpus);
 	if (!cpumask_empty(cpus)) {
 		kpmu_stat_inc(remote);
+		preempt_disable();
+		/* Not on this CPU, if this task has moved to one of @cpus */
 		smp_call_function_many(cpus, call_active_here, &m, true);
+		preempt_enable();
 	}
-	preempt_enable();
 	for (c = calls; c < calls + n; c++)
 		if (unlikely(!c->done))
 			call_elsewhere(c, changes ? call_here : visit_here);

@@ -70,7 +70,7 @@ static inline u32 kpmu_slots_used(const struct kpmu_slots *slots)
  * @slots: see kpmu_counters_slots(), of a kind of CPUs; 0: of all kinds together
  * @fixed: those of @slots that each count one event only
  * @width: width of the counters in bits; 0 without counters
- * @holder: who holds them.  Task, may not be atomic
+ * @holder: their holder.  Task, IRQs on
  * @on_overflow: see kpmu_on_overflow()
  * @commit: see kpmu_commit()
  * @halt: see kpmu_counters_halt()

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The holder of a PMU's counters. */
+/* The holder of the counters of a PMU. */
 #ifndef KPMU_HOLDER_H
 #define KPMU_HOLDER_H
 
-/* Who holds the counters of a core PMU; the numbers are those of KPMU_HOLDER_* */
+/* The numbers are those of KPMU_HOLDER_* */
 enum kpmu_holder {
 	KPMU_HELD_BY_NONE,
 	KPMU_HELD_BY_EVENTS,

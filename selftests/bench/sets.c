@@ -36,7 +36,6 @@ static int cpus, events, set, fds[CPUS * EVENTS];
 
 static void open_one_set(void)
 {
-	static int device = -1;
 	struct kpmu_set_event ev[EVENTS] = { };
 	int32_t cpu[CPUS] = { 0, 1, 2, 3 };
 	struct kpmu_open_set args = {
@@ -44,13 +43,11 @@ static void open_one_set(void)
 		.targets = (uintptr_t)cpu, .nr_targets = cpus,
 	};
 
-	if (device < 0)
-		device = open(KPMU_DEVICE, O_RDWR);
 	for (int i = 0; i < events; i++) {
 		ev[i].attr = (uintptr_t)&attr[i];
 		ev[i].group = -1;
 	}
-	set = ioctl(device, KPMU_IOC_OPEN_SET, &args);
+	set = ioctl(ev_device(), KPMU_IOC_OPEN_SET, &args);
 	if (set < 0)
 		exit(1);
 }

@@ -27,7 +27,7 @@ bool route_is_native(void)
 }
 
 /* The fd stays open: a test may drop the privilege to open the device */
-static int device(void)
+int ev_device(void)
 {
 	static int fd = -1;
 
@@ -57,7 +57,7 @@ const bool ev_device_late __attribute__((weak));
 static void __attribute__((constructor)) open_early(void)
 {
 	if (!route_is_native() && !ev_device_late)
-		device();
+		ev_device();
 }
 
 static int open_attr(const struct perf_event_attr *attr, pid_t pid, int cpu,
@@ -70,7 +70,7 @@ static int open_attr(const struct perf_event_attr *attr, pid_t pid, int cpu,
 
 	if (route_is_native())
 		return syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags);
-	return ioctl(device(), KPMU_IOC_OPEN, &args);
+	return ioctl(ev_device(), KPMU_IOC_OPEN, &args);
 }
 
 /* AMD's code for one of event.h, or 0 */

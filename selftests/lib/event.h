@@ -34,6 +34,8 @@
  * same program runs by both routes in the same guest, and the results are compared.
  */
 bool route_is_native(void);
+/* The fd of the device, which is opened once; exits if that fails */
+int ev_device(void);
 int ev_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
 	    int group_fd, unsigned long flags);
 

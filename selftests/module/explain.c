@@ -17,17 +17,6 @@ static struct perf_event_attr attr[MAX];
 static struct kpmu_explain_event ev[KPMU_EXPLAIN_MAX + 1];
 static struct kpmu_explain set;
 
-static int dev(void)
-{
-	static int fd = -1;
-
-	if (fd < 0)
-		fd = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		exit(1);
-	return fd;
-}
-
 static void start(int nr)
 {
 	memset(ev, 0, sizeof(ev));
@@ -40,7 +29,7 @@ static void start(int nr)
 
 static int ask(void)
 {
-	return ioctl(dev(), KPMU_IOC_EXPLAIN, &set) ? errno : 0;
+	return ioctl(ev_device(), KPMU_IOC_EXPLAIN, &set) ? errno : 0;
 }
 
 static void dry(int i, uint64_t config, int group)
@@ -277,7 +266,7 @@ TEST(events_that_cannot_be_opened)
 	dry(1, RAW_BRANCHES, 0);
 	dry(2, RAW_BRANCHES, -1);
 	attr[2].read_format = 1ULL << 60;
-	ev[3].fd = dev();
+	ev[3].fd = ev_device();
 	ev[4].fd = -1;
 	ASSERT_EQ(ask(), 0);
 	EXPECT_EQ(ev[0].error, ENOENT);
@@ -297,7 +286,6 @@ TEST(unprivileged)
 {
 	ROWS("W-05");
 	NEED_PMU();
-	dev();
 	start(2);
 	dry(0, RAW_BRANCHES, -1);
 	dry(1, RAW_BRANCHES, -1);
@@ -335,7 +323,7 @@ TEST(bad_arguments)
 	BAD(cpu, 100000, EINVAL);
 	BAD(cpu, -2, EINVAL);
 	BAD(events, 8, EFAULT);
-	EXPECT_EQ(ioctl(dev(), KPMU_IOC_EXPLAIN, 8) ? errno : 0, EFAULT);
+	EXPECT_EQ(ioctl(ev_device(), KPMU_IOC_EXPLAIN, 8) ? errno : 0, EFAULT);
 	set = good;
 	ev[0].group = 0;
 	EXPECT_EQ(ask(), EINVAL);

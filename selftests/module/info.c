@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KPMU_IOC_INFO: what a CPU has, and who holds its counters. */
+/* KPMU_IOC_INFO: the counters of a CPU and their holders. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
@@ -23,17 +23,6 @@ static struct kpmu_info info;
 static struct kpmu_info_counter counter[SLOTS];
 static struct kpmu_ask_info question;
 
-static int dev(void)
-{
-	static int fd = -1;
-
-	if (fd < 0)
-		fd = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		exit(1);
-	return fd;
-}
-
 static int ask(int cpu)
 {
 	memset(&info, 0xff, sizeof(info));
@@ -43,7 +32,7 @@ static int ask(int cpu)
 		.counter_size = sizeof(counter[0]), .nr = SLOTS,
 		.counters = (uintptr_t)counter,
 	};
-	return ioctl(dev(), KPMU_IOC_INFO, &question) ? errno : 0;
+	return ioctl(ev_device(), KPMU_IOC_INFO, &question) ? errno : 0;
 }
 
 /* The counter that the event with this id is on, NULL if none is */
@@ -204,7 +193,6 @@ static int in_child(int (*fn)(uint64_t id), uint64_t id)
 
 static int see_hidden(uint64_t id)
 {
-	dev();
 	pin_to(0);
 	drop_privilege();
 	return sees_use() && !find(id) && hidden() == 1 ? 0 : 1;
@@ -251,7 +239,6 @@ static int see_own(uint64_t unused)
 	int fd;
 
 	(void)unused;
-	dev();
 	pin_to(1);
 	drop_privilege();
 	attr.exclude_kernel = 1;
@@ -259,7 +246,7 @@ static int see_own(uint64_t unused)
 	return ask(1) || !find(ev_id(fd)) || hidden() != 1;
 }
 
-/* Events of a CPU are for those to see who may open some */
+/* Events of a CPU are shown to callers that have permission to open some */
 TEST(cpu_events)
 {
 	ROWS("W-08");
@@ -320,7 +307,7 @@ TEST(offline_cpu)
 
 static int ask_again(void)
 {
-	return ioctl(dev(), KPMU_IOC_INFO, &question) ? errno : 0;
+	return ioctl(ev_device(), KPMU_IOC_INFO, &question) ? errno : 0;
 }
 
 TEST(arguments)
@@ -343,7 +330,7 @@ TEST(arguments)
 	EXPECT_EQ(ask_again(), 0);
 	question.info = 16;
 	EXPECT_EQ(ask_again(), EFAULT);
-	EXPECT_EQ(ioctl(dev(), KPMU_IOC_INFO, 16) ? errno : 0, EFAULT);
+	EXPECT_EQ(ioctl(ev_device(), KPMU_IOC_INFO, 16) ? errno : 0, EFAULT);
 
 	/* A caller whose structure is larger finds 0 in the rest */
 	ask(0);

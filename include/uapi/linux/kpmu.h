@@ -150,8 +150,8 @@ struct kpmu_explain {
  */
 #define KPMU_IOC_EXPLAIN	_IOW('K', 0x45, struct kpmu_explain)
 
-/* Who holds a counter */
-#define KPMU_HOLDER_NONE	0	/* nobody */
+/* The holder of a counter */
+#define KPMU_HOLDER_NONE	0	/* the counter is free */
 #define KPMU_HOLDER_EVENT	1	/* an event of kpmu */
 #define KPMU_HOLDER_KERNEL	2	/* native perf */
 #define KPMU_HOLDER_WATCHDOG	3	/* the NMI watchdog, by native perf */
@@ -163,7 +163,7 @@ struct kpmu_explain {
  * @counter: its number, as in struct kpmu_explain_event
  * @holder: KPMU_HOLDER_*
  * @id: id of the event that is on it (PERF_EVENT_IOC_ID); 0 if there is none, or if the caller
- *	may not observe what the event counts.  The rest is then 0, too
+ *	has no permission to observe the event's target.  The fields below are then 0, too
  * @config: attr.config of the event
  * @type: attr.type of the event
  * @pid: the task that it counts, in the caller's pid namespace; -1 for an event of a CPU or a cgroup
@@ -191,17 +191,16 @@ struct kpmu_info_counter {
 #define KPMU_ABI		1		/* version of the calls in this file */
 
 /**
- * struct kpmu_info - what kpmu has to offer on a CPU
+ * struct kpmu_info - counters, features and limits of a CPU
  * @features: KPMU_FEATURE_*
  * @abi: KPMU_ABI of the module
  * @online: the CPU is online
  * @general: the CPU's general counters, a bit each, as in struct kpmu_explain_event
  * @fixed: its fixed counters
  * @drivers: counters of drivers' PMUs
- * @free: those of the three that nobody holds now
+ * @free: those of the three that are free now
  * @width: width of the CPU's counters in bits
- * @holder: who holds the CPU's counters as a whole: KPMU_HOLDER_NONE also if kpmu has events but
- *	all of them are off their counters
+ * @holder: the holder of the CPU's counters as a whole; KPMU_HOLDER_NONE if no event needs them
  * @branches: number of branches that it records, 0 for none
  * @precise: largest precise_ip
  * @paranoid: perf_event_paranoid in force
@@ -240,7 +239,7 @@ struct kpmu_info {
 #define KPMU_INFO_COUNTER_SIZE_VER0	48
 
 /**
- * struct kpmu_ask_info - what is asked
+ * struct kpmu_ask_info - the arguments of KPMU_IOC_INFO
  * @cpu: the CPU
  * @size: size of *@info, KPMU_INFO_SIZE_VER0 or more
  * @info: pointer to a struct kpmu_info
@@ -258,8 +257,8 @@ struct kpmu_ask_info {
 };
 
 /*
- * Tell what kpmu has to offer on a CPU, and who holds its counters at this moment.  Nothing is
- * opened or reserved.  What a caller's structure has and the module does not know of is set to 0.
+ * Get the counters, features and limits of a CPU, and the holder of each counter at this moment.
+ * Nothing is opened or reserved.  Fields that the module does not know are set to 0.
  * EINVAL for a bad @cpu, @size or @counter_size.
  */
 #define KPMU_IOC_INFO	_IOW('K', 0x46, struct kpmu_ask_info)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* kpmu-stat: who holds the counters (KPMU_IOC_INFO). */
+/* kpmu-stat: the holders of the counters (KPMU_IOC_INFO). */
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -50,7 +50,7 @@ static void print_counter(const struct kpmu_info *info, const struct kpmu_info_c
 }
 
 /**
- * print_holders() - print what a CPU has, and who holds its counters now
+ * print_holders() - print the counters of a CPU and the holder of each
  * @device: fd of /dev/kpmu
  * @cpu: the CPU
  *

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Sets of events: arguments, permissions, limits, and snapshots. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "sets.h"
+
+TEST(partial)
+{
+	ROWS("W-12");
+	int fd, n = nr_cpus();
+
+	plan(2, n + 1, 0);
+	for (int i = 0; i < 2; i++) {
+		attr[i].type = PERF_TYPE_SOFTWARE;
+		attr[i].config = PERF_COUNT_SW_DUMMY;
+	}
+	target[n] = 9999;
+	int before = open_fds();
+
+	EXPECT_EQ(open_errno(), EINVAL);
+	EXPECT_EQ(open_fds(), before);
+	EXPECT_EQ(error[2 * n - 1], 0);
+	EXPECT_EQ(error[2 * n], EINVAL);
+	EXPECT_EQ(error[2 * n + 1], 0);		/* not tried */
+	args.flags = KPMU_SET_PARTIAL | KPMU_SET_CLOEXEC;
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(error[2 * n + 1], EINVAL);
+	EXPECT_EQ(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	EXPECT_EQ(get(fd), size_of(2 * (n + 1)));
+	EXPECT_EQ(result.word[0], 0);
+	EXPECT_EQ(result.word[2 * n - 1], 0);
+	EXPECT_EQ(result.word[2 * n], KPMU_SET_NONE);
+	close(fd);
+	/* Without any event there is no set */
+	args.nr_targets = 1;
+	target[0] = 9999;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.flags = KPMU_SET_TASKS;
+	target[0] = 0x3ffff0;
+	EXPECT_EQ(open_errno(), ESRCH);
+	target[0] = -1;
+	EXPECT_EQ(open_errno(), ESRCH);
+}
+
+TEST(arguments)
+{
+	ROWS("W-12");
+	int fd;
+
+	plan(1, 1, KPMU_SET_TASKS);
+	attr[0].type = PERF_TYPE_SOFTWARE;
+	attr[0].config = PERF_COUNT_SW_DUMMY;
+	args.nr_events = 0;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.nr_events = KPMU_SET_MAX_EVENTS + 1;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.nr_events = 1;
+	args.nr_targets = 0;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.nr_targets = KPMU_SET_MAX_TARGETS + 1;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.nr_targets = KPMU_SET_MAX_TARGETS;
+	args.nr_events = KPMU_SET_MAX / KPMU_SET_MAX_TARGETS + 1;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.nr_events = args.nr_targets = 1;
+	args.flags |= 1U << 31;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.flags = KPMU_SET_TASKS | KPMU_SET_CGROUP;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.flags = KPMU_SET_TASKS;
+	args.cgroup = 1;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.cgroup = 0;
+	args.period_us = 1000;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.period_us = 0;
+	args.nr_slots = 1;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.nr_slots = 0;
+	ev[0].reserved = 1;
+	EXPECT_EQ(open_errno(), EINVAL);
+	ev[0].reserved = 0;
+	ev[0].group = 0;
+	EXPECT_EQ(open_errno(), EINVAL);
+	ev[0].group = -2;
+	EXPECT_EQ(open_errno(), EINVAL);
+	ev[0].group = -1;
+	args.events = 16;
+	EXPECT_EQ(open_errno(), EFAULT);
+	args.events = (uintptr_t)ev;
+	args.targets = 16;
+	EXPECT_EQ(open_errno(), EFAULT);
+	args.targets = (uintptr_t)target;
+	args.errors = 16;
+	EXPECT_EQ(open_errno(), EFAULT);
+	args.errors = 0;
+	ev[0].attr = 16;
+	EXPECT_EQ(open_errno(), EFAULT);
+	ev[0].attr = (uintptr_t)&attr[0];
+
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(read(fd, &result, size_of(1) - 1), -1);
+	EXPECT_EQ(errno, ENOSPC);
+	EXPECT_EQ(syscall(SYS_read, fd, 16L, size_of(1)), -1);
+	EXPECT_EQ(errno, EFAULT);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP), -1);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_ID, &result), -1);
+	EXPECT_EQ(errno, ENOTTY);
+	EXPECT_EQ(write(fd, "x", 1), -1);
+	EXPECT_EQ(errno, EBADF);
+	EXPECT_EQ(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0), MAP_FAILED);
+	EXPECT_EQ(errno, ENODEV);
+}
+
+/* Run @fn in a child without privilege, and return what it returns */
+static int unprivileged(int (*fn)(void))
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	if (!pid) {
+		drop_privilege();
+		_exit(fn());
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int try_cpus(void)
+{
+	plan(1, 1, 0);
+	attr[0].type = PERF_TYPE_SOFTWARE;
+	attr[0].exclude_kernel = 1;
+	return open_errno();
+}
+
+static int try_init(void)
+{
+	plan(1, 1, KPMU_SET_TASKS);
+	attr[0].type = PERF_TYPE_SOFTWARE;
+	target[0] = 1;
+	return open_errno();
+}
+
+static int try_kernel(void)
+{
+	plan(1, 1, KPMU_SET_TASKS);
+	attr[0].type = PERF_TYPE_SOFTWARE;
+	attr[0].exclude_kernel = 0;
+	return open_errno();
+}
+
+static int try_self(void)
+{
+	plan(1, 1, KPMU_SET_TASKS);
+	attr[0].type = PERF_TYPE_SOFTWARE;
+	return open_errno();
+}
+
+/* Sets of this task until there is no room for more */
+static int hoard(void)
+{
+	struct rlimit none = { };
+	long held = 0;
+
+	setrlimit(RLIMIT_MEMLOCK, &none);
+	plan(EVENTS, TARGETS, KPMU_SET_TASKS);
+	for (int i = 0; i < EVENTS; i++) {
+		attr[i].type = PERF_TYPE_SOFTWARE;
+		attr[i].config = PERF_COUNT_SW_DUMMY;
+	}
+	while (open_set() >= 0)
+		held += EVENTS * TARGETS;
+	if (errno != EPERM)
+		return 100;
+	/* At least one such set, and less than 4 MiB of events on each CPU */
+	return held >= EVENTS * TARGETS && held < 8192 * nr_cpus() ? 0 : 101;
+}
+
+TEST(permissions)
+{
+	ROWS("W-12");
+
+	set_paranoid(2);
+	EXPECT_EQ(unprivileged(try_self), 0);
+	EXPECT_EQ(unprivileged(try_cpus), EACCES);
+	EXPECT_EQ(unprivileged(try_init), EACCES);
+	EXPECT_EQ(unprivileged(try_kernel), EACCES);
+	set_paranoid(0);
+	EXPECT_EQ(unprivileged(try_cpus), 0);
+	set_paranoid(2);
+	EXPECT_EQ(unprivileged(hoard), 0);
+	/* All of it is free again */
+	EXPECT_EQ(unprivileged(hoard), 0);
+}
+
+static struct kpmu_set_page *map_snapshots(int fd, size_t *size)
+{
+	size_t slots = (size_t)args.nr_slots * size_of(args.nr_events * args.nr_targets);
+	void *p;
+
+	*size = 4096 + (slots + 4095) / 4096 * 4096;
+	p = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* Copy snapshot number @n; false if it is not there any more */
+static bool take(const volatile struct kpmu_set_page *page, uint64_t n)
+{
+	const volatile uint64_t *slot = (void *)((uintptr_t)page + page->first +
+						 (n - 1) % page->nr_slots * page->slot_size);
+	uint64_t *to = (uint64_t *)&result;
+
+	if (slot[0] != n)
+		return false;
+	for (size_t i = 0; i < page->slot_size / 8; i++)
+		to[i] = slot[i];
+	return slot[0] == n;
+}
+
+TEST(snapshots)
+{
+	ROWS("W-13");
+	struct kpmu_set_page *page;
+	uint64_t n = 0, time = 0, last = 0, taken = 0, end;
+	struct pollfd p = { .events = POLLIN };
+	size_t size;
+
+	plan(2, 1, KPMU_SET_TASKS);
+	for (int i = 0; i < 2; i++) {
+		attr[i].type = PERF_TYPE_SOFTWARE;
+		attr[i].config = i ? PERF_COUNT_SW_DUMMY : PERF_COUNT_SW_TASK_CLOCK;
+		attr[i].disabled = 0;
+	}
+	args.period_us = 10000;
+	args.nr_slots = 5;
+	p.fd = open_set();
+	ASSERT_GE(p.fd, 0);
+	page = map_snapshots(p.fd, &size);
+	ASSERT_TRUE(page);
+	EXPECT_EQ(page->nr_slots, 5);
+	EXPECT_EQ(page->slot_size, size_of(2));
+	for (end = patience(); n < 30 && now_ns() < end;) {
+		EXPECT_EQ(poll(&p, 1, 20000), 1);
+		EXPECT_EQ(p.revents, POLLIN);
+		n = *(volatile __u64 *)&page->head;
+		if (!take(page, n))
+			continue;
+		taken++;
+		EXPECT_EQ(result.head.nr_events, 2);
+		EXPECT_GT(result.head.time, time);
+		EXPECT_GE(result.word[0], last);
+		EXPECT_EQ(result.word[1], 0);
+		time = result.head.time;
+		last = result.word[0];
+		page->tail = n;
+	}
+	EXPECT_GE(n, 30);
+	EXPECT_GE(taken, 1);
+	EXPECT_GT(last, 0);
+	/* The oldest that is kept, and the one before it */
+	n = *(volatile __u64 *)&page->head;
+	EXPECT_FALSE(take(page, n - 5));
+	/* A period is missed rather than made up for: their number does not exceed the time's */
+	EXPECT_LE((n + page->missed) * 10000000ULL, time + 20000000ULL);
+	/* A read has numbers of its own */
+	EXPECT_EQ(get(p.fd), size_of(2));
+	EXPECT_EQ(result.head.seq, 1);
+	EXPECT_GE(result.word[0], last);
+
+	/* They go on while they are mapped */
+	close(p.fd);
+	n = *(volatile __u64 *)&page->head;
+	for (end = patience(); *(volatile __u64 *)&page->head < n + 2 && now_ns() < end;)
+		usleep(1000);
+	EXPECT_GE(page->head, n + 2);
+	munmap(page, size);
+}
+
+TEST(snapshot_arguments)
+{
+	ROWS("W-13");
+	size_t size;
+	void *page;
+	int fd;
+
+	plan(1, 1, KPMU_SET_TASKS);
+	attr[0].type = PERF_TYPE_SOFTWARE;
+	attr[0].config = PERF_COUNT_SW_DUMMY;
+	args.nr_slots = 1;
+	args.period_us = 999;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.period_us = 1000;
+	args.nr_slots = KPMU_SET_MAX_SLOTS + 1;
+	EXPECT_EQ(open_errno(), EINVAL);
+	/* The more events, the longer must the period be */
+	plan(EVENTS, TARGETS, KPMU_SET_TASKS);
+	for (int i = 0; i < EVENTS; i++) {
+		attr[i].type = PERF_TYPE_SOFTWARE;
+		attr[i].config = PERF_COUNT_SW_DUMMY;
+	}
+	args.nr_slots = 2;
+	args.period_us = 10 * EVENTS * TARGETS - 1;
+	EXPECT_EQ(open_errno(), EINVAL);
+	args.period_us++;
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	/* All of it or nothing, and shared */
+	page = map_snapshots(fd, &size);
+	ASSERT_TRUE(page);
+	EXPECT_EQ(mmap(NULL, size + 4096, PROT_READ, MAP_SHARED, fd, 0), MAP_FAILED);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(mmap(NULL, size - 4096, PROT_READ, MAP_SHARED, fd, 4096), MAP_FAILED);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0), MAP_FAILED);
+	EXPECT_EQ(errno, EINVAL);
+	/* Whatever user space writes there, the kernel relies on none of it */
+	memset(page, 0xff, size);
+	usleep(50000);
+	munmap(page, size);
+	close(fd);
+}
+
+TEST_HARNESS_MAIN
