@@ -57,7 +57,7 @@ static int check_set_args(const struct kpmu_open_set *a)
 	return a->nr_events * a->nr_targets > KPMU_SET_MAX ? -EINVAL : 0;
 }
 
-/* Nobody pays for the time of the task that takes snapshots: it takes little of that of a CPU */
+/* Snapshots are taken in a work item, whose CPU time is not accounted to the caller: limit it */
 #define MIN_PERIOD_US		1000
 #define EVENT_PERIOD_US		10
 #define MAX_SNAPSHOT_BYTES	(64 << 20)

@@ -9,14 +9,14 @@
 #define WORDS	10
 
 /**
- * struct sketch - a sample whose words at these places are still to be set
+ * struct template - a sample in which the words at these places are still to be set
  * @words: the sample; one more word takes what is not part of it
  * @ip: where in @words the address of the instruction is
  * @time: where the time is
  * @addr: where the data address is
  * @misc: misc of the header, without the mode
  */
-struct sketch {
+struct template {
 	u64 words[WORDS + 1];
 	u8 ip;
 	u8 time;
@@ -25,7 +25,7 @@ struct sketch {
 };
 
 /* The words after the time, in the order of a sample */
-static void put_rest(u64 *p, struct sketch *k, const struct kpmu_event *e, u64 period)
+static void put_rest(u64 *p, struct template *k, const struct kpmu_event *e, u64 period)
 {
 	u64 type = e->sampling->sample_type;
 
@@ -41,7 +41,7 @@ static void put_rest(u64 *p, struct sketch *k, const struct kpmu_event *e, u64 p
 		*p++ = period;
 }
 
-static void make_sketch(struct sketch *k, const struct kpmu_event *e, const struct kpmu_hit *s)
+static void make_template(struct template *k, const struct kpmu_event *e, const struct kpmu_hit *s)
 {
 	u64 type = e->sampling->sample_type, *p = k->words + 1;
 
@@ -60,7 +60,7 @@ static void make_sketch(struct sketch *k, const struct kpmu_event *e, const stru
 	put_rest(p, k, e, s->period);
 }
 
-static __always_inline void fill_in(struct sketch *k, const struct kpmu_brief *b, u32 size)
+static __always_inline void fill_in(struct template *k, const struct kpmu_brief *b, u32 size)
 {
 	struct perf_event_header header = {
 		.type = PERF_RECORD_SAMPLE,
@@ -112,12 +112,12 @@ void kpmu_sample_write_batch(struct kpmu_event *e, const struct kpmu_hit *s,
 	const struct kpmu_brief *b = batch->records, *end = b + batch->nr;
 	u32 size = e->sampling->fixed, n;
 	struct kpmu_record r;
-	struct sketch k;
+	struct template k;
 
 	batch->done = 0;
 	if (!is_timed(e, b))
 		return;
-	make_sketch(&k, e, s);
+	make_template(&k, e, s);
 	while (b < end) {
 		n = kpmu_record_room_many(&r, e, size, end - b);
 		if (!n)

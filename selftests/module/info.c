@@ -44,7 +44,7 @@ static const struct kpmu_info_counter *find(uint64_t id)
 	return NULL;
 }
 
-/* Counters that an event holds but do not tell which */
+/* Number of counters whose event is not shown */
 static int hidden(void)
 {
 	int n = 0;

@@ -59,7 +59,7 @@ bool x86_report(struct kpmu_hw *hw, struct kpmu_hit *hit)
 NOKPROBE_SYMBOL(x86_report);
 
 /**
- * x86_report_batch() - report several overflows that records tell of
+ * x86_report_batch() - report several overflows, by their records
  * @hw: the event
  * @hit: the overflows, with @hit->precise->batch
  *

@@ -94,7 +94,7 @@ static int reserve(const char **why)
 /**
  * x86_holder() - .holder of struct kpmu_core
  *
- * While nobody is known to hold the counters, they are reserved for a moment to find out whether
+ * While no holder of the counters is known, they are reserved for a moment to find out whether
  * the bitmaps have another user.  The kernel's own perf waits meanwhile (x86_yield_begin()).
  *
  * Context: task, IRQs on.
