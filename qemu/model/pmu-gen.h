@@ -18,7 +18,9 @@
 /* helper_pmu_mem(): size and kind of the access */
 #define PMU_MEM_ST      (1u << 0)
 #define PMU_MEM_LOCK    (1u << 1)
-#define PMU_MEM_DESC(size, st, lock)    ((st) | (lock) << 1 | (size) << 2)
-#define PMU_MEM_SIZE(desc)              ((desc) >> 2)
+#define PMU_MEM_WRITES  (1u << 2)   /* a store, or a load that also stores */
+#define PMU_MEM_DESC(size, st, lock, writes) \
+    ((st) | (lock) << 1 | (writes) << 2 | (size) << 3)
+#define PMU_MEM_SIZE(desc)              ((desc) >> 3)
 
 #endif

@@ -96,6 +96,7 @@ typedef struct PMUVendor {
 #define PMU_TLB_WAYS    4
 #define PMU_BTB_SIZE    4096
 #define PMU_RAS_SIZE    16
+#define PMU_OWNED       4096
 
 typedef struct PMUModel {
     uint64_t l1[PMU_L1_SETS * PMU_L1_WAYS];
@@ -105,6 +106,7 @@ typedef struct PMUModel {
     uint64_t ras[PMU_RAS_SIZE];
     uint8_t bimodal[PMU_BTB_SIZE];
     uint32_t ras_top;
+    uint64_t owned[PMU_OWNED];      /* only while the state is saved or loaded */
 } PMUModel;
 
 /* Kinds of last branch records; a CPU has one of them at most */
@@ -155,7 +157,7 @@ typedef struct PMULbr {
 #define PMU_PEBS_MAX_LBR    32
 
 /* Level that hits */
-enum { PMU_MEM_L1, PMU_MEM_LLC, PMU_MEM_RAM };
+enum { PMU_MEM_L1, PMU_MEM_LLC, PMU_MEM_HITM, PMU_MEM_RAM };
 
 /* A memory access, for a record */
 typedef struct PMUMemInfo {
@@ -288,7 +290,10 @@ bool pmu_intel_fixed_event(X86PMU *p, int n, PMUActive *a);
 const char *pmu_intel_event_name(X86PMU *p, int ctr);
 
 /* pmu-model.c */
-void pmu_model_reset(PMUModel *m);
+void pmu_model_reset(X86PMU *p);
+void pmu_model_cold(X86PMU *p);
+bool pmu_model_save(X86PMU *p);
+void pmu_model_load(X86PMU *p);
 
 /* pmu-lbr.c */
 void pmu_lbr_collect(X86PMU *p);

@@ -13,6 +13,10 @@
  * address-space randomization for branches and the first-level cache.  The tags
  * of lower-half addresses include the address space (CR3, without the bit that
  * distinguishes the two page tables of a Linux process).  Nothing is flushed.
+ *
+ * Each CPU has caches of its own.  A line that another CPU has modified misses
+ * the first-level cache: the table of owners, which all CPUs share, has the CPU
+ * that was the last to write to a line.
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -24,11 +28,91 @@
 #define LINE_BITS   6
 #define PAGE_BITS   12
 
-void pmu_model_reset(PMUModel *m)
+/*
+ * By the low bits of a line's number: the tag of a line that a CPU has modified,
+ * with the number of the CPU in place of these bits; 0: none.  CPUs write to it
+ * concurrently, each entry at once.
+ */
+static uint64_t owner[PMU_OWNED];
+
+#define LINE_OF(entry)      ((entry) & -(uint64_t)PMU_OWNED)
+
+static uint64_t owner_entry(const X86PMU *p, uint64_t tag)
+{
+    return LINE_OF(tag) | CPU(p->cpu)->cpu_index % PMU_OWNED;
+}
+
+/* The lines of this CPU belong to none */
+static void disown(X86PMU *p)
+{
+    for (int i = 0; i < PMU_OWNED; i++) {
+        if (owner[i] && owner[i] == owner_entry(p, owner[i])) {
+            qatomic_set(&owner[i], 0);
+        }
+    }
+}
+
+static void clear(PMUModel *m)
 {
     memset(m, 0, sizeof(*m));
     /* Weakly not taken */
     memset(m->bimodal, 1, sizeof(m->bimodal));
+}
+
+/**
+ * pmu_model_reset - power-up and reset of a CPU
+ * @p: its PMU
+ */
+void pmu_model_reset(X86PMU *p)
+{
+    clear(&p->model);
+    disown(p);
+}
+
+/**
+ * pmu_model_cold - clear caches, TLB and prediction of a CPU, and all owners
+ * @p: its PMU
+ */
+void pmu_model_cold(X86PMU *p)
+{
+    clear(&p->model);
+    for (int i = 0; i < PMU_OWNED; i++) {
+        qatomic_set(&owner[i], 0);
+    }
+}
+
+/**
+ * pmu_model_save - copy the lines that a CPU owns to its own state
+ * @p: its PMU
+ *
+ * Return: true if there are any.
+ */
+bool pmu_model_save(X86PMU *p)
+{
+    bool any = false;
+
+    for (int i = 0; i < PMU_OWNED; i++) {
+        bool mine = owner[i] && owner[i] == owner_entry(p, owner[i]);
+
+        p->model.owned[i] = mine ? owner[i] : 0;
+        any |= mine;
+    }
+    return any;
+}
+
+/**
+ * pmu_model_load - let a CPU own the lines in its state, and no others
+ * @p: its PMU
+ */
+void pmu_model_load(X86PMU *p)
+{
+    disown(p);
+    for (int i = 0; i < PMU_OWNED; i++) {
+        if (p->model.owned[i]) {
+            owner[i] = owner_entry(p, p->model.owned[i]);
+        }
+    }
+    memset(p->model.owned, 0, sizeof(p->model.owned));
 }
 
 /* @ra: return address into the generated code, 0: a branch */
@@ -70,20 +154,49 @@ static uint64_t make_tag(CPUX86State *env, uint64_t addr, uint64_t n)
     return 1ull << 63 | (n ^ space << 41);
 }
 
-/* Returns the level that hits */
-static int access_line(CPUX86State *env, PMUModel *m, uint64_t addr, bool st,
-                       uintptr_t ra)
+/*
+ * The CPU accesses a line, and owns it from then on if it @writes to it.  If it
+ * reads a line of another CPU, it belongs to none.  Returns true if it belonged
+ * to another CPU.
+ */
+static bool take_line(X86PMU *p, uint64_t tag, bool writes)
+{
+    uint64_t *o = &owner[tag % PMU_OWNED], old = qatomic_read(o);
+    uint64_t mine = owner_entry(p, tag);
+    bool taken = old != mine && LINE_OF(old) == LINE_OF(tag);
+
+    if (writes && old != mine) {
+        qatomic_set(o, mine);
+    } else if (taken) {
+        qatomic_set(o, 0);
+    }
+    return taken;
+}
+
+/* Returns the level that hits; @desc as for helper_pmu_mem() */
+static int access_line(CPUX86State *env, PMUModel *m, uint64_t addr,
+                       uint32_t desc, uintptr_t ra)
 {
     uint64_t line = addr >> LINE_BITS;
     uint64_t tag = make_tag(env, addr, line);
+    bool st = desc & PMU_MEM_ST;
+    bool taken = take_line(env_pmu(env), tag, desc & PMU_MEM_WRITES), llc;
 
     note(env, PMU_Q_L1_REF, ra);
-    if (touch(&m->l1[line % PMU_L1_SETS * PMU_L1_WAYS], PMU_L1_WAYS, tag)) {
+    if (touch(&m->l1[line % PMU_L1_SETS * PMU_L1_WAYS], PMU_L1_WAYS, tag) &&
+        !taken) {
         return PMU_MEM_L1;
     }
     note(env, PMU_Q_L1_MISS, ra);
     note(env, st ? PMU_Q_L1_MISS_ST : PMU_Q_L1_MISS_LD, ra);
-    if (touch(&m->llc[line % PMU_LLC_SETS * PMU_LLC_WAYS], PMU_LLC_WAYS, tag)) {
+    llc = touch(&m->llc[line % PMU_LLC_SETS * PMU_LLC_WAYS], PMU_LLC_WAYS, tag);
+    if (taken) {
+        if (!st) {
+            note(env, PMU_Q_HITM_LD, ra);
+        }
+        return PMU_MEM_HITM;
+    }
+    if (llc) {
         return PMU_MEM_LLC;
     }
     note(env, PMU_Q_LLC_MISS, ra);
@@ -120,10 +233,10 @@ void helper_pmu_mem(CPUX86State *env, uint64_t addr, uint32_t desc)
     if (addr >> PAGE_BITS != last >> PAGE_BITS) {
         info.tlb_miss |= access_page(env, m, last, st, ra);
     }
-    info.level = access_line(env, m, addr, st, ra);
+    info.level = access_line(env, m, addr, desc, ra);
     while ((addr ^ last) >> LINE_BITS) {
         addr += 1 << LINE_BITS;
-        info.level = MAX(info.level, access_line(env, m, addr, st, ra));
+        info.level = MAX(info.level, access_line(env, m, addr, desc, ra));
     }
     if (unlikely(p->pebs.mem) && pmu_pebs_access(env, &info, st)) {
         note(env, PMU_Q_LD_LAT, ra);

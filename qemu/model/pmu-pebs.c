@@ -26,10 +26,12 @@
 #define EVENT_MEM_TRANS     0xcd    /* these events have a data address */
 #define EVENT_MEM_INST      0xd0
 #define EVENT_MEM_LOAD      0xd1
+#define EVENT_MEM_L3_HIT    0xd2
 
 /* Data source of a load */
 #define SOURCE_L1           0x01
 #define SOURCE_L3           0x04
+#define SOURCE_L3_HITM      0x07
 #define SOURCE_RAM          0x0c
 /* Data source of a store */
 #define SOURCE_STORE_HIT    0x01
@@ -39,7 +41,7 @@
 
 /* Cycles that a load takes: by the level that hits, and for a TLB miss */
 static const uint16_t load_cycles[] = {
-    [PMU_MEM_L1] = 4, [PMU_MEM_LLC] = 40, [PMU_MEM_RAM] = 200
+    [PMU_MEM_L1] = 4, [PMU_MEM_LLC] = 40, [PMU_MEM_HITM] = 80, [PMU_MEM_RAM] = 200
 };
 #define TLB_MISS_CYCLES     20
 
@@ -52,7 +54,7 @@ static bool has_address(X86PMU *p, int ctr)
     }
     event = p->sel[ctr] & EVTSEL_EVENT;
     return event == EVENT_MEM_TRANS || event == EVENT_MEM_INST ||
-           event == EVENT_MEM_LOAD;
+           event == EVENT_MEM_LOAD || event == EVENT_MEM_L3_HIT;
 }
 
 /**
@@ -197,7 +199,7 @@ static void set_memory(X86PMU *p, const PMUActive *a)
     const PMUMemInfo *m = b->last[st].valid ? &b->last[st] : &b->last[!st];
     static const uint8_t source[] = {
         [PMU_MEM_L1] = SOURCE_L1, [PMU_MEM_LLC] = SOURCE_L3,
-        [PMU_MEM_RAM] = SOURCE_RAM
+        [PMU_MEM_HITM] = SOURCE_L3_HITM, [PMU_MEM_RAM] = SOURCE_RAM
     };
 
     b->has_mem = true;

@@ -80,7 +80,7 @@ void x86_pmu_reset(X86CPU *cpu)
     memset(p, 0, sizeof(*p));
     p->cpu = cpu;
     p->vendor = vendor;
-    pmu_model_reset(&p->model);
+    pmu_model_reset(p);
     vendor->reset(p);
     pmu_config(&cpu->env);
     pmu_rearm(&cpu->env);

@@ -69,7 +69,7 @@ int pmu_stats_wrmsr(X86PMU *p, uint32_t msr, uint64_t val)
         memcpy(p->stats.retired, retired, sizeof(retired));
         return 1;
     case STAT_BASE + 15:                /* cold caches, TLB, prediction */
-        pmu_model_reset(&p->model);
+        pmu_model_cold(p);
         return 1;
     default:
         return -1;

@@ -328,6 +328,42 @@ static const VMStateDescription vmstate_hybrid = {
     }
 };
 
+/* Lines that this CPU has modified */
+static bool owned_needed(void *opaque)
+{
+    X86CPU *cpu = opaque;
+
+    return pmu_model_save(cpu->pmu);
+}
+
+static int owned_post_load(void *opaque, int version_id)
+{
+    pmu_model_load(opaque);
+    return 0;
+}
+
+static const VMStateDescription vmstate_owned_state = {
+    .name = "cpu/tcg_pmu/owned/state",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .post_load = owned_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_RUNS(model.owned, vmstate_info_runs64),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static const VMStateDescription vmstate_owned = {
+    .name = "cpu/tcg_pmu/owned",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = owned_needed,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_POINTER(pmu, X86CPU, vmstate_owned_state, X86PMU),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
 const VMStateDescription vmstate_x86_pmu = {
     .name = "cpu/tcg_pmu",
     .version_id = 1,
@@ -348,6 +384,7 @@ const VMStateDescription vmstate_x86_pmu = {
         &vmstate_lbr,
         &vmstate_pebs,
         &vmstate_hybrid,
+        &vmstate_owned,
         NULL
     }
 };

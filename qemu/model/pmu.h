@@ -40,6 +40,7 @@ enum {
     PMU_Q_TLB_MISS,
     PMU_Q_TLB_MISS_LD,
     PMU_Q_TLB_MISS_ST,
+    PMU_Q_HITM_LD,      /* loads of lines that another CPU has modified */
     PMU_Q_LD_LAT,       /* loads with a latency above MSR_PEBS_LD_LAT */
     PMU_Q_NR
 };

@@ -131,6 +131,9 @@ suite_modes()
 	bare "modes: 2 CPUs, PMIs and other requests" "$skl" late -smp 2 $(p cpus 2)
 	bare "modes: one thread for 2 CPUs, PMIs and other requests" "$skl" late -smp 2 \
 		$(p cpus 2) -accel tcg,thread=single
+	bare "modes: lines of 2 CPUs" "$skl" owned -smp 2
+	bare "modes: lines of 2 CPUs, -icount" "$skl_pebs" owned -smp 2 "${icount[@]}"
+	moved "modes: migration of modified lines" owned_long millions 1500 -smp 2
 	monitor
 	state_size
 	modes_of lbr "legacy LBR" "$skl_lbr" $(p arch 0)
@@ -163,6 +166,7 @@ modes_of()
 	for n in 1 2 4; do
 		bare "modes: $name, $n CPUs" "$cpu" "${kind}_smp" -smp $n $(p cpus $n) "$@"
 	done
+	[ $kind != pebs ] || bare "modes: $name, lines of 2 CPUs" "$cpu" owned -smp 2 "$@"
 	bare "modes: $name, INIT" "$cpu" "${kind}_init init" -smp 2 "$@"
 	bare "modes: $name, reset" "$cpu" reset "$@"
 	bare "modes: $name, one thread for 2 CPUs" "$cpu" "$all ${kind}_smp" -smp 2 $(p cpus 2) \
