@@ -191,6 +191,65 @@ TEST(offline_of_a_cpu)
 	close(fd);
 }
 
+static uint64_t words[N] __attribute__((aligned(64)));
+
+#define LINES		(N * 8 / 64)
+#define RAW_HITM	0x04d2		/* loads of lines that another CPU has modified */
+#define SLOW		79		/* cycles; such a load takes longer */
+#define EVERY		7
+
+static int modify_there_read_here(const struct perf_event_attr *a, uint64_t *count)
+{
+	/* The model of caches knows of stores that an event counts */
+	struct perf_event_attr stores = ev_attr(PERF_TYPE_RAW, RAW_HITM);
+	int fd, n, other = ev_must(&stores, 0, -1, -1, 0);
+	struct ring r;
+
+	pin_to(1);
+	stores_counted(other, words);
+	close(other);
+	pin_to(0);
+	fd = ev_must(a, 0, -1, -1, 0);
+	ring_map(&r, fd, a, 64);
+	loads_counted(fd, words);
+	n = collect(&r);
+	*count = ev_count(fd);
+	ring_unmap(&r);
+	close(fd);
+	return n;
+}
+
+/* The first load of each line finds it modified by the other CPU, as in false sharing */
+TEST(modified_lines)
+{
+	struct perf_event_attr a;
+	union perf_mem_data_src src;
+	uint64_t count;
+	int i, n;
+
+	ROWS("S-29 S-30 S-31");
+	NEED_PRECISE();
+	NEED_CPUS();
+	if (cpu_model() == CPU_SPR)
+		SKIP(return, "load latencies need an auxiliary event");
+	a = precise_attr(RAW_LATENCY, 2, PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_WEIGHT);
+	a.config1 = SLOW;
+	a.sample_period = EVERY;
+	n = modify_there_read_here(&a, &count);
+	EXPECT_EQ(n, LINES / (EVERY + 1));
+	for (i = 0; i < n; i++) {
+		EXPECT_EQ(seen[i].addr, (uintptr_t)&words[((i + 1) * (EVERY + 1) - 1) * 8]);
+		EXPECT_GT(seen[i].weight, SLOW);
+		src.val = seen[i].data_src;
+		EXPECT_EQ((int)src.mem_op, PERF_MEM_OP_LOAD);
+		EXPECT_EQ((int)src.mem_lvl, PERF_MEM_LVL_L3 | PERF_MEM_LVL_HIT);
+		EXPECT_EQ((int)src.mem_snoop, PERF_MEM_SNOOP_HITM);
+	}
+	a = ev_attr(PERF_TYPE_RAW, RAW_HITM);
+	modify_there_read_here(&a, &count);
+	EXPECT_EQ(count, LINES);
+}
+
 static long free_kb(void)
 {
 	struct sysinfo i;
