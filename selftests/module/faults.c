@@ -14,6 +14,7 @@
 #include "harness.h"
 
 #define MOST	200	/* above the number of fault points of any operation */
+#define ABSENT	3	/* exit status: this PMU has no such events */
 
 static const char *const knobs[] = { "failslab", "fail_page_alloc", "fail_usercopy" };
 
@@ -90,6 +91,28 @@ static struct perf_event_attr insns(void)
 
 static int nothing(void)
 {
+	return -1;
+}
+
+static int open_precise(int arg)
+{
+	struct perf_event_attr a = insns();
+
+	a.precise_ip = 1;
+	a.sample_period = 100000;
+	return ev_open(&a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* There may be no precise events.  If there are, their buffers are free again. */
+static int precise_event(void)
+{
+	int fd = open_precise(-1);
+
+	if (fd < 0) {
+		printf("# no precise events: %s\n", strerror(errno));
+		exit(errno == EOPNOTSUPP ? ABSENT : 1);
+	}
+	close(fd);
 	return -1;
 }
 
@@ -233,6 +256,8 @@ static void at_every_place(struct __test *_metadata, const struct op *op)
 		if (!WIFEXITED(status) || WEXITSTATUS(status) != 2)
 			break;
 	}
+	if (WIFEXITED(status) && WEXITSTATUS(status) == ABSENT)
+		SKIP(return, "this PMU has no such events");
 	printf("# %s: %d places\n", op->name, n - 1);
 	EXPECT_EQ(status, 0);
 	EXPECT_TRUE(count_works());
@@ -249,6 +274,8 @@ TEST_TIMEOUT(tname, 150)						\
 FAULT_TEST(open_on_self, nothing, open_self, 0)
 /* By then hooks are detached, counters released and contexts freed: the open sets all up again */
 FAULT_TEST(first_open, nothing, open_self, 2500)
+/* It also allocates the buffers of all CPUs */
+FAULT_TEST(first_precise_open, precise_event, open_precise, 2500)
 FAULT_TEST(open_member, event, open_self, 0)
 FAULT_TEST(open_on_cpu, nothing, open_cpu, 0)
 FAULT_TEST(open_on_another, nothing, open_parent, 0)
