@@ -121,6 +121,12 @@ static inline long often(long n)
 	return n > part ? n / part : 1;
 }
 
+/* A large number of objects: @n, or a quarter of it on kernels with debug checks or gcov */
+static inline int reduced(int n)
+{
+	return slow() > 1 ? n / 4 : n;
+}
+
 static inline int __run_test(struct __test *t, int n)
 {
 	time_t began = time(NULL);

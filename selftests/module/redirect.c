@@ -314,7 +314,7 @@ TEST(one_cgroup)
 	ASSERT_EQ(write_text(CGROUP, "\n"), 0);
 }
 
-#define RUNS	40
+#define RUNS	reduced(40)
 
 /* While the setting changes constantly, all opens of a process are served by the same side */
 TEST_TIMEOUT(switched_under_load, 180)

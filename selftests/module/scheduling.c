@@ -206,7 +206,7 @@ TEST(inherited_times_remove_on_exec)
 }
 
 #define STAY		60
-#define COME_AND_GO	400
+#define COME_AND_GO	reduced(400)
 
 static struct {
 	int fd;

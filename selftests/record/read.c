@@ -226,7 +226,7 @@ static long calls(int cpu)
 	return n;
 }
 
-#define MANY	4000
+#define MANY	reduced(4000)
 #define BATCH	128		/* KPMU_BATCH in kernel/sched/sched.h */
 
 /*

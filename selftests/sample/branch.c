@@ -480,9 +480,13 @@ TEST(as_native)
 	}
 	/* 32 jumps: nothing older is left */
 	a = branch_attr(IN_SLED, PERF_SAMPLE_BRANCH_ANY);
-	native = run(&a, jumps_counted, native_open(&a));
-	ours = sampled(&a, jumps_counted);
-	ASSERT_EQ(ours.nr, native.nr);
+	/* An interrupt meanwhile takes an entry: its return to user mode is filtered out */
+	for (i = 0, native.nr = 0; i < 5 && native.nr != DEPTH; i++)
+		native = run(&a, jumps_counted, native_open(&a));
+	for (i = 0, ours.nr = 0; i < 5 && ours.nr != DEPTH; i++)
+		ours = sampled(&a, jumps_counted);
+	ASSERT_EQ(native.nr, DEPTH);
+	ASSERT_EQ(ours.nr, DEPTH);
 	for (i = 0; i < DEPTH; i++) {
 		EXPECT_EQ(ours.b[i].from, native.b[i].from);
 		EXPECT_EQ(ours.b[i].to, native.b[i].to);

@@ -73,7 +73,7 @@ static int longest(struct __test *_metadata, void (*hit)(void), bool most)
 }
 
 #define FEW	60
-#define TIMES	100
+#define TIMES	reduced(100)
 
 /*
  * Two cheap filters follow each expensive one.  The time charged for a filter is limited by the
@@ -112,7 +112,7 @@ TEST(filters)
 }
 
 #define MEMBERS	100
-#define GROUPS	80
+#define GROUPS	reduced(80)
 
 static void one_group(struct __test *_metadata, int output)
 {

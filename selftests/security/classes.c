@@ -133,6 +133,8 @@ TEST(event_limit)
 
 	if (route_is_native())
 		SKIP(return, "upstream has no limit");
+	if (slow() > 1)
+		SKIP(return, "minutes, with debug checks");
 	many_fds(LIMIT + 2);
 	worker_start(&w);
 	for (i = 0; i < LIMIT; i++)

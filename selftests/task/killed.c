@@ -80,7 +80,7 @@ TEST(observer)
 	cgroup_root(&top);
 	cgroup_make(&a, &top, "kpmu-a");
 	/* Fewer rounds on a slow machine, but each kind of kill at least once */
-	for (i = 0; i < ROUNDS && (i < 2 || now_ns() < end); i++) {
+	for (i = 0; i < often(ROUNDS) && (i < 2 || now_ns() < end); i++) {
 		*held = 0;
 		pid = fork();
 		if (!pid) {
