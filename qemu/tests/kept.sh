@@ -32,14 +32,14 @@ mkdir -p "$kept"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Most guests have one CPU, so that two parts of about the same length run at a time
+# Most guests have one CPU, so two parts of about the same length run at a time
 part()
 {
 	"$tests/run.sh" "${@:2}" | tee "$work/$1"
 }
 
-part 1 props bare amd &
-part 2 modes linux || { wait; exit 1; }
+part 1 props bare amd linux &
+part 2 modes || { wait; exit 1; }
 wait $!	# set -e: a failure ends the script here
 cat "$work"/[12] | awk '/^qemu: / { p += $2; f += $4; s += $6 }
 	END { printf "qemu: %d passed, %d failed, %d skipped\n", p, f, s }' >"$last.$$"
