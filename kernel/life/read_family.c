@@ -366,6 +366,8 @@ static noinline ssize_t read_sum(struct kpmu_event *e, char __user *buf, size_t 
 		trace_kpmu_read(e->se.id, r.entry[0].count, r.times.enabled,
 				r.times.running);
 		ret = put_result(&r, buf, len);
+	} else if (ret == -ECHILD && len < kpmu_read_size(e, r.n)) {
+		ret = -ENOSPC;	/* as upstream, which looks at the length first */
 	}
 	if (r.entry != r.few)
 		kfree(r.entry);

@@ -169,6 +169,20 @@ static inline void put_history(struct show *s, const struct slot *slot)
 		put(s, " of a group, after exec");
 }
 
+/* A worker's signals are in the result of the operation that started it, before the event was opened */
+static inline int has_freq_signals(const struct prog *p)
+{
+	union any_attr x = {};
+	int i;
+
+	for (i = 0; i < p->nr; i++) {
+		attr_op(&x, &p->op[i]);
+		if (p->op[i].code == OP_OPEN && x.a.freq && x.a.sigtrap)
+			return 1;
+	}
+	return 0;
+}
+
 /**
  * show() - convert the results of a program to text
  * @t: output
@@ -177,7 +191,7 @@ static inline void put_history(struct show *s, const struct slot *slot)
  */
 static inline void show(struct text *t, const struct prog *p, const struct outcome *out)
 {
-	struct show s = { .all_exact = 1 };
+	struct show s = { .all_exact = 1, .freq_signals = has_freq_signals(p) };
 	int i;
 
 	for (i = 0; i < p->nr; i++) {

@@ -51,7 +51,7 @@ struct show {
 	uint64_t period;	/* the least period of all events that sample, 0 if none does */
 	int stray_signals;	/* their number may differ, and so the instructions of handlers */
 	int stat;		/* an event with inherit_stat was opened */
-	int freq_signals;	/* one with sigtrap and a frequency */
+	int freq_signals;	/* the program opens one with sigtrap and a frequency */
 	int removes, execs;	/* events with remove_on_exec, and workers that execute */
 	char *at, *end;
 };
@@ -240,7 +240,6 @@ static inline void saw_open(struct show *s, const struct op *op)
 		saw_stuck(s, group);
 	s->removes |= slot->attr.remove_on_exec;
 	s->stat |= slot->attr.inherit_stat;
-	s->freq_signals |= slot->attr.sigtrap && slot->attr.freq;
 	if (is_hardware(&slot->attr) && !is_hardware(&s->slot[group].attr) &&
 	    s->slot[group].was_off)
 		saw_move(s, group);

@@ -121,6 +121,9 @@ TEST(member_added_after_the_fork)
 	member = ev_must(&b, top.pid, -1, leader, 0);
 	EXPECT_EQ(read(leader, &r, sizeof(r)), -1);
 	EXPECT_EQ(errno, ECHILD);
+	/* The length is checked first */
+	EXPECT_EQ(read(leader, &r, 8), -1);
+	EXPECT_EQ(errno, ENOSPC);
 	/* The new sibling has no copy in this child; the next child inherits it */
 	before = ev_count(member);
 	worker_run(&kid, N);
