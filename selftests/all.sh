@@ -77,6 +77,7 @@ fi
 list=$(selftests/failures.sh "${wrong[@]}" 2>&1) || list+=" (failures.sh failed)"
 [ -z "$list" ] || printf '== failures and flaky programs\n%s\n' "$list"
 [ -z "${RETRY:-}" ] || echo "$flaky programs flaky: they failed, and passed when run again"
+[ -z "${LEFT_OUT:-}" ] || { echo "skipped: $LEFT_OUT"; skipped=$((skipped + 1)); }
 echo "$skipped skipped"
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]
