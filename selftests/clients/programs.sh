@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# programs.sh - provide existing clients: perf, PAPI's tools and rr from Debian 12's packages, perf
+# programs.sh - provide existing clients: perf, PAPI's tools, rr and numatop from Debian 12's packages, perf
 # 6.12 with objdump and addr2line from its backports, and goperf.go compiled by Debian's Go.  Prints the folder in
 # the cache whose contents must be added to the root of a guest.
 
@@ -16,8 +16,9 @@ packages=(
 	libuuid1 libglib2.0-0 libpcre2-8-0
 	papi-tools libpapi7.0 libpfm4 libsde1
 	rr libcapnp-0.9.2
+	numatop libncursesw6 libtinfo6 ncurses-base
 )
-programs=(perf rr papi_avail papi_command_line papi_component_avail papi_cost
+programs=(perf rr numatop papi_avail papi_command_line papi_component_avail papi_cost
 	papi_decode papi_event_chooser papi_native_avail)
 # What perf-6.12 and the tools that it runs need on top
 newer=(
@@ -43,7 +44,7 @@ libraries()
 unpack_programs()
 {
 	local root=$1 to=$2 p
-	say "fetching Debian 12's perf, PAPI and rr"
+	say "fetching Debian 12's perf, PAPI, rr and numatop"
 	apt_unpack "$root" "${packages[@]/%//bookworm}"
 	mkdir -p "$to/lib" "$to/usr/bin" "$to/usr/lib" "$to/usr/share"
 	cp "$root/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2" "$to/lib/"
@@ -53,6 +54,8 @@ unpack_programs()
 	done
 	cp -r "$root/usr/lib/rr" "$to/usr/lib/"
 	cp -r "$root/usr/share/papi" "$to/usr/share/"
+	mkdir -p "$to/lib/terminfo/v"
+	cp "$root/lib/terminfo/v/vt100" "$to/lib/terminfo/v/"
 	"$to/lib/ld-linux-x86-64.so.2" --library-path "$to/lib" "$to/usr/bin/perf" --version >&2 ||
 		die "the packages do not make a perf that runs"
 }

@@ -3,7 +3,7 @@
 #
 # run.sh [-c MODEL] [-e REGEX] [KERNEL...] - compare existing, unmodified clients (make clients): run
 # the lines of the file list (that match REGEX) in a guest, natively and by each route.  MODEL is a
-# CPU of qemu/run.sh: skylake (default) or genoa (make clients-amd)
+# CPU of qemu/run.sh: skylake (default), genoa (make clients-amd), or icelake, a server's, for numatop
 # run.sh -g SCRIPT [-e ARG] [KERNEL...] - run another script in the guest: perftest.sh, busy.sh,
 # switching.sh or driver.sh
 
@@ -18,7 +18,10 @@ programs=$("$here/programs.sh")
 script=guest.sh cpus=2 only='' model=skylake pebs=(-p pebs-fmt=3)
 while getopts c:e:g: opt; do
 	case $opt in
-	c) model=$OPTARG pebs=() ;;
+	c)
+		model=$OPTARG pebs=()
+		[ "$model" != icelake ] || pebs=(-p pebs-fmt=4)
+		;;
 	e) only=$OPTARG ;;
 	g) script=$OPTARG cpus=4 pebs=() ;;
 	*) exit 2 ;;
