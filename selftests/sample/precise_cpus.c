@@ -274,7 +274,7 @@ TEST(memory)
 	for (i = 1; i < MANY; i++)
 		fds[i] = ev_must(&a, 0, -1, -1, 0);
 	/* A buffer has 64 kB for each CPU */
-	EXPECT_LT(before - free_kb(), MANY * 16);
+	EXPECT_LT(before - free_kb(), MANY * 32);
 	for (i = 0; i < MANY; i++)
 		close(fds[i]);
 }
