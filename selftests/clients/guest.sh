@@ -119,6 +119,7 @@ while IFS='|' read -r routes mode command; do
 	mode=${mode# }
 	routes=${routes%% *} mode=${mode%% *} command=${command# }
 	case $routes in ''|'#'*) continue ;; all) routes=pxr ;; esac
+	case $mode in icelake) [ "${KPMU_MODEL:-}" = icelake ] || continue ;; esac
 	: >/tmp/differ
 	row=''
 	route native "$command"
