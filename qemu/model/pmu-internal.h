@@ -151,7 +151,11 @@ typedef struct PMULbr {
     uint16_t types;             /* types of branches that are */
 } PMULbr;
 
-/* Formats of PEBS records */
+/*
+ * Formats of PEBS records: GLOBAL_STATUS and no TSC; the counters that have
+ * caused the record, and TSC; groups
+ */
+#define PMU_PEBS_STATUS     2
 #define PMU_PEBS_FIXED      3
 #define PMU_PEBS_ADAPTIVE   4
 #define PMU_PEBS_MAX_LBR    32
@@ -292,7 +296,7 @@ const char *pmu_intel_event_name(X86PMU *p, int ctr);
 /* pmu-model.c */
 void pmu_model_reset(X86PMU *p);
 void pmu_model_cold(X86PMU *p);
-bool pmu_model_save(X86PMU *p);
+void pmu_model_save(X86PMU *p);
 void pmu_model_load(X86PMU *p);
 
 /* pmu-lbr.c */

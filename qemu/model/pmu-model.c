@@ -84,20 +84,14 @@ void pmu_model_cold(X86PMU *p)
 /**
  * pmu_model_save - copy the lines that a CPU owns to its own state
  * @p: its PMU
- *
- * Return: true if there are any.
  */
-bool pmu_model_save(X86PMU *p)
+void pmu_model_save(X86PMU *p)
 {
-    bool any = false;
-
     for (int i = 0; i < PMU_OWNED; i++) {
         bool mine = owner[i] && owner[i] == owner_entry(p, owner[i]);
 
         p->model.owned[i] = mine ? owner[i] : 0;
-        any |= mine;
     }
-    return any;
 }
 
 /**

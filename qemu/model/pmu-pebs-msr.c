@@ -132,12 +132,12 @@ bool pmu_pebs_check(X86CPU *cpu, const X86PMUProps *c, Error **errp)
 
     if (!fmt) {
         return true;
-    } else if (fmt != PMU_PEBS_FIXED && fmt != PMU_PEBS_ADAPTIVE) {
-        error_setg(errp, "pebs-fmt must be 0, %d or %d, not %d",
-                   PMU_PEBS_FIXED, PMU_PEBS_ADAPTIVE, fmt);
+    } else if (fmt < PMU_PEBS_STATUS || fmt > PMU_PEBS_ADAPTIVE) {
+        error_setg(errp, "pebs-fmt must be 0, %d, %d or %d, not %d",
+                   PMU_PEBS_STATUS, PMU_PEBS_FIXED, PMU_PEBS_ADAPTIVE, fmt);
     } else if (!cpu->enable_pmu) {
         error_setg(errp, "pebs-fmt needs pmu=on");
-    } else if (c->version && fmt == PMU_PEBS_FIXED &&
+    } else if (c->version && fmt <= PMU_PEBS_FIXED &&
                (c->version < 2 || c->version > 4)) {
         error_setg(errp, "pebs-fmt=%d needs version 2 to 4 of the PMU, not %d",
                    fmt, c->version);

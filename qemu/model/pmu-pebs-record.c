@@ -18,7 +18,6 @@
 #define DS_RESET_GP     0x40
 #define DS_RESET_FIXED  0x80
 
-#define FMT3_WORDS      25
 #define LBR_WORDS       3
 #define MAX_WORDS       (4 + 4 + 18 + 32 + PMU_PEBS_MAX_LBR * LBR_WORDS)
 
@@ -105,8 +104,11 @@ static uint64_t tsc(CPUX86State *env)
     return cpu_get_tsc(env) + env->tsc_offset;
 }
 
-/* The record of Skylake */
-static void fill_fmt3(CPUX86State *env, Record *r)
+/*
+ * The record of Skylake (format 3), and of Haswell (format 2), which does not
+ * tell the counters that have caused it from those that only have overflowed
+ */
+static void fill_fixed(CPUX86State *env, Record *r)
 {
     static const uint8_t gpr[] = {
         R_EAX, R_EBX, R_ECX, R_EDX, R_ESI, R_EDI, R_EBP, R_ESP,
@@ -119,13 +121,16 @@ static void fill_fmt3(CPUX86State *env, Record *r)
     for (int i = 0; i < ARRAY_SIZE(gpr); i++) {
         put(r, env->regs[gpr[i]]);
     }
-    put(r, due_counters(p));
+    put(r, due_counters(p) |
+           (pmu_pebs_fmt(p) == PMU_PEBS_STATUS ? p->status : 0));
     put(r, p->pebs.addr);
     put(r, p->pebs.source);
     put(r, p->pebs.latency);
     put(r, p->pebs.ip);
     put(r, 0);                          /* TSX */
-    put(r, tsc(env));
+    if (pmu_pebs_fmt(p) > PMU_PEBS_STATUS) {
+        put(r, tsc(env));
+    }
 }
 
 /* The newest record of the LBR comes first */
@@ -230,7 +235,7 @@ static bool append(CPUX86State *env)
     if (pmu_pebs_fmt(p) >= PMU_PEBS_ADAPTIVE) {
         fill_adaptive(env, &r);
     } else {
-        fill_fmt3(env, &r);
+        fill_fixed(env, &r);
     }
     if (!restart_counters(env)) {
         return false;

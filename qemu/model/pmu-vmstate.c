@@ -125,6 +125,7 @@ static int pmu_pre_save(void *opaque)
 
     /* Raises no PMI: x86_pmu_leave() ran when the vCPU left cpu_exec(). */
     x86_pmu_sync(&cpu->env);
+    pmu_model_save(cpu->pmu);
     return 0;
 }
 
@@ -136,6 +137,7 @@ static int pmu_pre_load(void *opaque)
         error_report("the state has a PMU, this CPU does not: add pmu=on");
         return -EINVAL;
     }
+    memset(cpu->pmu->model.owned, 0, sizeof(cpu->pmu->model.owned));
     return 0;
 }
 
@@ -148,6 +150,7 @@ static int pmu_post_load(void *opaque, int version_id)
     pmu_config(&cpu->env);              /* starts to count for LBR */
     memcpy(cpu->env.pmu.lbr_n, lbr_n, sizeof(lbr_n));
     pmu_rearm(&cpu->env);
+    pmu_model_load(cpu->pmu);
     return 0;
 }
 
@@ -333,20 +336,18 @@ static bool owned_needed(void *opaque)
 {
     X86CPU *cpu = opaque;
 
-    return pmu_model_save(cpu->pmu);
-}
-
-static int owned_post_load(void *opaque, int version_id)
-{
-    pmu_model_load(opaque);
-    return 0;
+    for (int i = 0; i < PMU_OWNED; i++) {
+        if (cpu->pmu->model.owned[i]) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static const VMStateDescription vmstate_owned_state = {
     .name = "cpu/tcg_pmu/owned/state",
     .version_id = 1,
     .minimum_version_id = 1,
-    .post_load = owned_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_RUNS(model.owned, vmstate_info_runs64),
         VMSTATE_END_OF_LIST()

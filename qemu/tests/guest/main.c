@@ -11,7 +11,7 @@
 	T(lbr_smm) T(lbr_init) T(lbr_smp) T(lbr_long) \
 	T(pebs_none) T(pebs_registers) T(pebs) T(pebs_ds) T(pebs_together) T(pebs_armed) \
 	T(pebs_levels) T(pebs_memory) T(pebs_events) T(pebs_groups) T(pebs_init) T(pebs_smp) \
-	T(pebs_long) T(pebs_skid) T(owned) T(owned_long) \
+	T(pebs_long) T(pebs_skid) T(owned) T(owned_long) T(owned_back) \
 	T(amd_cpuid) T(amd_registers) T(amd_rdpmc) T(amd_lvtpc) T(amd_width) T(amd_freeze) \
 	T(amd_events) T(amd_only) T(amd_svm) T(amd_svm_pmi) T(amd_no_lbr) \
 	T(amd_irperf)

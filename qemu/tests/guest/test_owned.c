@@ -136,6 +136,12 @@ void test_owned(void)
 	}
 }
 
+static void spin(u64 n)
+{
+	for (u64 i = 0; i < n; i++)
+		asm volatile("nop");
+}
+
 /* Lines are modified before the state is saved, and read afterwards */
 void test_owned_long(void)
 {
@@ -151,7 +157,22 @@ void test_owned_long(void)
 	store(this_cpu());
 	other(store);
 	print("# running\n");
-	for (u64 i = 0; i < n; i++)
-		asm volatile("nop");
+	spin(n);
 	loads("before the state was saved", NR);
+}
+
+/* The state is saved when no line is modified, and loaded when they are: this part runs twice */
+void test_owned_back(void)
+{
+	u64 n = (u64)param("millions", 400) * 1000000 / 4;
+
+	start_cpus(2);
+	load(this_cpu());
+	print("# running\n");
+	spin(n);
+	loads("no line is modified", 0);
+	other(store);
+	print("# modified\n");
+	spin(4 * n);
+	loads("after stores", NR);
 }

@@ -24,7 +24,7 @@ u32 pebs_size(void)
 	u32 cfg = data_cfg[this_cpu()->nr];
 
 	if (pebs_fmt() < 4)
-		return 200;
+		return pebs_fmt() < 3 ? 192 : 200;
 	return 32 + (cfg & CFG_MEM ? 32 : 0) + (cfg & CFG_GPR ? 144 : 0) +
 	       (cfg & CFG_XMM ? 256 : 0) + (cfg & 8 ? ((cfg >> 24) + 1) * 24 : 0);
 }
@@ -79,7 +79,8 @@ u64 pebs_records(struct cpu *cpu)
 	return (ds->index - ds->base) / pebs_size();
 }
 
-static void get_fmt3(const u64 *r, struct sample *s)
+/* Formats 2 and 3; format 2 has no time */
+static void get_fixed(const u64 *r, struct sample *s)
 {
 	static const u8 order[16] = { AX, BX, CX, DX, SI, DI, BP, SP, R8, R9, R10, R11,
 				      R12, R13, R14, R15 };
@@ -94,8 +95,8 @@ static void get_fmt3(const u64 *r, struct sample *s)
 	s->latency = r[21];
 	s->ip = r[22];
 	s->zero = r[23];
-	s->tsc = r[24];
-	s->size = 200;
+	s->tsc = pebs_fmt() < 3 ? 0 : r[24];
+	s->size = pebs_size();
 }
 
 static void get_adaptive(const u64 *r, struct sample *s)
@@ -135,7 +136,7 @@ u32 pebs_get(struct cpu *cpu, u32 n, struct sample *s)
 
 	memset(s, 0, sizeof(*s));
 	if (pebs_fmt() < 4) {
-		get_fmt3(r, s);
+		get_fixed(r, s);
 		return !s->zero;
 	}
 	get_adaptive(r, s);

@@ -199,6 +199,26 @@ static int one_record(struct cpu *cpu, u64 status, u64 ip, const char *what)
 	return ok;
 }
 
+/*
+ * A record while another counter waits for the event that causes its own one: before format 3, a
+ * record names both.  The branches are instructions 5, 9 and 13.
+ */
+static void one_armed(struct cpu *cpu)
+{
+	struct sample s[2];
+	int ok;
+
+	pebs_setup(cpu, CFG_GPR);
+	pebs_start(0, EV_INSN | SEL_USR, 10, NO_RESET);
+	pebs_start(2, EV_BR | SEL_USR, 2, NO_RESET);
+	run_case(cpu, LOOP, 0);
+	ok = pebs_records(cpu) == 2 && pebs_get(cpu, 0, &s[0]) && pebs_get(cpu, 1, &s[1]) &&
+	     s[0].status == (pebs_fmt() < 3 ? 5 : 1) && s[1].status == 4 && s[0].ip < s[1].ip;
+	check(ok, "together: one armed: %d records, status %x and %x", pebs_records(cpu),
+	      s[0].status, s[1].status);
+	pebs_stop();
+}
+
 /* The branch of the third round is instruction 13 */
 void test_pebs_together(void)
 {
@@ -239,11 +259,12 @@ void test_pebs_together(void)
 	pebs_start(0, EV_INSN | SEL_USR, 12, NO_RESET);
 	gp_start(2, EV_BR | SEL_USR | SEL_INT, -3ul);
 	run_case(cpu, LOOP, 0);
-	one_record(cpu, 1, LOOP_IP(14), "an overflow without PEBS");
+	one_record(cpu, pebs_fmt() < 3 ? 5 : 1, LOOP_IP(14), "an overflow without PEBS");
 	check(cpu->pmis == 1 && cpu->pmi_status == (STATUS_BUF | 4) &&
 	      cpu->pmi_ip == LOOP_IP(5) && rdmsr(STAT_PMI_LOST) == lost,
 	      "together: %d PMIs, status %x", cpu->pmis, cpu->pmi_status);
 	pebs_stop();
+	one_armed(cpu);
 }
 
 /* ---- states --------------------------------------------------------------------------------- */

@@ -252,7 +252,7 @@ static void groups(struct cpu *cpu, u32 cfg, const char *what)
 	pebs_stop();
 	nr = pebs_records(cpu);
 	for (u64 i = 0; i < nr; i++) {
-		bad += !pebs_get(cpu, i, &s) || s.status != 8 || !s.tsc;
+		bad += !pebs_get(cpu, i, &s) || s.status != 8 || !s.tsc != (pebs_fmt() < 3);
 		if (cfg & CFG_GPR)
 			bad += s.gpr[DI] != (u64)cpu->data || s.next <= c->entry;
 	}

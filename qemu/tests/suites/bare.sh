@@ -48,6 +48,7 @@ suite_bare()
 	bare "bare: architectural LBR, any Intel" \
 		"max,vendor=GenuineIntel,pmu=on,arch-lbr=on,lbr-fmt=0x3f,min-level=0x1c" "$lbr" $(p arch 1)
 	bare "bare: no PEBS" "$skl" "pebs_none"
+	bare "bare: PEBS format 2" "$skl,pebs-fmt=2" "$pebs" $(p pebs 2)
 	bare "bare: PEBS format 3, Skylake" "$skl_pebs" "$pebs $every model model_overflow"
 	for v in 2 3; do
 		bare "bare: PEBS format 3, version $v" "$skl_pebs,x-pmu-version=$v" "$pebs registers"

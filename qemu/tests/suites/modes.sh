@@ -68,6 +68,54 @@ moved()
 	judge "$name" $((rc == 1 ? 0 : 1)) "$work/out"
 }
 
+# disk FILE - make an empty disk of 1 MiB that can hold snapshots: qcow2 with clusters of 64 KiB, which
+# are the header, the table of reference counts, their block, and the L1 table
+disk()
+{
+	be() { printf "%0$((2 * $1))x" "$2" | sed 's/../\\x&/g'; }
+	at() { printf '%b' "$2" | dd of="$disk" bs=1 seek="$1" conv=notrunc status=none; }
+	local disk=$1
+	rm -f "$disk"
+	truncate -s $((4 << 16)) "$disk"
+	at 0 "$(be 4 0x514649fb; be 4 2; be 8 0; be 4 0; be 4 16; be 8 $((1 << 20)); be 4 0; be 4 1
+		be 8 $((3 << 16)); be 8 $((1 << 16)); be 4 1; be 4 0; be 8 0)"
+	at $((1 << 16)) "$(be 8 $((2 << 16)))"
+	at $((2 << 16)) "$(be 2 1; be 2 1; be 2 1; be 2 1)"
+}
+
+# until_printed FILE LINE - wait until the guest has printed this
+until_printed()
+{
+	for _ in $(seq 600); do
+		grep -q "$2" "$1" && return
+		sleep 0.05
+	done
+	return 1
+}
+
+# went_back NAME - save a snapshot of test owned_back when it begins, and load it when it has modified lines
+went_back()
+{
+	local pid rc=0
+	rm -f "$work"/mon.*
+	mkfifo "$work/mon.in" "$work/mon.out"
+	cat "$work/mon.out" >"$work/mon.log" &
+	disk "$work/disk"
+	vm "$skl" owned_back -smp 2 -drive "if=none,id=d,format=qcow2,file=$work/disk" \
+		-chardev "pipe,id=m,path=$work/mon" -mon m,mode=readline >"$work/one" &
+	pid=$!
+	exec 7>"$work/mon.in"
+	{ until_printed "$work/one" '# running' && echo 'savevm s' >&7 &&
+		until_printed "$work/one" '# modified' && echo 'loadvm s' >&7; } || rc=1
+	wait $pid || true
+	exec 7>&-
+	[ "$(grep -c '^ok .*no line is modified' "$work/one")" = 2 ] || rc=1
+	! grep '^not ok\|^Bail' "$work/one" || rc=1
+	grep -q '^ok .*after stores' "$work/one" || rc=1
+	[ $rc = 0 ] || sed 's/^/# /' "$work/mon.log" | head -n 10
+	single $rc "$1"
+}
+
 # hmp CPU [QEMU args] - start a stopped machine with its monitor on stdin and stdout
 hmp()
 {
@@ -134,6 +182,7 @@ suite_modes()
 	bare "modes: lines of 2 CPUs" "$skl" owned -smp 2
 	bare "modes: lines of 2 CPUs, -icount" "$skl_pebs" owned -smp 2 "${icount[@]}"
 	moved "modes: migration of modified lines" owned_long millions 1500 -smp 2
+	went_back "modes: a snapshot without modified lines"
 	monitor
 	state_size
 	modes_of lbr "legacy LBR" "$skl_lbr" $(p arch 0)
