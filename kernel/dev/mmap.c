@@ -19,13 +19,16 @@
 
 /*
  * Whether threads of @mm can read the counter by RDPMC: as the counted task, or on
- * the counted CPU.  The sum over inherited events is only available by read(2).
+ * the counted CPU.  The sum over inherited events is only available by read(2); events of
+ * a CPU are not inherited.
  */
 static bool reads_itself(const struct kpmu_event *e, const struct mm_struct *mm)
 {
-	if (!e->se.hw.rdpmc || e->se.flags & KPMU_ATTR_INHERIT)
+	if (!e->se.hw.rdpmc)
 		return false;
-	return e->se.ctx->home >= 0 || READ_ONCE(e->se.ctx->task->mm) == mm;
+	if (e->se.ctx->home >= 0)
+		return true;
+	return !(e->se.flags & KPMU_ATTR_INHERIT) && READ_ONCE(e->se.ctx->task->mm) == mm;
 }
 
 /* A mapping was copied: by mremap(2), as fork(2) skips it (VM_DONTCOPY) */
