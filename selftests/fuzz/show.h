@@ -50,17 +50,15 @@ static inline void saw_ioctl(struct show *s, const struct op *op, const struct r
 	s->redirected |= op->arg[1] == C_OUTPUT && op->arg[2] >= 0;
 }
 
-/*
- * If all events are exact, signals arrive during the same operation on both routes.
- * Otherwise they may arrive during any operation; only those during OP_WORK are compared.
- * With a frequency, upstream begins at a period that it has guessed.
- */
+/* See signals_differ(): if they do not, they arrive during the same operation on both routes */
 static inline void put_signals(struct show *s, const struct op *op, const struct result *r)
 {
-	if (!all_fit(s) || s->freq_signals || (!s->all_exact && op->code != OP_WORK))
+	/* Which of the signals of a throttled event come before the next tick is not known */
+	s->signals_differ |= r->traps >= THROTTLED;
+	if (!all_fit(s) || (s->signals_differ && r->traps < THROTTLED))
 		return;
 	if (r->traps)
-		put(s, s->all_exact && r->traps < THROTTLED ? " SIGTRAP*%u %llu" : " SIGTRAP",
+		put(s, r->traps < THROTTLED ? " SIGTRAP*%u %llu" : " SIGTRAP",
 		    r->traps, (long long)r->trap_data);
 	if (r->ios)
 		put(s, " SIGIO");
@@ -169,15 +167,41 @@ static inline void put_history(struct show *s, const struct slot *slot)
 		put(s, " of a group, after exec");
 }
 
-/* A worker's signals are in the result of the operation that started it, before the event was opened */
-static inline int has_freq_signals(const struct prog *p)
+static inline int makes_copies(const struct prog *p)
 {
-	union any_attr x = {};
 	int i;
 
+	for (i = 0; i < p->nr; i++)
+		switch (p->op[i].code) {
+		case OP_WFORK:
+		case OP_FORK:
+		case OP_THREAD:
+		case OP_SPAWN:
+			return 1;
+		}
+	return 0;
+}
+
+/*
+ * Do the routes differ in when signals arrive?  They do if an event that samples counts what is not equal
+ * on both; if it has a frequency, as upstream begins at a period that it has guessed; and if it is copied,
+ * as upstream exchanges what is left of its period and of the copy's.  The whole program is looked at,
+ * because a worker's signals are in the result of the operation that started it, before an event was opened.
+ */
+static inline int signals_differ(const struct prog *p)
+{
+	static const int64_t self[5];
+	int i, copies = makes_copies(p);
+	union any_attr x = {};
+
 	for (i = 0; i < p->nr; i++) {
-		attr_op(&x, &p->op[i]);
-		if (p->op[i].code == OP_OPEN && x.a.freq && x.a.sigtrap)
+		const struct op *op = &p->op[i];
+
+		attr_op(&x, op);
+		if ((op->code != OP_OPEN && op->code != OP_MANY) || !x.a.sample_period)
+			continue;
+		if (x.a.freq || !is_exact(&x.a, op->code == OP_OPEN ? op->arg : self) ||
+		    (x.a.inherit && copies))
 			return 1;
 	}
 	return 0;
@@ -191,7 +215,7 @@ static inline int has_freq_signals(const struct prog *p)
  */
 static inline void show(struct text *t, const struct prog *p, const struct outcome *out)
 {
-	struct show s = { .all_exact = 1, .freq_signals = has_freq_signals(p) };
+	struct show s = { .all_exact = 1, .signals_differ = signals_differ(p) };
 	int i;
 
 	for (i = 0; i < p->nr; i++) {

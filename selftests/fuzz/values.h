@@ -51,7 +51,7 @@ struct show {
 	uint64_t period;	/* the least period of all events that sample, 0 if none does */
 	int stray_signals;	/* their number may differ, and so the instructions of handlers */
 	int stat;		/* an event with inherit_stat was opened */
-	int freq_signals;	/* the program opens one with sigtrap and a frequency */
+	int signals_differ;	/* or it is not known which signals arrive */
 	int removes, execs;	/* events with remove_on_exec, and workers that execute */
 	char *at, *end;
 };
