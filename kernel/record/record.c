@@ -162,6 +162,24 @@ void kpmu_record_end(struct kpmu_record *r)
 }
 
 /**
+ * kpmu_record_lost_samples() - write a LOST_SAMPLES record
+ * @e: the event; it has a sampling part
+ * @lost: number of samples that the hardware lost
+ *
+ * Context: any, including NMI; on the CPU where the event is active.
+ */
+void kpmu_record_lost_samples(struct kpmu_event *e, u64 lost)
+{
+	struct kpmu_record r;
+
+	if (!kpmu_record_begin_of(&r, e, PERF_RECORD_LOST_SAMPLES, 0, sizeof(lost),
+				  kpmu_task_of(e)))
+		return;
+	kpmu_record_put(&r, &lost, sizeof(lost));
+	kpmu_record_end(&r);
+}
+
+/**
  * kpmu_record_throttle() - write a THROTTLE or UNTHROTTLE record
  * @e: the event; it has a sampling part
  * @on: true for THROTTLE

@@ -48,6 +48,7 @@ bool kpmu_record_begin(struct kpmu_record *r, struct kpmu_event *e, u32 type,
 bool kpmu_record_begin_of(struct kpmu_record *r, struct kpmu_event *e, u32 type,
 			  u16 misc, u32 size, struct task_struct *task);
 void kpmu_record_end(struct kpmu_record *r);
+void kpmu_record_lost_samples(struct kpmu_event *e, u64 lost);
 void kpmu_record_throttle(struct kpmu_event *e, bool on);
 u64 kpmu_record_clock_of(int clockid);
 void kpmu_record_lost(struct kpmu_record *r, const struct kpmu_event *root);

@@ -33,6 +33,14 @@ static noinline void act_on_trace(struct kpmu_event *e)
 }
 NOKPROBE_SYMBOL(act_on_trace);
 
+/* The hardware lost samples.  As upstream, they count towards the rate once an interrupt */
+static noinline bool lose(struct kpmu_event *e, const struct kpmu_hit *hit)
+{
+	kpmu_record_lost_samples(e, hit->precise->lost);
+	return hit->regs && kpmu_rate_account(e);
+}
+NOKPROBE_SYMBOL(lose);
+
 /**
  * kpmu_overflow() - handle an overflow, see kpmu_overflow_fn
  * @hw: the event's hardware part
@@ -51,6 +59,8 @@ bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 	if (unlikely(s->stopped))
 		return true;
 	if (unlikely(hit->precise) && hit->precise->early) {
+		if (unlikely(hit->precise->lost))
+			return lose(e, hit);
 		if (hit->precise->batch)
 			kpmu_sample_write_batch(e, hit, hit->precise->batch);
 		else

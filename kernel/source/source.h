@@ -69,6 +69,8 @@ struct kpmu_batch {
  * @branches: the branch stack, NULL if it is not in the record
  * @early: this is not the last of several overflows that are reported together, or they are not
  *	reported in an interrupt: as upstream, there is a sample, and nothing else is done
+ * @lost: if @early: number of overflows of which nothing else is known; of struct kpmu_hit, only
+ *	@precise is set, and @regs if they are reported in an interrupt.  0 for one that is known
  * @batch: if @early: these overflows instead of one; of struct kpmu_hit, only @precise, @exact and
  *	@period are set.  NULL for one
  */
@@ -81,6 +83,7 @@ struct kpmu_precise {
 	const u64 *xmm;
 	const struct kpmu_branches *branches;
 	bool early;
+	u32 lost;
 	struct kpmu_batch *batch;
 };
 

@@ -15,6 +15,8 @@
  * struct x86_precise - access to precise events
  * @max: largest precise_ip
  * @extended: records consist of groups, among them registers XMM
+ * @vague: records have no time, and name all counters that have overflowed, not only those whose
+ *	events have caused the record
  * @alias: the selector to use instead, for events that cannot be precise themselves
  * @init: complete an event's hw part, whose selector and counters are those of the event if it
  *	were not precise
@@ -32,6 +34,7 @@
 struct x86_precise {
 	unsigned int max;
 	bool extended;
+	bool vague;
 	u64 (*alias)(u64 sel, const struct kpmu_attr *attr);
 	void (*init)(struct kpmu_hw *hw, const struct kpmu_attr *attr);
 	int (*get)(const char **why);

@@ -120,7 +120,7 @@ static bool may_wait(const struct kpmu_attr *attr)
 
 	if (x86_pmu.precise->extended)
 		fields |= KPMU_SAMPLE_BRANCH_STACK;
-	if (attr->flags & KPMU_ATTR_USE_CLOCKID)
+	if (attr->flags & KPMU_ATTR_USE_CLOCKID || x86_pmu.precise->vague)
 		fields &= ~KPMU_SAMPLE_TIME;
 	if (!(attr->flags & KPMU_ATTR_EXCLUDE_KERNEL) || attr->sample_regs_user & ~REGS_RECORD)
 		fields &= ~KPMU_SAMPLE_REGS_USER;
@@ -349,7 +349,7 @@ static struct x86_precise pebs __ro_after_init = {
  * intel_detect_pebs() - detect precise events
  * @caps: IA32_PERF_CAPABILITIES, 0 if it does not exist
  *
- * Supported are the 64-bit formats 3, and 4 with adaptive records.  The kernel must be built to map
+ * Supported are the 64-bit formats 2 and 3, and 4 with adaptive records.  The kernel must be built to map
  * the buffers.
  *
  * Context: module init, after the rest of x86_pmu was filled in.
@@ -363,8 +363,11 @@ void __init intel_detect_pebs(u64 caps)
 	    !kpmu_ksym_has(KSYM_reserve_ds_buffers) || !kpmu_ksym_has(KSYM_release_ds_buffers))
 		return;
 	pebs.extended = format == 4 && caps & CAP_BASELINE;
-	if (format != 3 && !pebs.extended)
+	pebs.vague = format == 2;
+	if (format != 3 && !pebs.vague && !pebs.extended)
 		return;
+	if (pebs.vague)
+		pebs.drain = intel_pebs_drain_vague;
 	x86_pmu.status |= X86_STATUS_BUFFER;
 	x86_pmu.precise = &pebs;
 }

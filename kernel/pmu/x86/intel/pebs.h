@@ -17,7 +17,11 @@
 #define PEBS_BRANCHES		BIT(3)
 #define PEBS_DEPTH_SHIFT	24
 
+/* pebs_lost.c */
+void intel_pebs_drain_vague(struct x86_cpu *c, struct pt_regs *regs);
+
 /* pebs_record.c */
+void intel_pebs_aim(struct kpmu_hw *hw, int idx, bool due);
 struct debug_store *intel_ds(void);
 u32 intel_pebs_size(u32 groups);
 void intel_pebs_sync_clock(void);

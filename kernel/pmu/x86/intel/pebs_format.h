@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Records of precise events in memory: of format 3, and the groups of format 4.  SDM volume 3,
+ * Records of precise events in memory: of formats 2 and 3, and the groups of format 4.  SDM volume 3,
  * "PEBS Record Format", "Adaptive PEBS Record Format".
  */
 #ifndef KPMU_INTEL_PEBS_FORMAT_H
 #define KPMU_INTEL_PEBS_FORMAT_H
 
 #include <linux/build_bug.h>
+#include <linux/stddef.h>
 #include <linux/types.h>
 
 struct gprs {
 	u64 flags, ip, ax, cx, dx, bx, sp, bp, si, di, r8, r9, r10, r11, r12, r13, r14, r15;
 };
 
+/* Format 2 is the same without @tsc */
 struct record_3 {
 	u64 flags, ip, ax, bx, cx, dx, si, di, bp, sp, r8, r9, r10, r11, r12, r13, r14, r15;
 	u64 counters, address, source, latency, event_ip, tsx, tsc;
@@ -30,6 +32,8 @@ struct memory_4 {
 };
 
 #define XMM_SIZE	256
+
+#define SIZE_2		offsetof(struct record_3, tsc)
 
 static_assert(sizeof(struct record_3) == 200 && sizeof(struct gprs) == 144);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Records of precise events.  Format 3 has one layout; records of format 4 consist of groups, in a
+ * Records of precise events.  Formats 2 and 3 have one layout each; records of format 4 consist of groups, in a
  * fixed order, of which the first one says which others there are.
  *
  * A record may be older than the interrupt in which it is read.  So registers, time and branches are
@@ -28,12 +28,12 @@
  * @counters: the counters that have caused it, as in GLOBAL_STATUS
  * @event_ip: the instruction that has caused it
  * @next_ip: the next one; 0 if it is not known
- * @tsc: time stamp
+ * @tsc: time stamp; with format 2 there is none
  * @address: linear address of the memory access; and so on, as the hardware has it
  * @source: see intel_data_source()
  * @latency: see intel_weights()
  * @tsx: see intel_weights(); flags in 39:32
- * @three: the record, if it is of format 3
+ * @three: the record, if it is of format 2 or 3
  * @gprs: registers, if it is of format 4 and has them
  * @xmm: likewise
  * @branches: likewise
@@ -71,7 +71,7 @@ u32 intel_pebs_size(u32 groups)
 	u32 size = sizeof(struct basic_4);
 
 	if (!x86_pmu.precise->extended)
-		return sizeof(struct record_3);
+		return x86_pmu.precise->vague ? SIZE_2 : sizeof(struct record_3);
 	if (groups & PEBS_MEMORY)
 		size += sizeof(struct memory_4);
 	if (groups & PEBS_GPRS)
@@ -87,7 +87,7 @@ static __always_inline void decode_3(struct details *d, const struct record_3 *r
 {
 	*d = (struct details){
 		.counters = r->counters, .event_ip = r->event_ip, .next_ip = r->ip,
-		.tsc = r->tsc, .address = r->address, .source = r->source,
+		.tsc = x86_pmu.precise->vague ? 0 : r->tsc, .address = r->address, .source = r->source,
 		.latency = r->latency, .tsx = r->tsx, .three = r,
 	};
 }
@@ -123,7 +123,7 @@ static __always_inline void decode_4(struct details *d, const struct basic_4 *r)
 /**
  * struct clock - how to convert time stamps of records
  * @tsc: the conversion
- * @known: it is known
+ * @known: it is known, and records have time stamps
  */
 struct clock {
 	struct kpmu_tsc tsc;
@@ -142,7 +142,7 @@ void intel_pebs_sync_clock(void)
 	const struct kpmu_tsc *tsc = kpmu_tsc_get();
 	struct clock *c = this_cpu_ptr(&clock);
 
-	c->known = tsc;
+	c->known = tsc && !x86_pmu.precise->vague;
 	if (tsc)
 		c->tsc = *tsc;
 }
@@ -258,8 +258,15 @@ static __always_inline bool is_due(struct kpmu_hw *hw, int idx)
 	return kpmu_period_left(hw, local64_read(&hw->count)) <= 0;
 }
 
-/* Set the counter, which the hardware has set to 0 */
-static void aim(struct kpmu_hw *hw, int idx, bool due)
+/**
+ * intel_pebs_aim() - set the counter of an event to what is left of its period
+ * @hw: the event, !x86_reloads(); the hardware has set its counter to 0 for a record
+ * @idx: its slot
+ * @due: the record was an overflow
+ *
+ * Context: as intel_pebs_drain().
+ */
+void intel_pebs_aim(struct kpmu_hw *hw, int idx, bool due)
 {
 	u64 from = local64_read(&hw->prev), to;
 
@@ -310,7 +317,7 @@ static void report(struct x86_cpu *c, int idx, const struct details *d, struct p
 			x86_halt(hw);
 	}
 	if (!x86_reloads(hw))
-		aim(hw, idx, due);
+		intel_pebs_aim(hw, idx, due);
 }
 NOKPROBE_SYMBOL(report);
 
@@ -321,9 +328,15 @@ static __always_inline u64 record_counters(const void *record)
 	return ((const struct record_3 *)record)->counters;
 }
 
+/* The events that a record is reported to */
 static __always_inline u32 record_slots(const struct x86_cpu *c, u64 counters)
 {
-	return x86_global_slots(counters) & c->precise;
+	u32 slots = x86_global_slots(counters) & c->precise;
+
+	/* Of several ones, the record does not tell which have caused it */
+	if (unlikely(x86_pmu.precise->vague) && slots & (slots - 1))
+		return 0;
+	return slots;
 }
 
 /* Records that are reported together, most */
