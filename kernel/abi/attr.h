@@ -214,12 +214,14 @@ static inline unsigned int kpmu_attr_precise(const struct kpmu_attr *attr)
  * @max_rate: perf_event_max_sample_rate, Hz
  * @aux: the event fills an AUX area
  * @aux_leader: its group leader fills an AUX area
+ * @aux_output: its source has data for the AUX area of its group leader
  */
 struct kpmu_attr_limits {
 	u32 max_stack;
 	u32 max_rate;
 	bool aux;
 	bool aux_leader;
+	bool aux_output;
 };
 
 enum kpmu_attr_phase {

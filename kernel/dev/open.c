@@ -20,25 +20,25 @@
 #define FLAGS_ALL	(PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT | \
 			 PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC)
 
-static bool fills_aux(const struct kpmu_attr *attr)
+static void set_aux_limits(struct kpmu_attr_limits *l, const struct kpmu_attr *attr)
 {
 	const struct kpmu_source *source = kpmu_source_get(attr, -1);
-	bool fills = source && source->trace;
 
+	l->aux = source && source->trace;
+	l->aux_output = source && source->output;
 	kpmu_source_put(source);
-	return fills;
 }
 
 static noinline int check_attr_rules(struct kpmu_request *r,
 				     enum kpmu_attr_phase phase)
 {
-	const struct kpmu_attr_limits limits = {
+	struct kpmu_attr_limits limits = {
 		.max_stack = READ_ONCE(kpmu_sysctl_max_stack),
 		.max_rate = READ_ONCE(kpmu_sysctl_max_rate),
-		.aux = fills_aux(&r->attr),
 		.aux_leader = r->leader && r->leader->se.hw.source->trace,
 	};
 
+	set_aux_limits(&limits, &r->attr);
 	return kpmu_attr_check(&r->attr, &limits, phase, &r->why);
 }
 

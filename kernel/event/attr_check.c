@@ -192,7 +192,14 @@ static bool counter_output(const struct kpmu_attr *a)
 static bool bad_aux_output(const struct kpmu_attr *a,
 			   const struct kpmu_attr_limits *l)
 {
-	return a->flags & KPMU_ATTR_AUX_OUTPUT && !counter_output(a);
+	if (!(a->flags & KPMU_ATTR_AUX_OUTPUT) || counter_output(a))
+		return false;
+	return !l->aux_output || a->aux_action & (KPMU_AUX_PAUSE | KPMU_AUX_RESUME);
+}
+
+static bool has_two_aux_uses(const struct kpmu_attr *a, const struct kpmu_attr_limits *l)
+{
+	return a->flags & KPMU_ATTR_AUX_OUTPUT && a->aux_sample_size;
 }
 
 static bool bad_aux_start_paused(const struct kpmu_attr *a,
@@ -212,7 +219,8 @@ static bool bad_aux_group(const struct kpmu_attr *a,
 			  const struct kpmu_attr_limits *l)
 {
 	return (a->aux_action & (KPMU_AUX_PAUSE | KPMU_AUX_RESUME) ||
-		a->aux_sample_size) && !l->aux_leader;
+		a->aux_sample_size ||
+		(a->flags & KPMU_ATTR_AUX_OUTPUT && !counter_output(a))) && !l->aux_leader;
 }
 
 /* The count is that of one task, which only SAMPLE_TID identifies */
@@ -260,6 +268,7 @@ static const struct rule support_rules[] = {
 	{ bad_aux_start_paused, -EOPNOTSUPP, "this PMU cannot start paused" },
 	{ bad_max_stack, -EOVERFLOW, "sample_max_stack above perf_event_max_stack" },
 	{ bad_aux_group, -EINVAL, "needs an AUX event as group leader" },
+	{ has_two_aux_uses, -EINVAL, "aux_output and aux_sample_size together" },
 };
 
 static const struct {

@@ -32,6 +32,7 @@ static void set_aux(struct kpmu_sampling *s, const struct kpmu_attr *attr)
 	s->aux_sample_size = attr->aux_sample_size;
 	s->aux_action = attr->aux_action & (KPMU_AUX_PAUSE | KPMU_AUX_RESUME);
 	s->aux_paused = attr->aux_action & KPMU_AUX_START_PAUSED;
+	s->aux_output = attr->flags & KPMU_ATTR_AUX_OUTPUT;
 }
 
 /**

@@ -50,6 +50,9 @@ struct kpmu_timer {
  * @aux_action: KPMU_AUX_*, effect of an overflow on the group's AUX trace
  * @aux_paused: the AUX trace is paused
  * @aux_started: ITRACE_START was written
+ * @aux_output: overflows are written to the AUX area of the group leader
+ * @aux_said: what AUX_OUTPUT_HW_ID said last: the number of the counter in bits 31:0, the CPU plus 1 in
+ *	bits 63:32; 0 if nothing yet
  * @fixed: bytes of a sample's header and fixed-size fields
  * @trailer: bytes of the trailer of other records; 0 without sample_id_all
  * @stream_id: unique id; inherited events have their own
@@ -86,6 +89,8 @@ struct kpmu_sampling {
 	u8 aux_action;
 	bool aux_paused;
 	bool aux_started;
+	bool aux_output;
+	u64 aux_said;
 	bool branch_index;
 	u8 fixed;
 	u8 trailer;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Trace data of a source is put into the AUX area and reported by PERF_RECORD_AUX and
- * PERF_RECORD_ITRACE_START.  perf_event_open(2), "MMAP layout".
+ * PERF_RECORD_ITRACE_START.  So is the data of events with aux_output in the same group, which
+ * PERF_RECORD_AUX_OUTPUT_HW_ID tells apart.  perf_event_open(2), "MMAP layout" and aux_output.
  */
 #include <linux/irqflags.h>
 
@@ -49,14 +50,9 @@ static void write_itrace_start(struct kpmu_event *e)
 	kpmu_record_end(&r);
 }
 
-/**
- * kpmu_aux_trace() - put the trace data of a hit into the AUX area
- * @e: the event; its source has .trace
- * @hit: details of the hit
- *
- * Context: any, including NMI, preemption off; on the CPU where the event is active.
- */
-void kpmu_aux_trace(struct kpmu_event *e, struct kpmu_hit *hit)
+/* Append to the AUX area of an event; @trace is the data of @hit for @hw */
+static void append_trace(struct kpmu_event *e, struct kpmu_hw *hw, const struct kpmu_hit *hit,
+		   u32 (*trace)(struct kpmu_hw *hw, const struct kpmu_hit *hit, void *to))
 {
 	u8 bytes[KPMU_TRACE_MAX];
 	struct kpmu_aux *aux;
@@ -69,12 +65,61 @@ void kpmu_aux_trace(struct kpmu_event *e, struct kpmu_hit *hit)
 	local_irq_save(flags);
 	aux = area_of(e, &ring);
 	if (aux) {
-		kpmu_aux_put(aux, ring->page, bytes,
-			     e->se.hw.source->trace(&e->se.hw, hit, bytes));
+		kpmu_aux_put(aux, ring->page, bytes, trace(hw, hit, bytes));
 		if (kpmu_aux_due(aux) && !aux->busy)
 			announce(e, aux, ring);
 	}
 	local_irq_restore(flags);
+}
+
+/**
+ * kpmu_aux_trace() - put the trace data of a hit into the AUX area
+ * @e: the event; its source has .trace
+ * @hit: details of the hit
+ *
+ * Context: any, including NMI, preemption off; on the CPU where the event is active.
+ */
+void kpmu_aux_trace(struct kpmu_event *e, struct kpmu_hit *hit)
+{
+	append_trace(e, &e->se.hw, hit, e->se.hw.source->trace);
+}
+
+/*
+ * Write PERF_RECORD_AUX_OUTPUT_HW_ID before the first data of an event from a counter or a CPU.  Upstream
+ * writes it when the event gets the counter.
+ */
+static void say_counter(struct kpmu_event *e)
+{
+	const struct kpmu_hw *hw = &e->se.hw;
+	u64 id = hw->idx < 0 ? 0 : hw->idx - hw->first;
+	u64 now = id | (raw_smp_processor_id() + 1ULL) << 32;
+	struct kpmu_record r;
+
+	if (e->sampling->aux_said == now ||
+	    !kpmu_record_begin_of(&r, e, PERF_RECORD_AUX_OUTPUT_HW_ID, 0, sizeof(id), kpmu_task_of(e)))
+		return;
+	e->sampling->aux_said = now;
+	kpmu_record_put(&r, &id, sizeof(id));
+	kpmu_record_end(&r);
+}
+
+/**
+ * kpmu_aux_output() - put the data of an overflow into the AUX area of the group leader
+ * @e: the event, with aux_output; its source has .output
+ * @hit: details of the overflow
+ *
+ * If the leader was closed, the data goes nowhere.
+ *
+ * Context: any, including NMI, preemption off; on the CPU where the group is active.
+ */
+void kpmu_aux_output(struct kpmu_event *e, const struct kpmu_hit *hit)
+{
+	struct kpmu_event *leader = kpmu_leader(e);
+
+	if (!leader->se.hw.source->trace)
+		return;
+	say_counter(e);
+	append_trace(leader, &e->se.hw, hit, e->se.hw.source->output);
 }
 
 /**

@@ -34,12 +34,12 @@ static noinline void act_on_trace(struct kpmu_event *e)
 NOKPROBE_SYMBOL(act_on_trace);
 
 /* The hardware lost samples.  As upstream, they count towards the rate once an interrupt */
-static noinline bool lose(struct kpmu_event *e, const struct kpmu_hit *hit)
+static noinline bool lose_samples(struct kpmu_event *e, const struct kpmu_hit *hit)
 {
 	kpmu_record_lost_samples(e, hit->precise->lost);
 	return hit->regs && kpmu_rate_account(e);
 }
-NOKPROBE_SYMBOL(lose);
+NOKPROBE_SYMBOL(lose_samples);
 
 /**
  * kpmu_overflow() - handle an overflow, see kpmu_overflow_fn
@@ -60,7 +60,7 @@ bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 		return true;
 	if (unlikely(hit->precise) && hit->precise->early) {
 		if (unlikely(hit->precise->lost))
-			return lose(e, hit);
+			return lose_samples(e, hit);
 		if (hit->precise->batch)
 			kpmu_sample_write_batch(e, hit, hit->precise->batch);
 		else
@@ -73,6 +73,10 @@ bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 					       kpmu_rate_account(e);
 	if (s->freq)
 		kpmu_rate_adjust(e, hit->period);
+	if (unlikely(s->aux_output)) {
+		kpmu_aux_output(e, hit);
+		return halt;
+	}
 	if (unlikely(take_refresh(s))) {
 		s->stopped = true;
 		atomic_or(KPMU_TELL_STOP | KPMU_TELL_WAKE | KPMU_TELL_HUP, &s->what);

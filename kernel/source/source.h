@@ -319,6 +319,8 @@ struct kpmu_target {
  * @query_bpf: QUERY_BPF.  Likewise
  * @trace: write a hit's data for the AUX area to @to, and return its size in bytes, at
  *	most KPMU_TRACE_MAX.  NULL: no AUX area.  Any context, including NMI
+ * @output: likewise write an overflow's data for the AUX area of the group leader, instead of a
+ *	sample.  NULL: aux_output is not supported
  * @branches: branches that the hardware recorded before the overflow, filtered as the event
  *	asks; valid until the next call on this CPU.  NULL if the event does not record any.
  *	In the overflow callback.  NULL: there never are any
@@ -360,6 +362,7 @@ struct kpmu_source {
 	const struct kpmu_branches *(*branches)(const struct kpmu_hw *hw);
 	u32 (*user_view)(struct kpmu_hw *hw, u16 *width, s64 *offset);
 	u32 (*trace)(struct kpmu_hw *hw, const struct kpmu_hit *hit, void *to);
+	u32 (*output)(struct kpmu_hw *hw, const struct kpmu_hit *hit, void *to);
 };
 
 #define KPMU_TRACE_MAX	64

@@ -8,6 +8,9 @@
  * is made of the TSC and timers.  With the module parameter poll=1 it has no interrupts, with only=N
  * only CPU N has the counters.
  *
+ * With aux_output an overflow is 16 bytes in the AUX area of the group leader: the address of the
+ * instruction and the count.
+ *
  * With nmi=1 the interrupts are NMIs.  A timer of one CPU sends them to all CPUs at a fixed rate, so
  * they interrupt any code of the others, also with IRQs off.  They come too early or too late.
  */
@@ -203,6 +206,15 @@ static u64 few_ahead(struct kpmu_hw *hw)
 	return ktime_to_ns(time_left(hw));
 }
 
+static u32 few_output(struct kpmu_hw *hw, const struct kpmu_hit *hit, void *to)
+{
+	u64 *word = to;
+
+	word[0] = hit->regs ? instruction_pointer(hit->regs) : 0;
+	word[1] = local64_read(&hw->count);
+	return 2 * sizeof(u64);
+}
+
 static struct kpmu_source few_source __ro_after_init = {
 	.name = "few",
 	.owner = THIS_MODULE,
@@ -211,6 +223,7 @@ static struct kpmu_source few_source __ro_after_init = {
 	.stop = few_stop,
 	.read = few_read,
 	.set_period = few_set_period,
+	.output = few_output,
 };
 
 static const struct kpmu_file format[] = {

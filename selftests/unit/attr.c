@@ -106,6 +106,8 @@ static const struct {
 	{ "AUX output", { .type = KPMU_TYPE_SOFTWARE,
 	  .flags = KPMU_ATTR_AUX_OUTPUT }, -EOPNOTSUPP },
 	{ "AUX output of a counter", { .flags = KPMU_ATTR_AUX_OUTPUT }, 0 },
+	{ "AUX output of a counter, in no group", { .flags = KPMU_ATTR_AUX_OUTPUT,
+	  .aux_sample_size = 8 }, -EINVAL },
 	{ "AUX pause without a leader", { .aux_action = 2 }, -EINVAL },
 	{ "start paused", { .aux_action = 1 }, -EOPNOTSUPP },
 };

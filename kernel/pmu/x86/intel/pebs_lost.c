@@ -11,7 +11,7 @@
 #include "pebs.h"
 #include "pebs_format.h"
 
-static void lose(struct x86_cpu *c, int idx, u32 lost, struct pt_regs *regs)
+static void tell_lost(struct x86_cpu *c, int idx, u32 lost, struct pt_regs *regs)
 {
 	struct kpmu_hw *hw = READ_ONCE(c->slots.hw[idx]);
 	struct kpmu_precise precise = { .early = true, .lost = lost };
@@ -29,7 +29,7 @@ static void lose(struct x86_cpu *c, int idx, u32 lost, struct pt_regs *regs)
 	if (!reloads)
 		intel_pebs_aim(hw, idx, kpmu_period_left(hw, local64_read(&hw->count)) <= 0);
 }
-NOKPROBE_SYMBOL(lose);
+NOKPROBE_SYMBOL(tell_lost);
 
 /* Tell events of the records that may have been theirs */
 static void find_lost(struct x86_cpu *c, struct pt_regs *regs)
@@ -47,7 +47,7 @@ static void find_lost(struct x86_cpu *c, struct pt_regs *regs)
 			lost[__ffs(m)]++;
 	}
 	for (; all; all &= all - 1)
-		lose(c, __ffs(all), lost[__ffs(all)], regs);
+		tell_lost(c, __ffs(all), lost[__ffs(all)], regs);
 }
 NOKPROBE_SYMBOL(find_lost);
 
