@@ -106,6 +106,7 @@ bare()
 	skl=Skylake-Client,pmu=on
 	icx=Icelake-Server,model=106,pmu=on
 	spr=SapphireRapids,pmu=on
+	adl=SapphireRapids,model=151,pmu=on
 	skl_lbr=$skl,lbr-fmt=0x5
 	spr_lbr=$spr,arch-lbr=on,lbr-fmt=0x3f
 	skl_pebs=$skl,pebs-fmt=3

@@ -277,13 +277,14 @@ TEST(groups)
 /* Each instruction of a task that changes its CPU is counted by one of the two events */
 TEST(migration)
 {
-	ROWS("HY-06");
+	ROWS("HY-06 T-97");
 	struct perf_event_attr a;
 	uint64_t sum[2] = { 0 };
 	struct worker w;
 	int fd[2];
 
 	NEED_HYBRID();
+	EXPECT_NE(type_of(0), type_of(1));
 	worker_start(&w);
 	for (int i = 0; i < 2; i++) {
 		a = ev_attr(type_of(i), 0xc0);

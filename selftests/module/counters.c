@@ -523,6 +523,7 @@ TEST_TIMEOUT(nmis, 400)
 /* A PMU of one CPU only has events of this CPU, and says which one it is */
 TEST(of_one_cpu)
 {
+	ROWS("Y-15");
 	const char *mask = "/sys/bus/kpmu/devices/few/cpumask";
 	struct perf_event_attr a;
 	int err = driver_unload_at_last("few"), fd;

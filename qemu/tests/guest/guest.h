@@ -85,6 +85,7 @@ static inline void write_cr4(u64 v) { asm volatile("mov %0, %%cr4" :: "r"(v) : "
 #define MSR_DEBUGCTL		0x1d9
 #define MSR_FIXED(n)		(0x309u + (n))
 #define MSR_PERF_CAPS		0x345
+#define MSR_PERF_METRICS	0x329
 #define MSR_FIXED_CTRL		0x38d
 #define MSR_GLOBAL_STATUS	(pmu.amd ? MSR_AMD_STATUS : 0x38eu)
 #define MSR_GLOBAL_CTRL		(pmu.amd ? MSR_AMD_CTL : 0x38fu)

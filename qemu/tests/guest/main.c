@@ -28,6 +28,16 @@ TESTS(T)
 
 #define NR_TESTS (sizeof(tests) / sizeof(*tests))
 
+/* On a hybrid machine, leaf 0AH has what all CPUs have; performance cores have more */
+static int is_performance_core(void)
+{
+	u32 features[4], kind[4];
+
+	cpuid(7, features);
+	cpuid(0x1a, kind);
+	return features[3] >> 15 & 1 && kind[0] >> 24 == 0x40;
+}
+
 static void detect(void)
 {
 	u32 r[4];
@@ -41,6 +51,10 @@ static void detect(void)
 	pmu.events = r[0] >> 24;
 	pmu.unavail = r[1];
 	pmu.fixed = r[3] & 0x1f;
+	if (is_performance_core()) {
+		pmu.gp += 2;
+		pmu.fixed++;
+	}
 	pmu.fixed_width = r[3] >> 5 & 0xff;
 	pmu.mask = (1ul << pmu.width) - 1;
 }

@@ -391,7 +391,9 @@ static void hash_pmi(struct cpu *cpu, struct frame *f)
 void test_long(void)
 {
 	struct cpu *cpu = this_cpu();
-	u64 n = (u64)param("millions", 20) * 1000000, total;
+	u64 n = (u64)param("millions", 20) * 1000000, total, metrics = 0x0123456789abcdef;
+	/* The performance cores of a hybrid machine have this register */
+	int has_metrics = !probe_msr(MSR_PERF_METRICS, &metrics, 1);
 
 	wrmsr(STAT_COLD, 0);
 	cpu->pmis = 0;
@@ -418,6 +420,8 @@ void test_long(void)
 	check(ctr_read(1) == n / 4 + 1, "long: branches, %d", ctr_read(1));
 	check(ctr_read(2) == 2, "long: branch misses, %d", ctr_read(2));
 	check(ctr_read(3) == total * CPI, "long: cycles, %d", ctr_read(3));
+	if (has_metrics)
+		check(rdmsr(MSR_PERF_METRICS) == metrics, "long: metrics");
 	/* Expected: PMI k arrives after k * 10007 instructions, at the next one, which
 	 * is at +0 (add, 4 bytes), +4 (nop), +5 (dec, 3 bytes) or +8 (jnz) */
 	u64 want = 0;

@@ -176,6 +176,8 @@ suite_modes()
 	moved "modes: migration in the middle of it" long millions 1500
 	moved "modes: migration, -icount" long millions 1500 "${icount[@]}"
 	moved "modes: migration of 2 CPUs" smp rounds 200 $(p cpus 2) -smp 2
+	on=$adl,x-pmu-atom-from=1 moved "modes: migration of a performance core" long millions 1500
+	on=$adl,x-pmu-atom-from=0 moved "modes: migration of an efficiency core" long millions 1500
 	bare "modes: 2 CPUs, PMIs and other requests" "$skl" late -smp 2 $(p cpus 2)
 	bare "modes: one thread for 2 CPUs, PMIs and other requests" "$skl" late -smp 2 \
 		$(p cpus 2) -accel tcg,thread=single

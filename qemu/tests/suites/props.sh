@@ -97,8 +97,6 @@ props_amd()
 
 props_hybrid()
 {
-	local adl=SapphireRapids,model=151,pmu=on
-
 	starts "$adl,x-pmu-atom-from=1" "PMU version 5, 8 general and 4 fixed counters of 48 bits"
 	starts "$adl,x-pmu-atom-from=0" "PMU version 5, 6 general and 3 fixed counters of 48 bits"
 	refused "$adl,x-pmu-atom-from=1,x-pmu-gp=4" "x-pmu-gp and x-pmu-fixed are those of the kinds of cores"
