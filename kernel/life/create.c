@@ -13,11 +13,19 @@
 
 static atomic64_t last_id;
 
-/* Events that overflow in NMI context need a clock that can be read there. */
-static int set_clock(struct kpmu_event *e, const struct kpmu_attr *attr,
-		     const char **why)
+/**
+ * kpmu_event_set_clock() - set the clock of a new event's time stamps, if it asks for one
+ * @e: the event, not attached yet
+ * @attr: its attr
+ * @why: set to the reason of an error
+ *
+ * Events that overflow in NMI context need a clock that can be read there.
+ *
+ * Context: task.
+ * Return: 0; -EINVAL for a clock that does not exist or cannot be used.
+ */
+int kpmu_event_set_clock(struct kpmu_event *e, const struct kpmu_attr *attr, const char **why)
 {
-	e->clockid = -1;
 	if (!(attr->flags & KPMU_ATTR_USE_CLOCKID))
 		return 0;
 	switch (attr->clockid) {
@@ -84,7 +92,7 @@ static int permit_target(const struct kpmu_event *e, const struct kpmu_target *t
  *
  * Context: task, may sleep.
  * Return: the event, not attached; -ENOMEM; -ENOENT for a type that no source serves;
- * -EINVAL for an unusable clockid; an error of the source or of a permission check.
+ * an error of the source or of a permission check.
  */
 struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 				    const char **why)
@@ -117,6 +125,7 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 		e->wakeup_watermark = attr->wakeup_watermark;
 	e->type = attr->type;
 	e->config = attr->config;
+	e->clockid = -1;
 	kpmu_entity_init(&e->se, kpmu_read_max(e));
 
 	err = kpmu_pmu_init_event(&e->se.hw, attr, why);
@@ -127,8 +136,7 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 	if (!err)
 		err = permit_target(e, target, why);
 	if (!err)
-		err = set_clock(e, attr, why) ?:
-		      kpmu_lsm_alloc(&e->label, attr->type, attr->config);
+		err = kpmu_lsm_alloc(&e->label, attr->type, attr->config);
 	if (err) {
 		kpmu_event_free(e);
 		kpmu_source_put(source);

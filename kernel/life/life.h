@@ -9,6 +9,7 @@
 /* create.c: new events, and copies for child tasks */
 struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 				    const char **why);
+int kpmu_event_set_clock(struct kpmu_event *e, const struct kpmu_attr *attr, const char **why);
 int kpmu_event_take(struct kpmu_event *e, const struct kpmu_target *target,
 		    const char **why);
 void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from);

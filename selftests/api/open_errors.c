@@ -561,6 +561,12 @@ TEST(aux_output)
 	a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
 	a.aux_output = 1;
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EOPNOTSUPP);
+	/* and over that of its clock */
+	a.use_clockid = 1;
+	a.clockid = 10;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EOPNOTSUPP);
+	a.aux_output = 0;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
 }
 
 TEST(file_max)
