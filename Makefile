@@ -30,8 +30,8 @@
 ## make modules      build kpmu.ko for all stock kernels (build/NAME/kpmu.ko)
 ## make module K=6.1 build it for one kernel; K=given KDIR=tree KERNEL=vmlinuz for your own
 ## make selftests    build the test programs
-## make tools        build libkpmu-preload.so, kpmu-exec, kpmu-stat, kpmu-record (build/tools)
-## make install      install tools, man pages, udev rule, sources for dkms (DESTDIR= PREFIX=)
+## make tools        build libkpmu, libkpmu-preload.so, kpmu-exec, kpmu-stat, kpmu-record (build/tools)
+## make install      install tools, library, man pages, udev rule, sources for dkms (DESTDIR= PREFIX=)
 ## make deps         install what the build needs (Debian, root)
 ## make clean        remove build/, but not the caches outside the checkout
 

@@ -95,6 +95,10 @@ tools/syzkaller/check.sh >/dev/null || rc=1
 verdict syzkaller $rc
 
 rc=0
+tools/lib/check.sh || rc=1
+verdict library $rc
+
+rc=0
 git ls-files | grep -vE '^(COPYING|.*\.md|qemu/patches/.*)$' | while read -r f; do
 	grep -q SPDX-License-Identifier <<<"$(head -n 5 "$f")" || echo "no SPDX line: $f"
 done >build/spdx.log

@@ -13,13 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "stat.h"
+#include "lib/libkpmu.h"
 
 #define MAX_CPUS	1024
 #define PAGES		128	/* per ring */
@@ -41,15 +39,12 @@ struct file_attr {
 	struct section ids;
 };
 
-/* Ring buffer of a CPU */
-struct ring {
+/* An event of a CPU, and its ring */
+static struct {
 	int fd;
-	struct perf_event_mmap_page *page;
-};
-
-static struct ring rings[MAX_CPUS];
-static struct event events[MAX_EVENTS];
-#define event	events[0]
+	struct kpmu_ring *ring;
+} rings[MAX_CPUS];
+static struct kpmu_event event;
 static int nr_rings;
 static FILE *out;
 static __u64 written;
@@ -75,42 +70,33 @@ static void put(const void *data, size_t size)
 	written += size;
 }
 
+static void __attribute__((noreturn)) report(int err)
+{
+	const char *why = kpmu_why();
+
+	die("cannot sample %s: %s%s%s", event.name, strerror(err), why[0] ? ": " : "", why);
+}
+
 /* Open one event per CPU, inherited by the program's children */
 static void open_rings(pid_t pid)
 {
-	int device = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC), cpu;
-	long page = sysconf(_SC_PAGESIZE);
+	int cpu, fd;
 
-	if (device < 0)
+	if (kpmu_device() < 0)
 		die("%s: %s", KPMU_DEVICE, errno == ENOENT ?
 		    "not there; is the module loaded?" : strerror(errno));
-	for (cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++) {
-		struct ring *r = &rings[nr_rings];
-		struct kpmu_open args = {
-			.attr = (__u64)(unsigned long)&event.attr,
-			.pid = pid, .cpu = cpu, .group_fd = -1,
-			.flags = PERF_FLAG_FD_CLOEXEC,
-		};
-		struct kpmu_why why = { "" };
-
-		r->fd = ioctl(device, KPMU_IOC_OPEN, &args);
-		if (r->fd < 0 && errno == ENODEV)
+	for (cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF) && nr_rings < MAX_CPUS; cpu++) {
+		fd = kpmu_event_open(&event.attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+		if (fd < 0 && errno == ENODEV)
 			continue;		/* offline */
-		if (r->fd < 0) {
-			int err = errno;
-
-			if (ioctl(device, KPMU_IOC_WHY, &why))
-				why.text[0] = 0;
-			die("cannot sample %s: %s%s%s", event.name, strerror(err),
-			    why.text[0] ? ": " : "", why.text);
-		}
-		r->page = mmap(NULL, (PAGES + 1) * page, PROT_READ | PROT_WRITE,
-			       MAP_SHARED, r->fd, 0);
-		if (r->page == MAP_FAILED)
+		if (fd < 0)
+			report(errno);
+		rings[nr_rings].fd = fd;
+		rings[nr_rings].ring = kpmu_ring_map(fd, PAGES);
+		if (!rings[nr_rings].ring)
 			die("cannot map a ring: %s%s", strerror(errno), errno == EPERM ?
 			    "; see perf_event_mlock_kb" : "");
-		if (++nr_rings == MAX_CPUS)
-			break;
+		nr_rings++;
 	}
 }
 
@@ -130,26 +116,15 @@ static void account(const struct perf_event_header *h)
 }
 
 /* Write all records of a ring to the file, then free their space for the kernel */
-static void drain(struct ring *r)
+static void drain(struct kpmu_ring *ring)
 {
-	const char *data = (const char *)r->page + r->page->data_offset;
-	__u64 size = r->page->data_size, tail = r->page->data_tail;
-	__u64 head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
-	static char record[65536];
+	const struct perf_event_header *h;
 
-	while (tail < head) {
-		const struct perf_event_header *h = (void *)(data + tail % size);
-		__u64 n = h->size, first = size - tail % size;
-
-		if (first > n)
-			first = n;
-		memcpy(record, h, first);
-		memcpy(record + first, data, n - first);
-		account((void *)record);
-		put(record, n);
-		tail += n;
+	while ((h = kpmu_ring_next(ring))) {
+		account(h);
+		put(h, h->size);
 	}
-	__atomic_store_n(&r->page->data_tail, tail, __ATOMIC_RELEASE);
+	kpmu_ring_consume(ring);
 }
 
 /* MMAP record of the kernel's text; perf report gets the symbols from /proc/kallsyms */
@@ -268,7 +243,7 @@ static int collect(pid_t pid)
 			kill(pid, SIGTERM);
 		ended = waitpid(pid, &status, WNOHANG) == pid;
 		for (i = 0; i < nr_rings; i++)
-			drain(&rings[i]);
+			drain(rings[i].ring);
 		progress(0);
 	}
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -291,6 +266,7 @@ int main(int argc, char **argv)
 	const char *path = "perf.data", *name = "instructions";
 	__u64 period = 0, freq = 1000;
 	int opt, go, chains = 0, status;
+	char bad[64];
 	pid_t pid;
 
 	while ((opt = getopt(argc, argv, "+e:c:F:go:h")) != -1) {
@@ -318,8 +294,9 @@ int main(int argc, char **argv)
 	}
 	if (optind == argc)
 		die("which program? (-h for help)");
-	if (parse_events(name, events) != 1)
-		die("-e takes one event");
+	if (kpmu_events_parse(name, &event, 1, bad) != 1)
+		die(bad[0] ? "unknown event '%s'; kpmu-stat -l lists those known" : "-e takes one event",
+		    bad);
 	a->size = sizeof(*a);
 	a->freq = !period;
 	a->sample_period = period ? period : freq;

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,16 +28,10 @@ struct target {
 	int cpu;
 };
 
-struct counts {
-	__u64 value, enabled, running;
-};
-
-static struct event events[MAX_EVENTS];
+static struct kpmu_event events[MAX_EVENTS];
 static struct target targets[MAX_TARGETS];
-static struct kpmu_set_head *result;	/* of the last read; followed by the counts */
-static size_t result_size;
-static int set;
-static struct counts before[MAX_EVENTS];
+static struct kpmu_set *set;
+static struct kpmu_count before[MAX_EVENTS];
 static int nr_events, nr_targets;
 static enum { TEXT, CSV, JSON } format;
 static volatile sig_atomic_t stop;
@@ -103,110 +96,57 @@ static void add_cpus(const char *list)
 	}
 }
 
-/* Report an error, with the reason that the module gives */
-static void __attribute__((noreturn)) report(int device, const struct event *e, int err)
+/* End with an error that is one of the device if there is none */
+static void need_device(void)
 {
-	struct kpmu_why why = { "" };
-
-	if (ioctl(device, KPMU_IOC_WHY, &why))
-		why.text[0] = 0;
-	die("cannot count %s: %s%s%s", e->name, strerror(err),
-	    why.text[0] ? ": " : "", why.text);
-}
-
-static int open_device(void)
-{
-	int device = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
-
-	if (device < 0)
+	if (kpmu_device() < 0)
 		die("%s: %s", KPMU_DEVICE, errno == ENOENT ?
 		    "not there; is the module loaded?" : strerror(errno));
-	return device;
 }
 
-/* The event that could not be opened */
-static const struct event *first_failed(const __s32 *errors)
+/* Report an error, with the reason that the module gives */
+static void __attribute__((noreturn)) report(const struct kpmu_event *e, int err)
 {
-	for (int i = 0; i < nr_events * nr_targets; i++)
-		if (errors[i])
-			return &events[i % nr_events];
-	return NULL;
+	const char *why = kpmu_why();
+
+	die("cannot count %s: %s%s%s", e->name, strerror(err), why[0] ? ": " : "", why);
 }
 
-static void prepare_events(struct kpmu_set_event *ev, bool on_exec)
+static void prepare_events(bool on_exec)
 {
 	for (int i = 0; i < nr_events; i++) {
-		struct event *e = &events[i];
+		struct kpmu_event *e = &events[i];
 
 		e->attr.disabled = e->leader == i;
 		e->attr.enable_on_exec = on_exec && e->leader == i;
 		e->attr.inherit = targets[0].pid >= 0;
-		ev[i].attr = (__u64)(unsigned long)&e->attr;
-		ev[i].group = e->leader == i ? -1 : e->leader;
 	}
 }
 
 /* All events on all targets are one set: one fd, and one read for all counts */
 static void open_all(bool on_exec)
 {
-	struct kpmu_set_event ev[MAX_EVENTS] = { 0 };
-	int device = open_device(), all = nr_events * nr_targets;
-	__s32 *errors = calloc(all, sizeof(*errors)), list[MAX_TARGETS];
 	bool tasks = targets[0].pid >= 0;
-	struct kpmu_open_set args = {
-		.events = (__u64)(unsigned long)ev, .nr_events = nr_events,
-		.targets = (__u64)(unsigned long)list, .nr_targets = nr_targets,
-		.errors = (__u64)(unsigned long)errors,
-		.flags = KPMU_SET_TIMES | KPMU_SET_CLOEXEC | (tasks ? KPMU_SET_TASKS : 0),
-	};
+	int list[MAX_TARGETS], failed;
 
-	if (all > KPMU_SET_MAX)
+	need_device();
+	if (nr_events * nr_targets > KPMU_SET_MAX)
 		die("%d events on %d threads or CPUs are more than %d", nr_events, nr_targets,
 		    KPMU_SET_MAX);
-	result_size = sizeof(*result) + all * sizeof(struct counts);
-	result = malloc(result_size);
-	if (!errors || !result)
-		die("no memory");
 	for (int t = 0; t < nr_targets; t++)
 		list[t] = tasks ? targets[t].pid : targets[t].cpu;
-	prepare_events(ev, on_exec);
-	set = ioctl(device, KPMU_IOC_OPEN_SET, &args);
-	if (set < 0 && first_failed(errors))
-		report(device, first_failed(errors), errno);
-	if (set < 0)
+	prepare_events(on_exec);
+	set = kpmu_set_open(events, nr_events, list, nr_targets, tasks ? KPMU_SET_TASKS : 0, &failed);
+	if (!set && failed >= 0)
+		report(&events[failed], errno);
+	if (!set)
 		die("cannot count: %s%s", strerror(errno),
 		    errno == EPERM ? ": too many events for RLIMIT_MEMLOCK" : "");
-	explain_events(device, events, nr_events, tasks ? -1 : targets[0].cpu);
-	free(errors);
-	close(device);
-}
-
-static void control(unsigned long cmd)
-{
-	ioctl(set, cmd, 0);
-}
-
-/* The counts of event @i on all targets, as of the last read */
-static struct counts sum(int i)
-{
-	const struct counts *all_counts = (const void *)(result + 1);
-	struct counts all = { 0 };
-
-	for (int t = 0; t < nr_targets; t++) {
-		const struct counts *one = &all_counts[t * nr_events + i];
-
-		/* A pinned event that got no counter is in error state and has no data */
-		if (one->value == KPMU_SET_NONE)
-			continue;
-		all.value += one->value;
-		all.enabled += one->enabled;
-		all.running += one->running;
-	}
-	return all;
+	explain_events(events, nr_events, tasks ? -1 : targets[0].cpu);
 }
 
 /* The share of the time, and why it is not all of it */
-static void print_share(const struct event *e, struct counts c, double part)
+static void print_share(const struct kpmu_event *e, struct kpmu_count c, double part)
 {
 	const char *why = why_shared(events, e - events);
 
@@ -217,12 +157,10 @@ static void print_share(const struct event *e, struct counts c, double part)
 	printf("%s%s)", c.running && why[0] ? "; " : "", why);
 }
 
-static void print_one(const struct event *e, struct counts c, double at)
+static void print_one(const struct kpmu_event *e, struct kpmu_count c, double at)
 {
 	double part = c.enabled ? 100.0 * c.running / c.enabled : 0;
-	/* Extrapolated to the time enabled */
-	__u64 value = c.running && c.running < c.enabled ?
-		(double)c.value * c.enabled / c.running : c.value;
+	uint64_t value = kpmu_count_scaled(c);
 
 	if (format == CSV) {
 		if (at >= 0)
@@ -262,10 +200,10 @@ static void print_all(double at)
 {
 	int i;
 
-	if (read(set, result, result_size) != (ssize_t)result_size)
+	if (kpmu_set_read(set))
 		die("cannot read the counts: %s", strerror(errno));
 	for (i = 0; i < nr_events; i++) {
-		struct counts now = sum(i), c = now;
+		struct kpmu_count now = kpmu_set_sum(set, i), c = now;
 
 		c.value -= before[i].value;
 		c.enabled -= before[i].enabled;
@@ -342,7 +280,7 @@ static int watch(pid_t child, int go, int interval)
 		print_all(seconds() - start);
 	}
 out:
-	control(PERF_EVENT_IOC_DISABLE);
+	kpmu_set_disable(set);
 	print_all(interval ? seconds() - start : -1);
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -351,20 +289,38 @@ static int draw_table(int cpu)
 {
 	for (int i = 0; i < nr_events; i++)
 		events[i].attr.disabled = events[i].leader == i;
-	if (!explain_events(open_device(), events, nr_events, cpu))
+	need_device();
+	if (!explain_events(events, nr_events, cpu))
 		die("the module does not explain: %s", strerror(errno));
 	return print_explained(events) ? 1 : 0;
 }
 
 static int tell_holders(const char *cpus)
 {
-	int device = open_device();
-
+	need_device();
 	add_cpus(cpus);
 	for (int t = 0; t < nr_targets; t++)
-		if (!print_holders(device, targets[t].cpu))
+		if (!print_holders(targets[t].cpu))
 			die("CPU %d: %s", targets[t].cpu, strerror(errno));
 	return 0;
+}
+
+static void list_events(void)
+{
+	for (int i = 0; kpmu_event_name(i); i++)
+		puts(kpmu_event_name(i));
+	puts("rHEX (as PERFEVTSEL: r81d0 is event d0, umask 81)");
+}
+
+static void parse_events(const char *list)
+{
+	char bad[64];
+
+	nr_events = kpmu_events_parse(list, events, MAX_EVENTS, bad);
+	if (nr_events < 0 && errno == E2BIG)
+		die("more than %d events", MAX_EVENTS);
+	if (nr_events < 0)
+		die("unknown event '%s'; -l lists those known", bad);
 }
 
 static void usage(FILE *f)
@@ -430,9 +386,7 @@ int main(int argc, char **argv)
 	}
 	if (holders)
 		return tell_holders(cpus);
-	nr_events = parse_events(list, events);
-	if (nr_events < 0)
-		return 125;
+	parse_events(list);
 	if (draw)
 		return draw_table(cpus ? atoi(cpus) : -1);
 	if (optind < argc)
@@ -447,7 +401,7 @@ int main(int argc, char **argv)
 		add_target(child, -1);
 	open_all(child && !all && !cpus && !pid);
 	if (!child || all || cpus || pid)
-		control(PERF_EVENT_IOC_ENABLE);
+		kpmu_set_enable(set);
 	signal(SIGINT, on_signal);
 	signal(SIGTERM, on_signal);
 	return watch(child, go, interval);

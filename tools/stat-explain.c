@@ -2,7 +2,6 @@
 /* kpmu-stat: which events share counters, and why (KPMU_IOC_EXPLAIN). */
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "stat.h"
 
@@ -11,26 +10,15 @@ static int nr_viewed;
 
 /**
  * explain_events() - ask the module which of the events count together
- * @device: fd of /dev/kpmu
  * @events: the events
  * @nr: number of @events, at most MAX_EVENTS
  * @cpu: the CPU that they count on, -1 for events of tasks
  *
  * Returns true if the module has answered.
  */
-bool explain_events(int device, const struct event *events, int nr, int cpu)
+bool explain_events(const struct kpmu_event *events, int nr, int cpu)
 {
-	struct kpmu_explain set = {
-		.size = sizeof(view[0]), .nr = nr, .pid = cpu < 0 ? 0 : -1, .cpu = cpu,
-		.events = (__u64)(unsigned long)view,
-	};
-
-	memset(view, 0, sizeof(view));
-	for (int i = 0; i < nr; i++) {
-		view[i].attr = (__u64)(unsigned long)&events[i].attr;
-		view[i].group = events[i].leader == i ? -1 : events[i].leader;
-	}
-	nr_viewed = nr && !ioctl(device, KPMU_IOC_EXPLAIN, &set) ? nr : 0;
+	nr_viewed = nr && !kpmu_events_explain(events, nr, cpu, view) ? nr : 0;
 	return nr_viewed;
 }
 
@@ -73,7 +61,7 @@ bool has_no_room(int i)
  *
  * Returns the reason, valid until the next call; "" if the module has not answered.
  */
-const char *why_shared(const struct event *events, int i)
+const char *why_shared(const struct kpmu_event *events, int i)
 {
 	static char text[256];
 	int j;
@@ -120,7 +108,7 @@ static void print_counters(const struct kpmu_explain_event *e, __u32 all)
 			printf(" %2s", c == e->counter ? "X" : e->allowed & 1U << c ? "." : "");
 }
 
-static void print_row(const struct event *event, const struct kpmu_explain_event *e, __u32 all)
+static void print_row(const struct kpmu_event *event, const struct kpmu_explain_event *e, __u32 all)
 {
 	printf("%-30s", event->name);
 	print_counters(e, all);
@@ -143,7 +131,7 @@ static void print_row(const struct event *event, const struct kpmu_explain_event
  * X: the event's counter, a dot: another one that it may use.  Returns the number of events that
  * do not fit.
  */
-int print_explained(const struct event *events)
+int print_explained(const struct kpmu_event *events)
 {
 	__u32 all = 0;
 	int i, misfits = 0;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* kpmu-stat: the holders of the counters (KPMU_IOC_INFO). */
 #include <stdio.h>
-#include <string.h>
-#include <sys/ioctl.h>
 
 #include "stat.h"
 
@@ -51,22 +49,17 @@ static void print_counter(const struct kpmu_info *info, const struct kpmu_info_c
 
 /**
  * print_holders() - print the counters of a CPU and the holder of each
- * @device: fd of /dev/kpmu
  * @cpu: the CPU
  *
  * Returns false and sets errno on an error.
  */
-bool print_holders(int device, int cpu)
+bool print_holders(int cpu)
 {
 	struct kpmu_info_counter counter[MAX_COUNTERS];
 	struct kpmu_info info;
-	struct kpmu_ask_info ask = {
-		.cpu = cpu, .size = sizeof(info), .info = (__u64)(unsigned long)&info,
-		.counter_size = sizeof(counter[0]), .nr = MAX_COUNTERS,
-		.counters = (__u64)(unsigned long)counter,
-	};
+	int i, nr = kpmu_cpu_info(cpu, &info, counter, MAX_COUNTERS);
 
-	if (ioctl(device, KPMU_IOC_INFO, &ask))
+	if (nr < 0)
 		return false;
 	printf("CPU %d: ", cpu);
 	if (!info.online) {
@@ -77,7 +70,7 @@ bool print_holders(int device, int cpu)
 	       __builtin_popcount(info.fixed), info.width, __builtin_popcount(info.free));
 	print_features(&info);
 	putchar('\n');
-	for (unsigned int i = 0; i < info.nr_counters && i < MAX_COUNTERS; i++)
+	for (i = 0; i < nr; i++)
 		print_counter(&info, &counter[i]);
 	return true;
 }

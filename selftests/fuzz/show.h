@@ -171,14 +171,12 @@ static inline int makes_copies(const struct prog *p)
 {
 	int i;
 
-	for (i = 0; i < p->nr; i++)
-		switch (p->op[i].code) {
-		case OP_WFORK:
-		case OP_FORK:
-		case OP_THREAD:
-		case OP_SPAWN:
+	for (i = 0; i < p->nr; i++) {
+		int code = p->op[i].code;
+
+		if (code == OP_WFORK || code == OP_FORK || code == OP_THREAD || code == OP_SPAWN)
 			return 1;
-		}
+	}
 	return 0;
 }
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Event names: instructions, L1-dcache-load-misses, r81d0; with :u and {}. */
+/* libkpmu: names of events: instructions, L1-dcache-load-misses, r81d0; with :u and {}. */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "stat.h"
+#include "libkpmu.h"
+
+#define ARRAY_SIZE(a)	((int)(sizeof(a) / sizeof((a)[0])))
 
 #define HW(name, config) { name, PERF_TYPE_HARDWARE, PERF_COUNT_HW_ ## config }
 #define SW(name, config) { name, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ ## config }
@@ -46,22 +50,15 @@ static const struct row {
 	CACHE("branch-load-misses", BPU, READ, MISS),
 };
 
-/**
- * list_events() - print the names of all events
- */
-void list_events(void)
+const char *kpmu_event_name(int n)
 {
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(rows); i++)
-		puts(rows[i].name);
-	puts("rHEX (as PERFEVTSEL: r81d0 is event d0, umask 81)");
+	return n >= 0 && n < ARRAY_SIZE(rows) ? rows[n].name : NULL;
 }
 
 static bool find(const char *name, struct perf_event_attr *attr)
 {
-	unsigned int i;
 	char *end;
+	int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (strcmp(name, rows[i].name))
@@ -97,10 +94,11 @@ static bool modify(const char *letters, struct perf_event_attr *attr)
 	return true;
 }
 
-static bool parse_one(char *name, struct event *e)
+static bool parse_one(char *name, struct kpmu_event *e)
 {
 	char *colon = strchr(name, ':');
 
+	memset(e, 0, sizeof(*e));
 	snprintf(e->name, sizeof(e->name), "%s", name);
 	e->attr.size = sizeof(e->attr);
 	if (colon)
@@ -108,45 +106,56 @@ static bool parse_one(char *name, struct event *e)
 	return find(name, &e->attr) && (!colon || modify(colon + 1, &e->attr));
 }
 
-/**
- * parse_events() - parse a list of events
- * @list: as given to -e
- * @events: array of MAX_EVENTS, filled in
- *
- * Return: the number of events, or -1 after a message on stderr.
- */
-int parse_events(const char *list, struct event *events)
+/* Without the braces of a group; true if @name is the last event of one */
+static bool strip_braces(char **name, bool *first)
 {
-	char *copy = strdup(list), *save, *name;
+	size_t len;
+
+	*first = **name == '{';
+	*name += *first;
+	len = strlen(*name);
+	if (!len || (*name)[len - 1] != '}')
+		return false;
+	(*name)[len - 1] = 0;
+	return true;
+}
+
+static int parse_all(char *list, struct kpmu_event *events, int max, char *bad)
+{
+	char *save, *name;
 	int n = 0, leader = -1;
-	bool last;
+	bool first, last;
 
-	for (name = strtok_r(copy, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
-		size_t len;
-
-		if (n == MAX_EVENTS) {
-			fprintf(stderr, "kpmu-stat: more than %d events\n", MAX_EVENTS);
-			return -1;
-		}
-		if (*name == '{') {
+	for (name = strtok_r(list, ",", &save); name; name = strtok_r(NULL, ",", &save), n++) {
+		if (n == max)
+			return errno = E2BIG, -1;
+		last = strip_braces(&name, &first);
+		if (first)
 			leader = n;
-			name++;
-		}
-		len = strlen(name);
-		last = len && name[len - 1] == '}';
-		if (last)
-			name[len - 1] = 0;
-		memset(&events[n], 0, sizeof(events[n]));
 		if (!parse_one(name, &events[n])) {
-			fprintf(stderr, "kpmu-stat: unknown event '%s'; -l lists those known\n",
-				events[n].name);
-			return -1;
+			if (bad)
+				strcpy(bad, events[n].name);
+			return errno = EINVAL, -1;
 		}
 		events[n].leader = leader < 0 ? n : leader;
 		if (last)
 			leader = -1;
-		n++;
 	}
+	return n;
+}
+
+int kpmu_events_parse(const char *list, struct kpmu_event *events, int max, char bad[64])
+{
+	char *copy = strdup(list);
+	int n, err;
+
+	if (bad)
+		bad[0] = 0;
+	if (!copy)
+		return -1;
+	n = parse_all(copy, events, max, bad);
+	err = errno;
 	free(copy);
+	errno = err;
 	return n;
 }
