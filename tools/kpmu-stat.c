@@ -1,42 +1,59 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * kpmu-stat - count events of a program, a process or CPUs; also an example of how
- * to use /dev/kpmu.  See kpmu-stat(1).
+ * kpmu-stat - count events of a program, a process, CPUs or a cgroup; also an example of how
+ * to use /dev/kpmu by libkpmu.  See kpmu-stat(1).
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <poll.h>
-#include <signal.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "stat.h"
 
-#define MAX_TARGETS	1024
-
-/* A task, or a CPU with all tasks that run there */
-struct target {
+/**
+ * struct options - what the command line says
+ * @list: events
+ * @cpus: CPUs, NULL for all
+ * @cgroup: path of a cgroup, NULL for none
+ * @pid: process to count, 0 for none
+ * @interval: in ms, 0 for none
+ * @runs: how often to run the program
+ * @all: count all CPUs
+ * @each: print each CPU
+ * @draw: print the table of events and counters instead
+ * @holders: print the holders of counters instead
+ * @format: how to print
+ */
+static struct options {
+	const char *list, *cpus, *cgroup;
 	pid_t pid;
-	int cpu;
-};
+	int interval, runs;
+	bool all, each, draw, holders;
+	enum format format;
+} opts = { .list = "cycles,instructions,branches,branch-misses", .runs = 1 };
 
 static struct kpmu_event events[MAX_EVENTS];
-static struct target targets[MAX_TARGETS];
 static struct kpmu_set *set;
-static struct kpmu_count before[MAX_EVENTS];
-static int nr_events, nr_targets;
-static enum { TEXT, CSV, JSON } format;
-static volatile sig_atomic_t stop;
+static int nr_events;
 
-static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt, ...)
+/* Of each target, then of all together: the last counts, and sums over the runs */
+static struct row {
+	struct kpmu_count last[MAX_EVENTS];
+	double sum[MAX_EVENTS], squares[MAX_EVENTS];
+	uint64_t enabled[MAX_EVENTS], running[MAX_EVENTS];
+} *rows;
+
+/**
+ * die() - end with a message
+ * @fmt: as of printf
+ */
+void die(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -46,54 +63,6 @@ static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt,
 	fputc('\n', stderr);
 	va_end(ap);
 	exit(125);
-}
-
-static void add_target(pid_t pid, int cpu)
-{
-	if (nr_targets == MAX_TARGETS)
-		die("more than %d threads or CPUs", MAX_TARGETS);
-	targets[nr_targets++] = (struct target) { pid, cpu };
-}
-
-static void add_threads(pid_t pid)
-{
-	struct dirent *entry;
-	char path[64];
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
-	if (!dir)
-		die("no process %d", pid);
-	while ((entry = readdir(dir)))
-		if (entry->d_name[0] != '.')
-			add_target(atoi(entry->d_name), -1);
-	closedir(dir);
-}
-
-/* A list such as "0-3,5"; NULL for all online CPUs */
-static void add_cpus(const char *list)
-{
-	char line[256] = "";
-	FILE *f;
-	int a, b, n;
-
-	if (!list) {
-		f = fopen("/sys/devices/system/cpu/online", "r");
-		if (!f || !fgets(line, sizeof(line), f))
-			die("cannot tell which CPUs are online");
-		fclose(f);
-		list = line;
-	}
-	for (;; list += n + 1) {
-		if (sscanf(list, "%d%n-%d%n", &a, &n, &b, &n) < 2 &&
-		    sscanf(list, "%d%n", &b, &n) < 1)
-			die("not a list of CPUs: %s", list);
-		for (; a <= b; a++)
-			add_target(-1, a);
-		if (list[n] != ',')
-			return;
-	}
 }
 
 /* End with an error that is one of the device if there is none */
@@ -119,170 +88,233 @@ static void prepare_events(bool on_exec)
 
 		e->attr.disabled = e->leader == i;
 		e->attr.enable_on_exec = on_exec && e->leader == i;
-		e->attr.inherit = targets[0].pid >= 0;
+		e->attr.inherit = counts_tasks();
 	}
+}
+
+static int open_cgroup(void)
+{
+	int fd = open(opts.cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		die("%s: %s", opts.cgroup, strerror(errno));
+	return fd;
 }
 
 /* All events on all targets are one set: one fd, and one read for all counts */
 static void open_all(bool on_exec)
 {
-	bool tasks = targets[0].pid >= 0;
-	int list[MAX_TARGETS], failed;
+	int list[MAX_TARGETS], failed, cgroup = opts.cgroup ? open_cgroup() : -1;
+	unsigned int flags = (counts_tasks() ? KPMU_SET_TASKS : 0) |
+			     (opts.cgroup ? KPMU_SET_CGROUP : 0);
 
-	need_device();
 	if (nr_events * nr_targets > KPMU_SET_MAX)
 		die("%d events on %d threads or CPUs are more than %d", nr_events, nr_targets,
 		    KPMU_SET_MAX);
 	for (int t = 0; t < nr_targets; t++)
-		list[t] = tasks ? targets[t].pid : targets[t].cpu;
+		list[t] = counts_tasks() ? targets[t].pid : targets[t].cpu;
 	prepare_events(on_exec);
-	set = kpmu_set_open(events, nr_events, list, nr_targets, tasks ? KPMU_SET_TASKS : 0, &failed);
+	set = kpmu_set_open(events, nr_events, list, nr_targets, flags, cgroup, &failed);
 	if (!set && failed >= 0)
 		report(&events[failed], errno);
 	if (!set)
 		die("cannot count: %s%s", strerror(errno),
 		    errno == EPERM ? ": too many events for RLIMIT_MEMLOCK" : "");
-	explain_events(events, nr_events, tasks ? -1 : targets[0].cpu);
+	if (cgroup >= 0)
+		close(cgroup);
+	explain_events(events, nr_events, counts_tasks() ? -1 : targets[0].cpu);
 }
 
-/* The share of the time, and why it is not all of it */
-static void print_share(const struct kpmu_event *e, struct kpmu_count c, double part)
-{
-	const char *why = why_shared(events, e - events);
+/* ---- counts ---------------------------------------------------------------------- */
 
-	if (c.running)
-		printf("  (estimated: counted %.1f%% of the time", part);
-	else
-		printf("  (");
-	printf("%s%s)", c.running && why[0] ? "; " : "", why);
+/* The counts of an event on a target, or on all, as of the last read */
+static struct kpmu_count count_of(int t, int i)
+{
+	struct kpmu_count c = t < nr_targets ? kpmu_set_count(set, t, i) : kpmu_set_sum(set, i);
+
+	return c.value == KPMU_SET_NONE ? (struct kpmu_count){ 0, 0, 0 } : c;
 }
 
-static void print_one(const struct kpmu_event *e, struct kpmu_count c, double at)
+/* What was counted since the last call, for each event of a target, or of all of them */
+static void take(int t, struct sample *samples)
 {
-	double part = c.enabled ? 100.0 * c.running / c.enabled : 0;
-	uint64_t value = kpmu_count_scaled(c);
+	for (int i = 0; i < nr_events; i++) {
+		struct kpmu_count now = count_of(t, i), *last = &rows[t].last[i];
 
-	if (format == CSV) {
-		if (at >= 0)
-			printf("%.3f,", at);
-		if (c.running)
-			printf("%llu", (unsigned long long)value);
-		printf(",%s,%llu,%.2f\n", e->name, (unsigned long long)c.running, part);
-	} else if (format == JSON) {
-		putchar('{');
-		if (at >= 0)
-			printf("\"time\": %.3f, ", at);
-		printf("\"event\": \"%s\", \"value\": ", e->name);
-		if (c.running)
-			printf("%llu", (unsigned long long)value);
-		else
-			fputs("null", stdout);
-		printf(", \"enabled\": %llu, \"running\": %llu",
-		       (unsigned long long)c.enabled, (unsigned long long)c.running);
-		if (c.running < c.enabled)
-			printf(", \"reason\": \"%s\"", why_shared(events, e - events));
-		puts("}");
-	} else {
-		if (at >= 0)
-			printf("%10.3f", at);
-		if (c.running)
-			printf("%20llu  %s", (unsigned long long)value, e->name);
-		else
-			printf("%20s  %s", "not counted", e->name);
-		/* The times of a pinned event without a counter are 0 */
-		if (c.running < c.enabled || (!c.running && has_no_room(e - events)))
-			print_share(e, c, part);
-		putchar('\n');
+		samples[i] = (struct sample) {
+			.count = { now.value - last->value, now.enabled - last->enabled,
+				   now.running - last->running },
+			.deviation = -1,
+		};
+		*last = now;
 	}
 }
+
+/* The first row to print: each target, or only all of them together */
+static int first_row(void)
+{
+	return opts.each ? 0 : nr_targets;
+}
+
+static int last_row(void)
+{
+	return opts.each ? nr_targets - 1 : nr_targets;
+}
+
+static int cpu_of(int t)
+{
+	return opts.each ? targets[t].cpu : -1;
+}
+
+static double last_print;
 
 static void print_all(double at)
 {
-	int i;
+	struct sample samples[MAX_EVENTS];
 
 	if (kpmu_set_read(set))
 		die("cannot read the counts: %s", strerror(errno));
-	for (i = 0; i < nr_events; i++) {
-		struct kpmu_count now = kpmu_set_sum(set, i), c = now;
-
-		c.value -= before[i].value;
-		c.enabled -= before[i].enabled;
-		c.running -= before[i].running;
-		before[i] = now;
-		print_one(&events[i], c, at);
+	for (int t = first_row(); t <= last_row(); t++) {
+		take(t, samples);
+		print_samples(events, nr_events, samples, opts.interval ? at : -1, cpu_of(t),
+			      at - last_print);
 	}
-	fflush(stdout);
+	last_print = at;
 }
 
-static double seconds(void)
+static void add_run(void)
 {
-	struct timespec t;
+	struct sample samples[MAX_EVENTS];
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
+	if (kpmu_set_read(set))
+		die("cannot read the counts: %s", strerror(errno));
+	for (int t = first_row(); t <= last_row(); t++) {
+		struct row *r = &rows[t];
 
-static void on_signal(int sig)
-{
-	(void)sig;
-	stop = 1;
-}
+		take(t, samples);
+		for (int i = 0; i < nr_events; i++) {
+			double value = kpmu_count_scaled(samples[i].count);
 
-/* Fork a child that waits for a byte before it executes the program */
-static pid_t prepare(char **argv, int *go)
-{
-	int pipe_fds[2];
-	char byte;
-	pid_t pid;
-
-	if (pipe2(pipe_fds, O_CLOEXEC))
-		die("pipe: %s", strerror(errno));
-	pid = fork();
-	if (pid < 0)
-		die("fork: %s", strerror(errno));
-	if (pid) {
-		close(pipe_fds[0]);
-		*go = pipe_fds[1];
-		return pid;
-	}
-	close(pipe_fds[1]);
-	if (read(pipe_fds[0], &byte, 1) == 1) {
-		execvp(argv[0], argv);
-		fprintf(stderr, "kpmu-stat: %s: %s\n", argv[0], strerror(errno));
-	}
-	_exit(127);
-}
-
-/* Wait until the program ends or a signal arrives, printing at each interval */
-static int watch(pid_t child, int go, int interval)
-{
-	double start = seconds(), next = start;
-	int status = 0;
-
-	if (child && write(go, "", 1) != 1)
-		die("the program is gone");
-	if (go >= 0)
-		close(go);
-	while (!stop) {
-		if (child && waitpid(child, &status, interval ? WNOHANG : 0) == child)
-			break;
-		if (!interval) {
-			if (!child)
-				pause();
-			continue;
+			r->sum[i] += value;
+			r->squares[i] += value * value;
+			r->enabled[i] += samples[i].count.enabled;
+			r->running[i] += samples[i].count.running;
 		}
-		next += interval / 1000.0;
-		while (!stop && seconds() < next) {
-			poll(NULL, 0, 1 + (next - seconds()) * 1000 / (child ? 10 : 1));
-			if (child && waitpid(child, &status, WNOHANG) == child)
-				goto out;
-		}
-		print_all(seconds() - start);
 	}
-out:
+}
+
+/* Standard error of the mean of @n values, in percent of it */
+static double deviation(double sum, double squares, int n)
+{
+	double mean = sum / n, variance = (squares - mean * sum) / (n - 1);
+
+	return mean && variance > 0 ? 100 * sqrt(variance / n) / mean : 0;
+}
+
+static void print_means(int runs, double elapsed)
+{
+	struct sample samples[MAX_EVENTS];
+
+	for (int t = first_row(); t <= last_row(); t++) {
+		const struct row *r = &rows[t];
+
+		for (int i = 0; i < nr_events; i++) {
+			uint64_t enabled = r->enabled[i] / runs, running = r->running[i] / runs;
+			double mean = r->sum[i] / runs;
+
+			/* The mean is one of extrapolated values: undo that for the printing */
+			if (running < enabled)
+				mean = mean * running / enabled;
+			samples[i] = (struct sample) {
+				.count = { llround(mean), enabled, running },
+				.deviation = deviation(r->sum[i], r->squares[i], runs),
+			};
+		}
+		print_samples(events, nr_events, samples, -1, cpu_of(t), elapsed);
+	}
+}
+
+/* ---- what is counted -------------------------------------------------------------- */
+
+static double in_seconds(struct timeval t)
+{
+	return t.tv_sec + t.tv_usec / 1e6;
+}
+
+static bool counts_others(void)
+{
+	return opts.all || opts.cpus || opts.cgroup || opts.pid;
+}
+
+static void set_targets(pid_t child)
+{
+	nr_targets = 0;
+	if (opts.all || opts.cpus || opts.cgroup)
+		add_cpus(opts.cpus);
+	else if (opts.pid)
+		add_threads(opts.pid);
+	else
+		add_target(child, -1);
+}
+
+/* Count one run of a program, or until a signal arrives; adds to @taken */
+static int run_once(char **argv, struct taken *taken)
+{
+	struct rusage usage = { 0 };
+	int go = -1, status;
+	pid_t child = *argv ? start_program(argv, &go) : 0;
+	double begin;
+
+	set_targets(child);
+	open_all(child && !counts_others());
+	if (!rows)
+		rows = calloc(nr_targets + 1, sizeof(*rows));
+	if (!rows)
+		die("no memory");
+	if (!child || counts_others())
+		kpmu_set_enable(set);
+	begin = seconds();
+	if (child)
+		release_program(go);
+	status = wait_program(child, opts.interval, begin, &usage, print_all);
 	kpmu_set_disable(set);
-	print_all(interval ? seconds() - start : -1);
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	taken->elapsed += seconds() - begin;
+	taken->user += in_seconds(usage.ru_utime);
+	taken->system += in_seconds(usage.ru_stime);
+	return status;
+}
+
+static void end_run(void)
+{
+	kpmu_set_close(set);
+	for (int t = 0; t <= nr_targets; t++)
+		memset(rows[t].last, 0, sizeof(rows[t].last));
+}
+
+static int count(char **argv)
+{
+	struct taken taken = { 0 };
+	int status = 0, n = 0;
+
+	catch_signals();
+	while (n < opts.runs && !stopped) {
+		status = run_once(argv, &taken);
+		n++;
+		if (opts.runs == 1)
+			break;
+		add_run();
+		end_run();
+	}
+	taken.elapsed /= n;
+	taken.user /= n;
+	taken.system /= n;
+	if (opts.runs == 1)
+		print_all(taken.elapsed);
+	else
+		print_means(n, taken.elapsed);
+	if (*argv)
+		print_taken(&taken, n);
+	return status;
 }
 
 static int draw_table(int cpu)
@@ -325,84 +357,137 @@ static void parse_events(const char *list)
 
 static void usage(FILE *f)
 {
-	fputs("usage: kpmu-stat [-e EVENTS] [-I MS] [-x | -j] [-o FILE] COMMAND [ARGUMENT...]\n"
-	      "       kpmu-stat [...] -p PID | -a | -C CPUS [COMMAND [ARGUMENT...]]\n"
-	      "       kpmu-stat -E [-e EVENTS] [-C CPU]: which events count together, and on which counters\n"
-	      "       kpmu-stat -w [-C CPUS]: the counters of the CPUs and their holders\n"
-	      "       kpmu-stat -l\n"
-	      "EVENTS: names with commas between, {a,b} is a group, :u :k :p; -l lists names\n", f);
+	fputs("usage: kpmu-stat [OPTION...] COMMAND [ARGUMENT...]\n"
+	      "       kpmu-stat [OPTION...] -p PID | -a | -C CPUS | -G CGROUP [COMMAND [ARGUMENT...]]\n"
+	      "       kpmu-stat -E [-e EVENTS] [-C CPU] | -w [-C CPUS] | -l\n"
+	      "What to count:\n"
+	      "  -e, --event=EVENTS      names with commas between, {a,b} is a group, :u :k :p\n"
+	      "  -p, --pid=PID           the threads of a process\n"
+	      "  -a, --all-cpus          all CPUs\n"
+	      "  -C, --cpu=CPUS          these CPUs, as 0-3,5\n"
+	      "  -G, --cgroup=DIRECTORY  the tasks of a cgroup\n"
+	      "How to print:\n"
+	      "  -I, --interval-print=MS at each interval\n"
+	      "  -r, --repeat=N          run the command N times: means and standard errors\n"
+	      "  -A, --no-aggr           a line for each CPU\n"
+	      "  -x, --csv  -j, --json   for programs\n"
+	      "  -o, --output=FILE       to a file\n"
+	      "Instead of counting:\n"
+	      "  -E, --explain           which events count together, and on which counters\n"
+	      "  -w, --who               the counters of the CPUs and their holders\n"
+	      "  -l, --list              names of events\n"
+	      "  -h, --help\n", f);
+}
+
+static const struct option long_options[] = {
+	{ "event", required_argument, NULL, 'e' },
+	{ "pid", required_argument, NULL, 'p' },
+	{ "all-cpus", no_argument, NULL, 'a' },
+	{ "cpu", required_argument, NULL, 'C' },
+	{ "cgroup", required_argument, NULL, 'G' },
+	{ "interval-print", required_argument, NULL, 'I' },
+	{ "repeat", required_argument, NULL, 'r' },
+	{ "no-aggr", no_argument, NULL, 'A' },
+	{ "csv", no_argument, NULL, 'x' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "output", required_argument, NULL, 'o' },
+	{ "explain", no_argument, NULL, 'E' },
+	{ "who", no_argument, NULL, 'w' },
+	{ "list", no_argument, NULL, 'l' },
+	{ "help", no_argument, NULL, 'h' },
+	{ }
+};
+
+static int positive(const char *text, const char *what)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	if (*end || end == text || n < 1 || n > 1000000000)
+		die("%s must be a positive number, not %s", what, text);
+	return n;
+}
+
+static void set_option(int opt)
+{
+	switch (opt) {
+	case 'e':
+		opts.list = optarg;
+		break;
+	case 'p':
+		opts.pid = positive(optarg, "a process id");
+		break;
+	case 'a':
+		opts.all = true;
+		break;
+	case 'C':
+		opts.cpus = optarg;
+		break;
+	case 'G':
+		opts.cgroup = optarg;
+		break;
+	case 'I':
+		opts.interval = positive(optarg, "an interval");
+		break;
+	case 'r':
+		opts.runs = positive(optarg, "the number of runs");
+		break;
+	case 'A':
+		opts.each = true;
+		break;
+	case 'x':
+		opts.format = CSV;
+		break;
+	case 'j':
+		opts.format = JSON;
+		break;
+	case 'o':
+		if (!freopen(optarg, "w", stdout))
+			die("%s: %s", optarg, strerror(errno));
+		break;
+	case 'E':
+		opts.draw = true;
+		break;
+	case 'w':
+		opts.holders = true;
+		break;
+	case 'l':
+		list_events();
+		exit(0);
+	case 'h':
+		usage(stdout);
+		exit(0);
+	default:
+		fputs("kpmu-stat --help lists the options\n", stderr);
+		exit(125);
+	}
+}
+
+static void check_options(char **argv)
+{
+	if (!*argv && !counts_others()) {
+		usage(stderr);
+		exit(125);
+	}
+	if (opts.runs > 1 && (!*argv || opts.interval))
+		die("-r is for commands, and not with -I");
+	if (opts.each && !opts.all && !opts.cpus && !opts.cgroup)
+		die("-A is for CPUs: -a, -C or -G");
 }
 
 int main(int argc, char **argv)
 {
-	const char *list = "cycles,instructions,branches,branch-misses", *cpus = NULL;
-	int opt, interval = 0, go = -1;
-	pid_t pid = 0, child = 0;
-	bool all = false, draw = false, holders = false;
+	int opt;
 
-	while ((opt = getopt(argc, argv, "+e:EI:p:aC:wxjo:lh")) != -1) {
-		switch (opt) {
-		case 'e':
-			list = optarg;
-			break;
-		case 'E':
-			draw = true;
-			break;
-		case 'I':
-			interval = atoi(optarg);
-			break;
-		case 'p':
-			pid = atoi(optarg);
-			break;
-		case 'a':
-			all = true;
-			break;
-		case 'C':
-			cpus = optarg;
-			break;
-		case 'w':
-			holders = true;
-			break;
-		case 'x':
-			format = CSV;
-			break;
-		case 'j':
-			format = JSON;
-			break;
-		case 'o':
-			if (!freopen(optarg, "w", stdout))
-				die("%s: %s", optarg, strerror(errno));
-			break;
-		case 'l':
-			list_events();
-			return 0;
-		case 'h':
-			usage(stdout);
-			return 0;
-		default:
-			usage(stderr);
-			return 125;
-		}
-	}
-	if (holders)
-		return tell_holders(cpus);
-	parse_events(list);
-	if (draw)
-		return draw_table(cpus ? atoi(cpus) : -1);
-	if (optind < argc)
-		child = prepare(argv + optind, &go);
-	else if (!pid && !all && !cpus)
-		return usage(stderr), 125;
-	if (all || cpus)
-		add_cpus(cpus);
-	else if (pid)
-		add_threads(pid);
-	else
-		add_target(child, -1);
-	open_all(child && !all && !cpus && !pid);
-	if (!child || all || cpus || pid)
-		kpmu_set_enable(set);
-	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
-	return watch(child, go, interval);
+	while ((opt = getopt_long(argc, argv, "+e:EI:p:aAC:G:r:wxjo:lh", long_options, NULL)) != -1)
+		set_option(opt);
+	print_begin(opts.format, isatty(STDOUT_FILENO));
+	if (opts.holders)
+		return tell_holders(opts.cpus);
+	parse_events(opts.list);
+	if (opts.draw)
+		return draw_table(opts.cpus ? atoi(opts.cpus) : -1);
+	check_options(argv + optind);
+	need_device();
+	return count(argv + optind);
 }

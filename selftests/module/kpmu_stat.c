@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
+#include "cgroup.h"
 #include "event.h"
 #include "harness.h"
 #include "run.h"
@@ -149,6 +150,128 @@ TEST(intervals)
 	for (s = got; (s = strstr(s, ",instructions,")); s++)
 		n++;
 	EXPECT_GE(n, 3);
+}
+
+/* What follows from the counts, and the times; numbers are separated on a terminal only */
+TEST(metrics)
+{
+	ROWS("W-16");
+	const char *got, *at;
+	double rate, branches, clock;
+	int status;
+
+	if (!has_pmu())
+		SKIP(return, "no PMU");
+	got = run(STAT "-e instructions:u,cycles:u,branches:u,branch-misses:u,task-clock " TINY, &status);
+	EXPECT_EQ(status, 0);
+	EXPECT_NE(strstr(got, " " TINY_INSNS "  instructions:u"), NULL);
+	EXPECT_NE(strstr(got, " insn per cycle\n"), NULL);
+	EXPECT_NE(strstr(got, " % of all branches\n"), NULL);
+	EXPECT_NE(strstr(got, " CPUs utilized\n"), NULL);
+	EXPECT_NE(strstr(got, "  seconds elapsed\n"), NULL);
+	EXPECT_NE(strstr(got, "  seconds user\n"), NULL);
+	EXPECT_NE(strstr(got, "  seconds sys\n"), NULL);
+	/* The rate of branches is their number by the CPU time */
+	at = strstr(got, "  branches:u  # ");
+	ASSERT_NE(at, NULL);
+	rate = atof(at + strlen("  branches:u  # "));
+	rate *= strstr(at, " G/sec") == at + 24 ? 1e9 : strstr(at, " M/sec") == at + 24 ? 1e6 : 1e3;
+	branches = atof(TINY_BRANCHES);
+	at = strstr(got, "  task-clock");
+	ASSERT_NE(at, NULL);
+	while (at > got && at[-1] != '\n')
+		at--;
+	clock = atof(at);
+	EXPECT_TRUE(rate > 0.99 * branches / (clock / 1e9) && rate < 1.01 * branches / (clock / 1e9));
+}
+
+/* Runs of the same program with the same count: it is the mean, and the standard error is 0 */
+TEST(repeated)
+{
+	ROWS("W-16");
+	const char *got;
+	int status;
+
+	if (!has_pmu())
+		SKIP(return, "no PMU");
+	got = run(STAT "-r 3 -e branches:u " TINY, &status);
+	EXPECT_EQ(status, 0);
+	EXPECT_NE(strstr(got, " " TINY_BRANCHES "  branches:u  ( +-  0.00% )\n"), NULL);
+	EXPECT_NE(strstr(got, "  seconds elapsed, on average of 3 runs\n"), NULL);
+	got = run(STAT "--repeat=2 --csv --event=branches:u " TINY, &status);
+	EXPECT_EQ(strncmp(got, TINY_BRANCHES ",branches:u,", strlen(TINY_BRANCHES ",branches:u,")), 0);
+	EXPECT_NE(strstr(got, ",100.00,0.00%\n"), NULL);
+	/* 1 and 3 forks: the mean of the counts is in between, and the standard error is not 0 */
+	got = run("rm -f /tmp/second; " STAT "-r 2 -j -e branches:u sh -c "
+		  "'[ -e /tmp/second ] && " TINY " && " TINY "; : >/tmp/second; " TINY "'", &status);
+	EXPECT_GT(atol(strstr(got, "\"value\": ") + 9), 2 * 100000);
+	EXPECT_LT(atol(strstr(got, "\"value\": ") + 9), 3 * 100000);
+	EXPECT_EQ(strstr(got, "\"deviation\": 0.00"), NULL);
+	run(STAT "-r 2 -a sleep 0", &status);
+	EXPECT_EQ(status, 0);
+	run(STAT "-r 0 " TINY, &status);
+	EXPECT_EQ(WEXITSTATUS(status), 125);
+	run(STAT "-r 2 -I 100 " TINY, &status);
+	EXPECT_EQ(WEXITSTATUS(status), 125);
+}
+
+/* A line for each CPU */
+TEST(each_cpu)
+{
+	ROWS("W-16");
+	const char *got;
+	int status, cpus;
+
+	got = run(STAT "-a -A -x -e task-clock sleep 0.2 | cut -d, -f1,3 | sort -u | wc -l", &status);
+	cpus = atoi(got);
+	EXPECT_EQ(cpus, nr_cpus());
+	got = run(STAT "-C 0 -A -e task-clock sleep 0.1", &status);
+	EXPECT_EQ(strncmp(got, "  CPU0   ", 9), 0);
+	run(STAT "-A " TINY, &status);
+	EXPECT_EQ(WEXITSTATUS(status), 125);
+}
+
+/* The tasks of a cgroup, on all CPUs */
+TEST(cgroup)
+{
+	ROWS("W-16");
+	struct cgroup root, c;
+	char command[600];
+	const char *got;
+	int status;
+
+	cgroup_v2();
+	cgroup_root(&root);
+	cgroup_make(&c, &root, "statted");
+	snprintf(command, sizeof(command),
+		 STAT "-x -G %s -e task-clock sh -c 'echo $$ >%s/cgroup.procs; exec " TINY "'",
+		 c.path, c.path);
+	got = run(command, &status);
+	EXPECT_EQ(status, 0);
+	EXPECT_GT(atol(got), 0);
+	snprintf(command, sizeof(command), STAT "-x -G %s -e task-clock " TINY, c.path);
+	got = run(command, &status);
+	EXPECT_EQ(strncmp(got, "0,task-clock,", 13), 0);
+	cgroup_remove(&c);
+	run(STAT "-G /nowhere " TINY, &status);
+	EXPECT_EQ(WEXITSTATUS(status), 125);
+}
+
+/* A program that sleeps is counted, and its count is 0 */
+TEST(asleep)
+{
+	ROWS("W-16");
+	const char *got;
+	int status;
+
+	got = run(STAT "-x -I 100 -e task-clock sleep 0.5", &status);
+	EXPECT_EQ(status, 0);
+	EXPECT_NE(strstr(got, ",0,task-clock,0,0.00\n"), NULL);
+	got = run(STAT "--help", &status);
+	EXPECT_EQ(status, 0);
+	EXPECT_NE(strstr(got, "--no-aggr"), NULL);
+	run(STAT "--nosuch", &status);
+	EXPECT_EQ(WEXITSTATUS(status), 125);
 }
 
 /* kpmu-stat prints the reason for an error; KPMU_IOC_WHY returns it */

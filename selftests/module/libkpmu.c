@@ -29,7 +29,7 @@ static struct kpmu_set *set_of(const char *list)
 
 	for (i = 0; i < n; i++)
 		events[i].attr.disabled = events[i].leader == i;
-	return kpmu_set_open(events, n, &self, 1, KPMU_SET_TASKS, NULL);
+	return kpmu_set_open(events, n, &self, 1, KPMU_SET_TASKS, -1, NULL);
 }
 
 TEST(set_of_a_task)
@@ -75,7 +75,7 @@ TEST(set_of_cpus)
 	for (cpu = 0; cpu < nr; cpu++)
 		cpus[cpu] = cpu;
 	ASSERT_EQ(kpmu_events_parse("task-clock,instructions", events, MAX, NULL), 2);
-	set = kpmu_set_open(events, 2, cpus, nr, 0, NULL);
+	set = kpmu_set_open(events, 2, cpus, nr, 0, -1, NULL);
 	ASSERT_TRUE(set);
 	work(N);
 	ASSERT_EQ(kpmu_set_read(set), 0);
@@ -98,13 +98,13 @@ TEST(refused)
 	SKIP_NATIVE();
 	ASSERT_EQ(kpmu_events_parse("instructions,cycles,branches", events, MAX, NULL), 3);
 	events[1].attr.type = 9999;
-	EXPECT_FALSE(kpmu_set_open(events, 3, &self, 1, KPMU_SET_TASKS, &failed));
+	EXPECT_FALSE(kpmu_set_open(events, 3, &self, 1, KPMU_SET_TASKS, -1, &failed));
 	EXPECT_EQ(errno, ENOENT);
 	EXPECT_EQ(failed, 1);
-	EXPECT_FALSE(kpmu_set_open(events, 0, &self, 1, KPMU_SET_TASKS, &failed));
+	EXPECT_FALSE(kpmu_set_open(events, 0, &self, 1, KPMU_SET_TASKS, -1, &failed));
 	EXPECT_EQ(errno, EINVAL);
 	EXPECT_EQ(failed, -1);
-	EXPECT_FALSE(kpmu_set_open(events, 1, &self, KPMU_SET_MAX_TARGETS + 1, 0, NULL));
+	EXPECT_FALSE(kpmu_set_open(events, 1, &self, KPMU_SET_MAX_TARGETS + 1, 0, -1, NULL));
 	EXPECT_EQ(errno, EINVAL);
 	EXPECT_EQ(kpmu_event_open(&events[1].attr, 0, -1, -1, 0), -1);
 	EXPECT_EQ(errno, ENOENT);

@@ -15,7 +15,7 @@ int main(void)
 {
 	struct kpmu_event events[2];
 	int self = 0, n = kpmu_events_parse("{instructions:u,branches:u}", events, 2, NULL);
-	struct kpmu_set *set = kpmu_set_open(events, n, &self, 1, KPMU_SET_TASKS, NULL);
+	struct kpmu_set *set = kpmu_set_open(events, n, &self, 1, KPMU_SET_TASKS, -1, NULL);
 
 	if (!set)
 		return fail("kpmu_set_open");

@@ -50,11 +50,12 @@ static bool is_sound(int nr_events, int nr_targets)
 }
 
 struct kpmu_set *kpmu_set_open(const struct kpmu_event *events, int nr_events, const int *targets,
-			       int nr_targets, unsigned int flags, int *failed)
+			       int nr_targets, unsigned int flags, int cgroup, int *failed)
 {
 	struct kpmu_open_set args = {
 		.targets = (uintptr_t)targets, .nr_events = nr_events, .nr_targets = nr_targets,
 		.flags = flags | KPMU_SET_TIMES | KPMU_SET_CLOEXEC,
+		.cgroup = flags & KPMU_SET_CGROUP ? cgroup : 0,
 	};
 	struct kpmu_set *set = NULL;
 	int32_t *errors;

@@ -97,13 +97,15 @@ struct kpmu_count {
  * @nr_events: number of events, up to KPMU_SET_MAX_EVENTS
  * @targets: CPUs, or with KPMU_SET_TASKS thread ids, 0 the caller
  * @nr_targets: number of targets, up to KPMU_SET_MAX_TARGETS
- * @flags: KPMU_SET_TASKS, KPMU_SET_PARTIAL; times are always read, and the fd is closed by exec
+ * @flags: KPMU_SET_TASKS, KPMU_SET_CGROUP, KPMU_SET_PARTIAL; times are always read, and the fd is
+ *	closed by exec
+ * @cgroup: with KPMU_SET_CGROUP the fd of a cgroup directory: count its tasks on the CPUs
  * @failed: NULL, or set to the index of the first event that cannot be opened, -1 if it is not one
  *
  * Return: the set, or NULL.
  */
 struct kpmu_set *kpmu_set_open(const struct kpmu_event *events, int nr_events, const int *targets,
-			       int nr_targets, unsigned int flags, int *failed);
+			       int nr_targets, unsigned int flags, int cgroup, int *failed);
 
 /**
  * kpmu_set_fd() - the fd of a set
