@@ -18,6 +18,10 @@ install build/tools/kpmu-exec build/tools/kpmu-record \
 	build/tools/kpmu-stat "$prefix/bin/"
 install -m 644 build/tools/libkpmu-preload.so build/tools/libkpmu.a "$prefix/lib/"
 install -m 644 build/tools/libkpmu.so "$prefix/lib/libkpmu.so.1"
+for tool in kpmu-stat kpmu-record; do
+	install -D -m 644 tools/kpmu.bash-completion \
+		"$prefix/share/bash-completion/completions/$tool"
+done
 ln -sf libkpmu.so.1 "$prefix/lib/libkpmu.so"
 sed "s|@prefix@|${PREFIX:-/usr/local}|; s|@version@|$version|" tools/lib/libkpmu.pc.in \
 	>"$prefix/lib/pkgconfig/libkpmu.pc"

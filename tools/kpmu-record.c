@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * kpmu-record - sample a program and its children, into a file for perf report and
- * perf script; also an example of how to use the ring buffers of /dev/kpmu.
+ * kpmu-record - sample a program and its children, a process, or all CPUs, into a file for perf
+ * report and perf script; also an example of how to use the ring buffers of /dev/kpmu by libkpmu.
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,45 +12,47 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "lib/libkpmu.h"
+#include "record.h"
 
 #define MAX_CPUS	1024
 #define PAGES		128	/* per ring */
 
-/* Header of a perf.data file */
-struct section {
-	__u64 offset, size;
-};
+/**
+ * struct options - what the command line says
+ * @path: of the file
+ * @event: what to sample
+ * @period: a sample every so many events; 0: by frequency
+ * @freq: samples a second
+ * @pid: process to sample, 0 for none
+ * @all: sample all CPUs
+ * @chains: with call chains
+ */
+static struct options {
+	const char *path, *event;
+	uint64_t period, freq;
+	pid_t pid;
+	bool all, chains;
+} opts = { .path = "perf.data", .event = "instructions", .freq = 1000 };
 
-struct file_header {
-	char magic[8];
-	__u64 size, attr_size;
-	struct section attrs, data, event_types;
-	__u64 features[4];
-};
+static struct kpmu_event event;
 
-struct file_attr {
-	struct perf_event_attr attr;
-	struct section ids;
-};
-
-/* An event of a CPU, and its ring */
+/* The rings, one for each CPU, and the events that have them mapped */
 static struct {
 	int fd;
 	struct kpmu_ring *ring;
 } rings[MAX_CPUS];
-static struct kpmu_event event;
 static int nr_rings;
-static FILE *out;
-static __u64 written;
-static __u64 samples, lost, throttled;
-static volatile sig_atomic_t stop;
+static unsigned long long samples, lost, throttled;
 
-static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt, ...)
+/**
+ * die() - end with a message
+ * @fmt: as of printf
+ */
+void die(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -63,13 +64,6 @@ static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt,
 	exit(125);
 }
 
-static void put(const void *data, size_t size)
-{
-	if (fwrite(data, 1, size, out) != size)
-		die("writing the file: %s", strerror(errno));
-	written += size;
-}
-
 static void __attribute__((noreturn)) report(int err)
 {
 	const char *why = kpmu_why();
@@ -77,27 +71,51 @@ static void __attribute__((noreturn)) report(int err)
 	die("cannot sample %s: %s%s%s", event.name, strerror(err), why[0] ? ": " : "", why);
 }
 
-/* Open one event per CPU, inherited by the program's children */
-static void open_rings(pid_t pid)
+/* An event of a target on a CPU, -1 if the CPU is offline, or if the thread has ended */
+static int open_event(pid_t pid, int cpu)
 {
-	int cpu, fd;
+	int fd = kpmu_event_open(&event.attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
-	if (kpmu_device() < 0)
-		die("%s: %s", KPMU_DEVICE, errno == ENOENT ?
-		    "not there; is the module loaded?" : strerror(errno));
-	for (cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF) && nr_rings < MAX_CPUS; cpu++) {
-		fd = kpmu_event_open(&event.attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-		if (fd < 0 && errno == ENODEV)
-			continue;		/* offline */
+	if (fd < 0 && errno != ENODEV && !(errno == ESRCH && nr_targets > 1))
+		report(errno);
+	return fd;
+}
+
+/* The targets' events on a CPU: the first one has the ring, the others write to it */
+static void open_cpu(int cpu)
+{
+	int t, fd, first = -1;
+
+	for (t = 0; t < nr_targets; t++) {
+		fd = open_event(targets[t].pid, cpu);
 		if (fd < 0)
-			report(errno);
+			continue;
+		if (first >= 0) {
+			if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, first))
+				die("cannot share a ring: %s", strerror(errno));
+			continue;
+		}
+		first = fd;
 		rings[nr_rings].fd = fd;
 		rings[nr_rings].ring = kpmu_ring_map(fd, PAGES);
 		if (!rings[nr_rings].ring)
 			die("cannot map a ring: %s%s", strerror(errno), errno == EPERM ?
 			    "; see perf_event_mlock_kb" : "");
-		nr_rings++;
 	}
+	nr_rings += first >= 0;
+}
+
+static void open_rings(void)
+{
+	int cpu, nr = sysconf(_SC_NPROCESSORS_CONF);
+
+	if (kpmu_device() < 0)
+		die("%s: %s", KPMU_DEVICE, errno == ENOENT ?
+		    "not there; is the module loaded?" : strerror(errno));
+	for (cpu = 0; cpu < nr && nr_rings < MAX_CPUS; cpu++)
+		open_cpu(cpu);
+	if (!nr_rings)
+		die("the process has ended");
 }
 
 static void account(const struct perf_event_header *h)
@@ -107,7 +125,7 @@ static void account(const struct perf_event_header *h)
 		samples++;
 		break;
 	case PERF_RECORD_LOST:
-		lost += ((const __u64 *)(h + 1))[1];
+		lost += ((const uint64_t *)(h + 1))[1];
 		break;
 	case PERF_RECORD_THROTTLE:
 		throttled++;
@@ -122,201 +140,175 @@ static void drain(struct kpmu_ring *ring)
 
 	while ((h = kpmu_ring_next(ring))) {
 		account(h);
-		put(h, h->size);
+		put_record(h, h->size);
 	}
 	kpmu_ring_consume(ring);
 }
 
-/* MMAP record of the kernel's text; perf report gets the symbols from /proc/kallsyms */
-static void put_kernel(void)
-{
-	struct {
-		struct perf_event_header header;
-		__u32 pid, tid;
-		__u64 addr, len, offset;
-		char name[32];
-		__u64 whose[2];		/* TID, TIME */
-	} m = {
-		.header = { PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL, sizeof(m) },
-		.pid = -1, .name = "[kernel.kallsyms]_text",
-	};
-	unsigned long long addr;
-	char line[256], name[128];
-	FILE *f = fopen("/proc/kallsyms", "r");
-
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%llx %*c %127s", &addr, name) == 2 &&
-		    !strcmp(name, "_text")) {
-			m.addr = m.offset = addr;
-			m.len = 0xffffffffff000000ULL - addr;
-			break;
-		}
-	}
-	if (f)
-		fclose(f);
-	if (m.addr)
-		put(&m, sizeof(m));
-}
-
-static void begin_file(const char *path)
-{
-	struct file_header h = { "PERFILE2", sizeof(h), sizeof(struct file_attr),
-				 { sizeof(h), sizeof(struct file_attr) },
-				 { sizeof(h) + sizeof(struct file_attr), 0 },
-				 { 0, 0 }, { 0 } };
-	struct file_attr a = { .attr = event.attr };
-
-	out = fopen(path, "w+");
-	if (!out)
-		die("%s: %s", path, strerror(errno));
-	put(&h, sizeof(h));
-	put(&a, sizeof(a));
-	written = 0;
-	put_kernel();
-}
-
-/* Fill in the size of the data, which is only known now */
-static void end_file(void)
-{
-	struct file_header h;
-
-	rewind(out);
-	if (fread(&h, sizeof(h), 1, out) != 1)
-		die("the file cannot be read back");
-	h.data.size = written;
-	rewind(out);
-	put(&h, sizeof(h));
-	if (fclose(out))
-		die("writing the file: %s", strerror(errno));
-}
-
-static pid_t start(char **argv, int *go)
-{
-	int pipes[2];
-	pid_t pid;
-	char c;
-
-	if (pipe2(pipes, O_CLOEXEC))
-		die("pipe: %s", strerror(errno));
-	pid = fork();
-	if (pid < 0)
-		die("fork: %s", strerror(errno));
-	if (!pid) {
-		close(pipes[1]);
-		if (read(pipes[0], &c, 1) != 1)
-			_exit(127);
-		execvp(argv[0], argv);
-		fprintf(stderr, "kpmu-record: %s: %s\n", argv[0], strerror(errno));
-		_exit(127);
-	}
-	close(pipes[0]);
-	*go = pipes[1];
-	return pid;
-}
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	stop = 1;
-}
-
-static void progress(int end)
+static void progress(bool end)
 {
 	if (!isatty(STDERR_FILENO) && !end)
 		return;
 	fprintf(stderr, "%s%llu samples, %llu lost, throttled %llu times, %.1f MB%s",
-		end ? "" : "\r", samples, lost, throttled, written / 1e6,
-		end ? "\n" : "");
+		end ? "" : "\r", samples, lost, throttled, file_size() / 1e6, end ? "\n" : "");
 }
 
-/* Collect records until the program has ended; a signal to stop is passed on to it */
-static int collect(pid_t pid)
+/* A program to run is told to end; a process that runs anyway goes on */
+static bool is_over(pid_t child, int *status)
+{
+	if (child && stopped)
+		kill(child, SIGTERM);
+	if (child)
+		return waitpid(child, status, WNOHANG) == child;
+	return stopped || (opts.pid && kill(opts.pid, 0) && errno == ESRCH);
+}
+
+/* Collect records until it is over */
+static int collect(pid_t child)
 {
 	struct pollfd fds[MAX_CPUS];
-	int i, status = 0, ended = 0;
+	int i, status = 0;
+	bool over = false;
 
-	while (!ended) {
+	while (!over) {
 		for (i = 0; i < nr_rings; i++)
 			fds[i] = (struct pollfd) { rings[i].fd, POLLIN, 0 };
 		poll(fds, nr_rings, 100);
-		if (stop)
-			kill(pid, SIGTERM);
-		ended = waitpid(pid, &status, WNOHANG) == pid;
+		over = is_over(child, &status);
 		for (i = 0; i < nr_rings; i++)
 			drain(rings[i].ring);
-		progress(0);
+		progress(false);
 	}
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static void __attribute__((noreturn)) usage(void)
+static void usage(FILE *f)
 {
-	puts("kpmu-record [-e EVENT] [-c PERIOD | -F HZ] [-g] [-o FILE] [--] PROGRAM [ARG...]\n"
-	     "  -e  what to sample (as kpmu-stat; default instructions)\n"
-	     "  -c  a sample every so many events\n"
-	     "  -F  so many samples a second (default 1000)\n"
-	     "  -g  with call chains\n"
-	     "  -o  the file (default perf.data), for perf report -i and perf script -i");
-	exit(0);
+	fputs("usage: kpmu-record [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
+	      "       kpmu-record [OPTION...] -p PID | -a [PROGRAM [ARGUMENT...]]\n"
+	      "  -e, --event=EVENT  what to sample, as kpmu-stat; default instructions\n"
+	      "  -c, --count=N      a sample every N events\n"
+	      "  -F, --freq=HZ      so many samples a second; default 1000\n"
+	      "  -g, --call-graph   with call chains\n"
+	      "  -p, --pid=PID      all threads of a process\n"
+	      "  -a, --all-cpus     all that runs\n"
+	      "  -o, --output=FILE  default perf.data; for perf report -i and perf script -i\n"
+	      "  -h, --help\n", f);
+}
+
+static const struct option long_options[] = {
+	{ "event", required_argument, NULL, 'e' },
+	{ "count", required_argument, NULL, 'c' },
+	{ "freq", required_argument, NULL, 'F' },
+	{ "call-graph", no_argument, NULL, 'g' },
+	{ "pid", required_argument, NULL, 'p' },
+	{ "all-cpus", no_argument, NULL, 'a' },
+	{ "output", required_argument, NULL, 'o' },
+	{ "help", no_argument, NULL, 'h' },
+	{ }
+};
+
+static uint64_t positive(const char *text, const char *what)
+{
+	char *end;
+	unsigned long long n = strtoull(text, &end, 0);
+
+	if (*end || end == text || !n || *text == '-')
+		die("%s must be a positive number, not %s", what, text);
+	return n;
+}
+
+static void set_option(int opt)
+{
+	switch (opt) {
+	case 'e':
+		opts.event = optarg;
+		break;
+	case 'c':
+		opts.period = positive(optarg, "a period");
+		break;
+	case 'F':
+		opts.freq = positive(optarg, "a frequency");
+		break;
+	case 'g':
+		opts.chains = true;
+		break;
+	case 'p':
+		opts.pid = positive(optarg, "a process id");
+		break;
+	case 'a':
+		opts.all = true;
+		break;
+	case 'o':
+		opts.path = optarg;
+		break;
+	case 'h':
+		usage(stdout);
+		exit(0);
+	default:
+		fputs("kpmu-record --help lists the options\n", stderr);
+		exit(125);
+	}
+}
+
+static void set_attr(bool on_exec)
+{
+	struct perf_event_attr *a = &event.attr;
+	char bad[64];
+
+	if (kpmu_events_parse(opts.event, &event, 1, bad) != 1)
+		die(bad[0] ? "unknown event '%s'; kpmu-stat -l lists those known" : "-e takes one event",
+		    bad);
+	a->freq = !opts.period;
+	a->sample_period = opts.period ? opts.period : opts.freq;
+	a->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			 PERF_SAMPLE_PERIOD | (opts.chains ? PERF_SAMPLE_CALLCHAIN : 0);
+	a->disabled = a->enable_on_exec = on_exec;
+	a->inherit = !opts.all;
+	a->sample_id_all = 1;
+	a->mmap = a->comm = a->comm_exec = a->task = 1;
+	a->watermark = 1;
+	a->wakeup_watermark = PAGES * 4096 / 4;
+}
+
+/* The events exist before the mappings are read, so that none is missed */
+static void put_existing(void)
+{
+	put_kernel();
+	if (opts.all)
+		put_all_processes();
+	else if (opts.pid)
+		put_process(opts.pid);
 }
 
 int main(int argc, char **argv)
 {
-	struct perf_event_attr *a = &event.attr;
-	const char *path = "perf.data", *name = "instructions";
-	__u64 period = 0, freq = 1000;
-	int opt, go, chains = 0, status;
-	char bad[64];
-	pid_t pid;
+	int opt, go = -1, status;
+	pid_t child = 0;
 
-	while ((opt = getopt(argc, argv, "+e:c:F:go:h")) != -1) {
-		switch (opt) {
-		case 'e':
-			name = optarg;
-			break;
-		case 'c':
-			period = strtoull(optarg, NULL, 0);
-			break;
-		case 'F':
-			freq = strtoull(optarg, NULL, 0);
-			break;
-		case 'g':
-			chains = 1;
-			break;
-		case 'o':
-			path = optarg;
-			break;
-		case 'h':
-			usage();
-		default:
-			return 125;
-		}
+	while ((opt = getopt_long(argc, argv, "+e:c:F:gp:ao:h", long_options, NULL)) != -1)
+		set_option(opt);
+	if (optind == argc && !opts.pid && !opts.all) {
+		usage(stderr);
+		return 125;
 	}
-	if (optind == argc)
-		die("which program? (-h for help)");
-	if (kpmu_events_parse(name, &event, 1, bad) != 1)
-		die(bad[0] ? "unknown event '%s'; kpmu-stat -l lists those known" : "-e takes one event",
-		    bad);
-	a->size = sizeof(*a);
-	a->freq = !period;
-	a->sample_period = period ? period : freq;
-	a->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-			 PERF_SAMPLE_PERIOD | (chains ? PERF_SAMPLE_CALLCHAIN : 0);
-	a->disabled = a->enable_on_exec = a->inherit = a->sample_id_all = 1;
-	a->mmap = a->comm = a->comm_exec = a->task = 1;
-	a->watermark = 1;
-	a->wakeup_watermark = PAGES * 4096 / 4;
-
-	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
-	pid = start(argv + optind, &go);
-	open_rings(pid);
-	begin_file(path);
-	if (write(go, "", 1) != 1)
-		die("the program did not wait");
-	close(go);
-	status = collect(pid);
-	progress(1);
+	set_attr(!opts.pid && !opts.all);
+	catch_signals();
+	if (optind < argc)
+		child = start_program(argv + optind, &go);
+	if (opts.all)
+		add_target(-1, -1);
+	else if (opts.pid)
+		add_threads(opts.pid);
+	else
+		add_target(child, -1);
+	begin_file(opts.path, &event.attr);
+	open_rings();
+	put_existing();
+	if (child)
+		release_program(go);
+	status = collect(child);
+	progress(true);
 	end_file();
 	return status;
 }

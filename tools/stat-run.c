@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* kpmu-stat: the program that is counted. */
+/* kpmu-stat, kpmu-record: the program that is counted or sampled. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static void on_signal(int sig)
 }
 
 /**
- * catch_signals() - let SIGINT and SIGTERM end the counting instead of kpmu-stat
+ * catch_signals() - let SIGINT and SIGTERM end the counting or sampling instead of the tool
  */
 void catch_signals(void)
 {
@@ -68,7 +68,8 @@ pid_t start_program(char **argv, int *go)
 	close(pipe_fds[1]);
 	if (read(pipe_fds[0], &byte, 1) == 1) {
 		execvp(argv[0], argv);
-		fprintf(stderr, "kpmu-stat: %s: %s\n", argv[0], strerror(errno));
+		fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, argv[0],
+			strerror(errno));
 	}
 	_exit(127);
 }

@@ -119,6 +119,49 @@ TEST(by_frequency)
 	EXPECT_FALSE(f.one_ip);
 }
 
+/* A process that runs already: its name and mappings are in the file, as records */
+TEST(of_a_process)
+{
+	struct found f;
+	const char *got;
+	int status;
+
+	no_throttle();
+	got = run("sh -c 'while :; do :; done' & " RECORD "-p $! -e instructions:u -c 100000 -o " DATA
+		  " sleep 0.5; kill $!", &status);
+	EXPECT_NE(strstr(got, " samples, 0 lost"), NULL);
+	f = look();
+	EXPECT_TRUE(f.sound);
+	EXPECT_GT(f.n[PERF_RECORD_SAMPLE], 0);
+	/* The kernel, and the shell */
+	EXPECT_GE(f.n[PERF_RECORD_MMAP], 2);
+	EXPECT_GE(f.n[PERF_RECORD_COMM], 1);
+	/* It ends by itself when the process does */
+	run("sleep 0.5 & " RECORD "--pid=$! --freq=100 --output=" DATA, &status);
+	EXPECT_EQ(status, 0);
+	EXPECT_TRUE(look().sound);
+	run(RECORD "-p 999999 " TINY, &status);
+	EXPECT_EQ(WEXITSTATUS(status), 125);
+}
+
+/* Everything that runs, in the kernel too */
+TEST(of_all)
+{
+	struct found f;
+	int status;
+
+	no_throttle();
+	run(RECORD "-a -e instructions -c 1000000 -o " DATA " sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'",
+	    &status);
+	EXPECT_EQ(status, 0);
+	f = look();
+	EXPECT_TRUE(f.sound);
+	EXPECT_GT(f.n[PERF_RECORD_SAMPLE], 0);
+	EXPECT_GE(f.n[PERF_RECORD_COMM], 2);
+	run(RECORD "-c 0 " TINY, &status);
+	EXPECT_EQ(WEXITSTATUS(status), 125);
+}
+
 TEST(errors)
 {
 	const char *got;
