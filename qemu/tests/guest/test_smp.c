@@ -393,7 +393,7 @@ void test_long(void)
 	struct cpu *cpu = this_cpu();
 	u64 n = (u64)param("millions", 20) * 1000000, total, metrics = 0x0123456789abcdef;
 	/* The performance cores of a hybrid machine have this register */
-	int has_metrics = !probe_msr(MSR_PERF_METRICS, &metrics, 1);
+	int has_metrics = !pmu.amd && !probe_msr(MSR_PERF_METRICS, &metrics, 1);
 
 	wrmsr(STAT_COLD, 0);
 	cpu->pmis = 0;
