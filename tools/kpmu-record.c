@@ -6,9 +6,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,36 +48,13 @@ static struct {
 static int nr_rings;
 static unsigned long long samples, lost, throttled;
 
-/**
- * die() - end with a message
- * @fmt: as of printf
- */
-void die(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	fputs("kpmu-record: ", stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
-	va_end(ap);
-	exit(125);
-}
-
-static void __attribute__((noreturn)) report(int err)
-{
-	const char *why = kpmu_why();
-
-	die("cannot sample %s: %s%s%s", event.name, strerror(err), why[0] ? ": " : "", why);
-}
-
 /* An event of a target on a CPU, -1 if the CPU is offline, or if the thread has ended */
 static int open_event(pid_t pid, int cpu)
 {
 	int fd = kpmu_event_open(&event.attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd < 0 && errno != ENODEV && !(errno == ESRCH && nr_targets > 1))
-		report(errno);
+		refused("sample", &event, errno);
 	return fd;
 }
 
@@ -109,9 +86,7 @@ static void open_rings(void)
 {
 	int cpu, nr = sysconf(_SC_NPROCESSORS_CONF);
 
-	if (kpmu_device() < 0)
-		die("%s: %s", KPMU_DEVICE, errno == ENOENT ?
-		    "not there; is the module loaded?" : strerror(errno));
+	need_device();
 	for (cpu = 0; cpu < nr && nr_rings < MAX_CPUS; cpu++)
 		open_cpu(cpu);
 	if (!nr_rings)
@@ -208,16 +183,6 @@ static const struct option long_options[] = {
 	{ }
 };
 
-static uint64_t positive(const char *text, const char *what)
-{
-	char *end;
-	unsigned long long n = strtoull(text, &end, 0);
-
-	if (*end || end == text || !n || *text == '-')
-		die("%s must be a positive number, not %s", what, text);
-	return n;
-}
-
 static void set_option(int opt)
 {
 	switch (opt) {
@@ -225,16 +190,16 @@ static void set_option(int opt)
 		opts.event = optarg;
 		break;
 	case 'c':
-		opts.period = positive(optarg, "a period");
+		opts.period = positive(optarg, INT64_MAX, "a period");
 		break;
 	case 'F':
-		opts.freq = positive(optarg, "a frequency");
+		opts.freq = positive(optarg, INT64_MAX, "a frequency");
 		break;
 	case 'g':
 		opts.chains = true;
 		break;
 	case 'p':
-		opts.pid = positive(optarg, "a process id");
+		opts.pid = positive(optarg, INT_MAX, "a process id");
 		break;
 	case 'a':
 		opts.all = true;

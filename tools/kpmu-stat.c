@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,38 +49,6 @@ static struct row {
 	uint64_t enabled[MAX_EVENTS], running[MAX_EVENTS];
 } *rows;
 
-/**
- * die() - end with a message
- * @fmt: as of printf
- */
-void die(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	fputs("kpmu-stat: ", stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
-	va_end(ap);
-	exit(125);
-}
-
-/* End with an error that is one of the device if there is none */
-static void need_device(void)
-{
-	if (kpmu_device() < 0)
-		die("%s: %s", KPMU_DEVICE, errno == ENOENT ?
-		    "not there; is the module loaded?" : strerror(errno));
-}
-
-/* Report an error, with the reason that the module gives */
-static void __attribute__((noreturn)) report(const struct kpmu_event *e, int err)
-{
-	const char *why = kpmu_why();
-
-	die("cannot count %s: %s%s%s", e->name, strerror(err), why[0] ? ": " : "", why);
-}
-
 static void prepare_events(bool on_exec)
 {
 	for (int i = 0; i < nr_events; i++) {
@@ -116,7 +84,7 @@ static void open_all(bool on_exec)
 	prepare_events(on_exec);
 	set = kpmu_set_open(events, nr_events, list, nr_targets, flags, cgroup, &failed);
 	if (!set && failed >= 0)
-		report(&events[failed], errno);
+		refused("count", &events[failed], errno);
 	if (!set)
 		die("cannot count: %s%s", strerror(errno),
 		    errno == EPERM ? ": too many events for RLIMIT_MEMLOCK" : "");
@@ -374,7 +342,7 @@ static void usage(FILE *f)
 	      "  -o, --output=FILE       to a file\n"
 	      "Instead of counting:\n"
 	      "  -E, --explain           which events count together, and on which counters\n"
-	      "  -w, --who               the counters of the CPUs and their holders\n"
+	      "  -w, --holders           what is on each counter of the CPUs\n"
 	      "  -l, --list              names of events\n"
 	      "  -h, --help\n", f);
 }
@@ -392,21 +360,11 @@ static const struct option long_options[] = {
 	{ "json", no_argument, NULL, 'j' },
 	{ "output", required_argument, NULL, 'o' },
 	{ "explain", no_argument, NULL, 'E' },
-	{ "who", no_argument, NULL, 'w' },
+	{ "holders", no_argument, NULL, 'w' },
 	{ "list", no_argument, NULL, 'l' },
 	{ "help", no_argument, NULL, 'h' },
 	{ }
 };
-
-static int positive(const char *text, const char *what)
-{
-	char *end;
-	long n = strtol(text, &end, 10);
-
-	if (*end || end == text || n < 1 || n > 1000000000)
-		die("%s must be a positive number, not %s", what, text);
-	return n;
-}
 
 static void set_option(int opt)
 {
@@ -415,7 +373,7 @@ static void set_option(int opt)
 		opts.list = optarg;
 		break;
 	case 'p':
-		opts.pid = positive(optarg, "a process id");
+		opts.pid = positive(optarg, INT_MAX, "a process id");
 		break;
 	case 'a':
 		opts.all = true;
@@ -427,10 +385,10 @@ static void set_option(int opt)
 		opts.cgroup = optarg;
 		break;
 	case 'I':
-		opts.interval = positive(optarg, "an interval");
+		opts.interval = positive(optarg, INT_MAX, "an interval");
 		break;
 	case 'r':
-		opts.runs = positive(optarg, "the number of runs");
+		opts.runs = positive(optarg, INT_MAX, "the number of runs");
 		break;
 	case 'A':
 		opts.each = true;

@@ -34,8 +34,11 @@ struct taken {
 
 enum format { TEXT, CSV, JSON };
 
-/* kpmu-stat.c */
+/* tool.c */
 void die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
+void need_device(void);
+void refused(const char *what, const struct kpmu_event *event, int err) __attribute__((noreturn));
+uint64_t positive(const char *text, uint64_t max, const char *what);
 
 /* A task, or a CPU with all tasks that run there */
 struct target {
