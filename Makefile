@@ -3,7 +3,8 @@
 #
 ## make demo         boot a guest, load kpmu, count a known workload with it and with native perf
 ## make kinds        count and sample every kind of event, natively and on kpmu: a table
-## make test         all tests, on all kernels (FRESH=1: use no cached results)
+## make test         all tests, each boot of guests on one kernel or more (FRESH=1: no cached results)
+## make test-all     the same, each boot on all of its kernels (KERNELS="debug 6.1 6.12 7.2")
 ## make test-quick   for each commit, some minutes: checks, unit tests, guests of one kernel (K)
 ## make test-repeat  make test IDLE times (5), then BUSY times (3) beside busy loops
 ## make test-debug   the tests in guests, on a kernel with KASAN, lockdep and other checks
@@ -11,6 +12,8 @@
 ## make clients-amd  the same on AMD's EPYC-Genoa (on 6.12, or K=)
 ## make perf-test    perf's own tests, natively and on kpmu (K=6.12)
 ## make bolt         optimise a program with BOLT from kpmu's branch records (K=7.2)
+## make timeline-page  record 16 events in a guest with kpmu-timeline, and check its trace and, with
+##                   Chromium, its page (K=6.12)
 ## make perf-busy    perf record -F 4000 -a -g for 30 s on a busy machine, natively and on kpmu
 ## make perf-switching  switch the redirect on and off 1,000 times while perf runs (K=debug)
 ## make stress       random concurrent operations (T=600 seconds, K=debug, SEED=n,
@@ -20,9 +23,11 @@
 ## make coverage     the code of the module that tests reach: a table, a page per file
 ##                   (J=guests at a time, P="programs")
 ## make mutants      insert small bugs, one at a time: does a test fail? (N=40, SEED=n,
-##                   T=seconds of tests for each; needs make coverage)
+##                   T=seconds of tests for each, J=at a time; needs make coverage)
 ## make bench        measure the cost of operations, natively and on kpmu, on 6.1 and 7.2
 ## make shell        a shell in a guest with kpmu loaded (K=6.12)
+## make grade LAB=1  grade your own file of a lab of the course, or prepare it (LAB=all: all eight)
+## make labs         test the course: solutions pass, skeletons and mistakes fail
 ## make conformance  rows of the specification that the last tests proved (V=1: with the tests)
 ## make check        sparse, checkpatch, names, shellcheck, syzkaller description, SPDX lines
 ## make htmldocs     Documentation/ and the kernel-doc as HTML: build/htmldocs/index.html
@@ -30,10 +35,11 @@
 ## make modules      build kpmu.ko for all stock kernels (build/NAME/kpmu.ko)
 ## make module K=6.1 build it for one kernel; K=given KDIR=tree KERNEL=vmlinuz for your own
 ## make selftests    build the test programs
-## make tools        build libkpmu, libkpmu-preload.so, kpmu-exec, kpmu-stat, kpmu-record (build/tools)
+## make tools        build libkpmu, libkpmu-preload.so, kpmu-exec, kpmu-stat, kpmu-record, kpmu-timeline
+##                   (build/tools)
 ## make install      install tools, library, man pages, udev rule, sources for dkms (DESTDIR= PREFIX=)
 ## make deps         install what the build needs (Debian, root)
-## make clean        remove build/, but not the caches outside the checkout
+## make clean        remove build/, but not build/labs and the caches outside the checkout
 
 K ?= 6.12
 KERNELS := 6.1 6.12 7.2
@@ -73,6 +79,8 @@ conformance:
 	@selftests/conformance.sh $(if $(V),-v)
 test: deps modules selftests
 	@selftests/all.sh $(KERNELS)
+test-all: deps modules selftests
+	@selftests/all.sh -a $(KERNELS)
 test-quick: module selftests
 	@selftests/all.sh -q $(K)
 test-repeat: deps
@@ -102,11 +110,18 @@ perf-switching: module selftests
 	@CLIENTS_LIMIT=1800 selftests/clients/run.sh -g switching.sh $(K)
 bolt: module selftests tools
 	@selftests/clients/bolt.sh $(K)
+timeline-page: deps module tools
+	@K=$(K) tools/timeline-page.sh
 perf-busy: module selftests
 	@selftests/clients/run.sh -g busy.sh $(K)
+grade:
+	@labs/grade.sh $(or $(LAB),$(error LAB=1 to 8 or all; see Documentation/labs/index.rst))
+labs:
+	@labs/check.sh
+# build/labs is the work of the user
 clean:
-	rm -rf build
+	@[ ! -e build ] || find build -mindepth 1 -maxdepth 1 ! -name labs -exec rm -rf {} +
 
 .PHONY: help module modules selftests demo kinds bench check layers conformance deps
-.PHONY: tools install clients clients-amd perf-test bolt perf-busy perf-switching shell test test-debug test-quick stress fuzz clean
-.PHONY: coverage mutants htmldocs test-repeat
+.PHONY: tools install clients clients-amd perf-test bolt perf-busy perf-switching shell test test-all test-debug test-quick stress fuzz clean
+.PHONY: timeline-page grade labs coverage mutants htmldocs test-repeat

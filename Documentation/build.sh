@@ -18,7 +18,7 @@ src=build/htmldocs-src
 out=build/htmldocs
 rm -rf "$src" "$out"
 mkdir -p "$src/api" "$src/man"
-cp Documentation/*.rst Documentation/*.md Documentation/conf.py "$src/"
+cp -r Documentation/*.rst Documentation/*.md Documentation/conf.py Documentation/labs "$src/"
 
 title()
 {

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# all.sh [-g|-q] KERNEL... - run all tests, stage by stage, with guests of the given kernels;
+# all.sh [-a|-g|-q] KERNEL... - run all tests, stage by stage, with guests of the given kernels;
 # make test calls it.  It ends with a list of all failures, if there are any (failures.sh), and
 # the line "N passed, N failed".
+#  -a   all boots on all of their kernels (make test-all)
 #  -g   only the guests and the conformance rows that they prove (make test-debug)
 #  -q   quick (make test-quick): sparse only for the given kernels, only the boot "quick", no
 #       clients, no conformance rows
@@ -11,8 +12,9 @@
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
 cd "$KPMU_TOP"
-host=1 quick=0
+host=1 quick=0 boot=()
 case ${1:-} in
+-a) boot=(-a); shift ;;
 -g) host=0; shift ;;
 -q) quick=1; shift ;;
 esac
@@ -56,9 +58,9 @@ if [ $host = 1 ]; then
 	stage check selftests/check.sh "${kernels[@]}"
 	stage harness selftests/harness.sh
 	stage unit make -s -C selftests unit
+	stage labs labs/check.sh
 	stage qemu qemu/tests/kept.sh
 fi
-boot=()
 [ $quick = 0 ] || boot=(-b quick)
 stage guests selftests/run.sh "${boot[@]}" -k "$*"
 # Only commands with exactly reproducible output, on the newest kernel; make clients runs all

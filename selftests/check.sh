@@ -3,8 +3,9 @@
 #
 # check.sh [KERNEL...] - static checks: sparse on the module as built for the kernels (default:
 # 6.1, 6.12 and 7.2), checkpatch on the C code, shellcheck on the scripts, the syzkaller
-# description against the uapi header, and the SPDX line of each file.  A clean result is
-# cached under a hash of all files, tools and kernels; FRESH=1 ignores the cache.
+# description against the uapi header, and the SPDX line of each file.  Clean results are cached:
+# of all checks under a hash of all files, tools and kernels, of sparse under one of what it sees, of
+# checkpatch and shellcheck under one of the file.  FRESH=1 ignores the cache.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
@@ -43,10 +44,22 @@ get_checkpatch()
 	cp "$src"/scripts/{checkpatch.pl,spelling.txt,const_structs.checkpatch} "$checkpatch/"
 }
 
-rc=0
-# The build of 7.2 refuses a sparse that does not support __typeof_unqual__, such as that of
-# Debian 12.  The checked code does not need it, so a macro replaces it.
-for k; do
+find "$KPMU_CACHE/check" -type f -mtime +30 -delete 2>/dev/null || true
+# clean KEY - true if what has this key was found clean; is_clean KEY: it was
+clean() { [ -e "$KPMU_CACHE/check/$1" ] && [ -z "${FRESH:-}" ]; }
+is_clean() { mkdir -p "$KPMU_CACHE/check"; : >"$KPMU_CACHE/check/$1"; }
+key_of() { echo "$1-$(sha256sum | cut -c1-32)"; }
+
+# sparse_on KERNEL - the build of 7.2 refuses a sparse that does not support __typeof_unqual__,
+# such as that of Debian 12.  The checked code does not need it, so a macro replaces it.
+sparse_on()
+{
+	local k=$1 rc=0 key
+	key=$({ echo "$k"; dpkg-query -W sparse gcc-12
+		basename "$("$KPMU_TOP/qemu/kernel.sh" "$k")"
+		find kernel include Kbuild qemu/module.sh -type f | LC_ALL=C sort | xargs sha256sum; } |
+		key_of sparse)
+	! clean "$key" || return 0
 	qemu/module.sh "$k" C=2 CHECK="sparse -D__typeof_unqual__=__typeof__" \
 		2>/dev/null || rc=1
 	# This sparse also reports MODULE_LICENSE() and similar macros of 7.2 as errors, always
@@ -54,6 +67,12 @@ for k; do
 	grep -E '(kernel|include)/.*: (warning|error):' "build/$k/build.log" |
 		grep -v ':1: error: bad constant expression' && rc=1
 	grep -q '^  CHECK' "build/$k/build.log" || { echo "sparse did not run for $k"; rc=1; }
+	[ $rc != 0 ] || is_clean "$key"
+	return $rc
+}
+rc=0
+for k; do
+	sparse_on "$k" || rc=1
 done
 verdict sparse $rc
 
@@ -68,22 +87,42 @@ ignore+=,PREFER_KERNEL_TYPES,NEW_TYPEDEFS,EMBEDDED_FUNCTION_NAME,MACRO_WITH_FLOW
 user=VOLATILE,ENOSYS,STRCPY,PREFER_DEFINED_ATTRIBUTE_MACRO,STATIC_CONST_CHAR_ARRAY
 user+=,SSCANF_TO_KSTRTO,USE_NEGATIVE_ERRNO,AVOID_EXTERNS
 rc=0
+# checkpatch IGNORE FILE... - several at a time; a file with a report is checked again next time
 checkpatch()
 {
-	perl "$checkpatch/checkpatch.pl" --no-tree --terse --no-summary \
-		--max-line-length=90 --ignore "$1" --file "${@:2}" |
-		grep -vE 'kpmu_trace.h|CHECK: Alignment should match|CHECK: Macro argument' || true
+	local ignore=$1 f key
+	shift
+	rm -rf build/checkpatch
+	mkdir -p build/checkpatch
+	# shellcheck disable=SC2016
+	for f; do
+		key=$({ echo "$ignore $f"; cat "$checkpatch/checkpatch.pl" "$f"; } | key_of patch)
+		clean "$key" || echo "$key $f"
+	done | xargs -r -P "$(nproc)" -L 1 sh -c '
+		perl "$0/checkpatch.pl" --no-tree --terse --no-summary --max-line-length=90 \
+			--ignore "$1" --file "$3" |
+			grep -vE "kpmu_trace.h|CHECK: Alignment should match|CHECK: Macro argument" \
+			>"build/checkpatch/$2" || true' "$checkpatch" "$ignore"
+	for f in build/checkpatch/*; do
+		[ -e "$f" ] || continue
+		[ -s "$f" ] || is_clean "${f##*/}"
+		cat "$f"
+	done
 }
 mapfile -t files < <(git ls-files 'kernel/*.[ch]' 'include/*.h')
 checkpatch "$ignore" "${files[@]}" >build/checkpatch.log
-mapfile -t files < <(git ls-files 'selftests/*.[ch]' 'tools/*.[ch]')
+mapfile -t files < <(git ls-files 'selftests/*.[ch]' 'tools/*.[ch]' 'labs/*.[ch]')
 checkpatch "$ignore,$user" "${files[@]}" >>build/checkpatch.log
 [ ! -s build/checkpatch.log ] || { cat build/checkpatch.log; rc=1; }
 verdict checkpatch $rc
 
 rc=0
 mapfile -t scripts < <(git ls-files | xargs grep -lE '^#!.*sh$' )
-shellcheck -x "${scripts[@]}" || rc=1
+key=$({ dpkg-query -W shellcheck; sha256sum "${scripts[@]}" qemu/lib.sh; } | key_of shell)
+if ! clean "$key"; then
+	printf '%s\n' "${scripts[@]}" | xargs -P "$(nproc)" -n 8 shellcheck -x || rc=1
+	[ $rc != 0 ] || is_clean "$key"
+fi
 verdict shellcheck $rc
 
 rc=0
@@ -99,7 +138,7 @@ tools/lib/check.sh || rc=1
 verdict library $rc
 
 rc=0
-git ls-files | grep -vE '^(COPYING|.*\.md|qemu/patches/.*)$' | while read -r f; do
+git ls-files | grep -vE '^(COPYING|.*\.md|.*\.png|qemu/patches/.*)$' | while read -r f; do
 	grep -q SPDX-License-Identifier <<<"$(head -n 5 "$f")" || echo "no SPDX line: $f"
 done >build/spdx.log
 [ ! -s build/spdx.log ] || { cat build/spdx.log; rc=1; }

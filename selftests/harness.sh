@@ -4,7 +4,7 @@
 # harness.sh - on the host, test how the selftests evaluate results.  guest.sh runs programs
 # that are killed, stop early or print contradictory results, and must not count them as
 # passed.  conformance.sh, failures.sh and the table of the bench evaluate made-up logs.  The
-# entries of native-differs are checked.
+# entries of native-differs are checked, and that make test leaves out no boot.
 
 # Variables in single quotes are expanded by the fake programs
 # shellcheck disable=SC2016
@@ -14,7 +14,7 @@
 here=$KPMU_TOP/selftests
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir "$work/tests" "$work/tmp"
+mkdir -p "$work/tests" "$work/tmp" "$work/sysctl/kpmu"
 cp "$here"/*.awk "$work/tests/"
 passed=0 failed=0
 
@@ -43,7 +43,7 @@ judged()
 	local name=$1 rc=0 sum want
 	shift
 	touch "$work/tests/native-differs"
-	KPMU_TESTS=$work/tests KPMU_TMP=$work/tmp KPMU_MODEL=skylake KPMU_KERNEL=6.12 \
+	KPMU_TESTS=$work/tests KPMU_TMP=$work/tmp KPMU_SYSCTL=$work/sysctl KPMU_MODEL=skylake KPMU_KERNEL=6.12 \
 		KPMU_SLOW=1 KPMU_EXACT=1 \
 		sh "$here/guest.sh" "$name" >"$work/out" 2>&1 || rc=$?
 	want=0
@@ -110,6 +110,15 @@ judged native_killed 'a pass pass' 'b pass FAIL' 'c pass FAIL' 'all pass FAIL'
 
 program native_fails 'ok a; native && why b x && bad b && ok c && exit 1; ok b; ok c'
 judged native_fails 'a pass pass' 'b pass FAIL' 'c pass pass'
+
+# A program changes the levels; the next run of a program finds those of before
+echo 3 >"$work/sysctl/perf_event_paranoid"
+echo 1 >"$work/sysctl/kpmu/perf_event_paranoid"
+levels="$work/sysctl/perf_event_paranoid $work/sysctl/kpmu/perf_event_paranoid"
+program levels "cat $levels | tr '\n' ' ' | grep -qx '2 1 ' && ok a || bad a
+	for f in $levels; do echo 0 >\$f; done; ok b; ok c"
+judged levels 'a pass pass' 'b pass pass' 'c pass pass'
+rm $levels
 
 # The kpmu column has a second try only with KPMU_RETRY=1
 rm -f "$work/second"
@@ -388,6 +397,13 @@ table_has '^cheap .* 100 \(1/0\) *$' '^mean .* 100  <-$' '^writes .* 100 \(1/0\)
 	'^b .* 0\.71  <-$' '^c .* 1\.02  dearer  <-$' \
 	'^  unknown$' '^6\.1: 1 without result; FAILED: p native \(1 of 3 parts\)$' \
 	'^6\.1: 6 of 14 rows at target, 2 dearer than native$'
+
+# What make test-all runs on the stock kernels, make test runs on one of them or more
+stock() { "$here/run.sh" "$@" -n -k '6.1 6.12 7.2' | cut -d' ' -f1,3 | sort -u; }
+stock -a >"$work/all"
+stock | comm -23 "$work/all" - >"$work/out"
+sed 's/^/# only make test-all runs: /' "$work/out"
+verdict "$([ -s "$work/all" ] && [ ! -s "$work/out" ]; echo $((!$?)))" boots
 
 entries "$here/native-differs" >"$work/out"
 sed 's/^/# /' "$work/out"

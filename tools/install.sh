@@ -12,13 +12,13 @@ version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' tools/dkms.conf)
 src=${DESTDIR:-}/usr/src/kpmu-$version
 
 install -d "$prefix/bin" "$prefix/lib/pkgconfig" "$prefix/share/man/man1" \
-	"$prefix/share/man/man3" "$prefix/share/man/man7" \
+	"$prefix/share/man/man3" "$prefix/share/man/man4" "$prefix/share/man/man7" \
 	"$prefix/include/linux" "${DESTDIR:-}/usr/lib/udev/rules.d" "$src"
 install build/tools/kpmu-exec build/tools/kpmu-record \
-	build/tools/kpmu-stat "$prefix/bin/"
+	build/tools/kpmu-stat build/tools/kpmu-timeline "$prefix/bin/"
 install -m 644 build/tools/libkpmu-preload.so build/tools/libkpmu.a "$prefix/lib/"
 install -m 644 build/tools/libkpmu.so "$prefix/lib/libkpmu.so.1"
-for tool in kpmu-stat kpmu-record; do
+for tool in kpmu-stat kpmu-record kpmu-timeline; do
 	install -D -m 644 tools/kpmu.bash-completion \
 		"$prefix/share/bash-completion/completions/$tool"
 done
@@ -28,6 +28,7 @@ sed "s|@prefix@|${PREFIX:-/usr/local}|; s|@version@|$version|" tools/lib/libkpmu
 install -m 644 tools/lib/libkpmu.h "$prefix/include/"
 install -m 644 Documentation/man/*.1 "$prefix/share/man/man1/"
 install -m 644 Documentation/man/*.3 "$prefix/share/man/man3/"
+install -m 644 Documentation/man/*.4 "$prefix/share/man/man4/"
 install -m 644 Documentation/man/*.7 "$prefix/share/man/man7/"
 install -m 644 include/uapi/linux/*.h "$prefix/include/linux/"
 install -m 644 tools/60-kpmu.rules "${DESTDIR:-}/usr/lib/udev/rules.d/"

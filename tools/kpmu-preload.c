@@ -275,7 +275,8 @@ HIDDEN long preload_open(struct perf_event_attr *attr, pid_t pid, int cpu,
 {
 	struct kpmu_open o = {
 		.attr = (uintptr_t)attr, .pid = pid, .cpu = cpu,
-		.group_fd = group_fd, .flags = flags,
+		/* The upper half has flags of kpmu's own, which the system call does not know */
+		.group_fd = group_fd, .flags = flags >> 32 ? 1U << 31 : flags,
 	};
 	int saved = errno, dev = -1, err;
 	bool native = !preload_on();

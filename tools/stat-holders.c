@@ -13,6 +13,7 @@ static const char *const holder_name[] = {
 	[KPMU_HOLDER_WATCHDOG] = "the NMI watchdog",
 	[KPMU_HOLDER_VM] = "a virtual machine",
 	[KPMU_HOLDER_OTHER] = "another driver",
+	[KPMU_HOLDER_RESERVED] = "reserved",
 };
 
 static const char *const feature_name[] = {
@@ -34,7 +35,9 @@ static void print_counter(const struct kpmu_info *info, const struct kpmu_info_c
 			     holder_name[c->holder] : "unknown";
 
 	printf("%9u  %-8s ", c->counter, kind);
-	if (c->holder != KPMU_HOLDER_EVENT)
+	if (c->holder == KPMU_HOLDER_RESERVED)
+		printf("reserved for %.16s\n", c->comm);
+	else if (c->holder != KPMU_HOLDER_EVENT)
 		printf("%s\n", holder);
 	else if (!c->id)
 		printf("event of another user\n");

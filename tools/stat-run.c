@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* kpmu-stat, kpmu-record: the program that is counted or sampled. */
+/* kpmu-stat, kpmu-record, kpmu-timeline: the program that is counted, sampled or recorded. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What kpmu-stat and kpmu-record have in common: errors and arguments. */
+/* What kpmu-stat, kpmu-record and kpmu-timeline have in common: errors and arguments. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdarg.h>
@@ -31,8 +31,9 @@ void die(const char *fmt, ...)
 void need_device(void)
 {
 	if (kpmu_device() < 0)
-		die("%s: %s", KPMU_DEVICE, errno == ENOENT ?
-		    "not there; is the module loaded?" : strerror(errno));
+		die("%s: %s%s", KPMU_DEVICE, errno == ENOENT ?
+		    "not there; is the module loaded?" : strerror(errno), errno == EACCES ?
+		    "; root may open it, others by the module's parameters mode and gid" : "");
 }
 
 /**

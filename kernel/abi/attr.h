@@ -115,6 +115,12 @@ static_assert(sizeof(struct kpmu_attr) == KPMU_ATTR_SIZE_VER9);
 #define KPMU_ATTR_DEFER_OUTPUT		BIT_ULL(39)
 #define KPMU_ATTR_NR_FLAGS		40
 
+/* Bits that an attr of a user cannot have */
+#define KPMU_ATTR_RESERVED_SHIFT	48
+#define KPMU_ATTR_RESERVED		(0x1fffULL << KPMU_ATTR_RESERVED_SHIFT)	/* id; 0: none */
+#define KPMU_ATTR_STRICT		BIT_ULL(62)	/* KPMU_OPEN_STRICT; also pinned */
+#define KPMU_ATTR_FIRM			BIT_ULL(63)	/* strict, and nothing has precedence */
+
 /* read_format */
 #define KPMU_FORMAT_TIME_ENABLED	BIT_ULL(0)
 #define KPMU_FORMAT_TIME_RUNNING	BIT_ULL(1)

@@ -89,6 +89,7 @@ struct check_rule {
 };
 
 extern struct check_rule check_cpu_rules[];	/* of @kc */
+extern struct check_rule check_bucket_rules[];	/* of @kc */
 extern struct check_rule check_ctx_rules[];	/* of @ctx, cheap */
 extern struct check_rule check_sum_rules[];	/* of @ctx, after a whole walk */
 extern struct check_rule check_group_rules[];	/* of @leader */

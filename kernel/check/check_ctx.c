@@ -10,7 +10,7 @@ static bool gen_follows_queue(struct check_state *l)
 {
 	const struct kpmu_ctx *ctx = l->ctx;
 
-	return !!ctx->gen == !!(ctx->nr_flexible | ctx->nr_pinned);
+	return !!ctx->gen == !!(ctx->nr_flexible | ctx->nr_pinned | ctx->reserved);
 }
 
 /* Not compared with the plan: an idle context may have changed since it was built */
@@ -47,6 +47,23 @@ static bool plan_is_placed(struct check_state *l)
 		if (plan->groups[i] != ctx->placed[i])
 			return false;
 	return plan->nr == ctx->nr_placed;
+}
+
+static bool strict_are_listed(struct check_state *l)
+{
+	const struct kpmu_ctx *ctx = l->ctx;
+	const struct kpmu_entity *leader;
+	u32 n = 0, firm = 0;
+
+	list_for_each_entry(leader, &ctx->strict, group.strict_node) {
+		if (leader->ctx != ctx || !leader->attached || !kpmu_is_leader(leader) ||
+		    !kpmu_is_pinned(leader) || !(leader->flags & KPMU_ATTR_STRICT))
+			return false;
+		firm += !!(leader->flags & KPMU_ATTR_FIRM);
+		if (++n == CHECK_EVENTS)
+			return true;
+	}
+	return n == ctx->nr_strict && firm == ctx->nr_firm;
 }
 
 static bool parked_is_off(struct check_state *l)
@@ -115,6 +132,7 @@ struct check_rule check_ctx_rules[] = {
 	{ "ctx-gen", gen_follows_queue },
 	{ "ctx-placed", placed_is_placed },
 	{ "ctx-plan", plan_is_placed },
+	{ "ctx-strict", strict_are_listed },
 	{ "ctx-parked", parked_is_off },
 	{ "ctx-follow", followers_follow },
 	{ "queue-order", classes_are_in_order },

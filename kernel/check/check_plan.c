@@ -110,7 +110,7 @@ static bool slots_are_of_groups(struct check_state *l)
 
 		if (!e->attached || !is_candidate_now(e) || !e->leader->group.placed ||
 		    !is_active(l->kc, e->ctx) ||
-		    !(e->hw.allowed & 1u << __ffs(m)) ||
+		    !(kpmu_usable(e, l->kc->ctx.home) & 1u << __ffs(m)) ||
 		    kpmu_hw_is_driven(&e->hw) != !!(slots->driven & 1u << __ffs(m)))
 			return false;
 	}
@@ -193,12 +193,40 @@ static bool recent_are_right(struct check_state *l)
 	return true;
 }
 
+/* Firm groups that are enabled wait for nothing but their CPU */
+static bool has_firm_groups(const struct kpmu_cpu *kc, const struct kpmu_ctx *ctx)
+{
+	const struct kpmu_entity *leader;
+	int n = 0;
+
+	list_for_each_entry(leader, &ctx->strict, group.strict_node) {
+		if (++n > CHECK_EVENTS)
+			break;
+		if (leader->flags & KPMU_ATTR_FIRM && kpmu_is_enabled(leader) &&
+		    !leader->group.placed && (leader->cpu < 0 || leader->cpu == kc->ctx.home) &&
+		    (!leader->group.kind || leader->group.kind == kpmu_kind_of_cpu(kc->ctx.home)))
+			return false;
+	}
+	return true;
+}
+
+static bool firm_groups_run(struct check_state *l)
+{
+	const struct kpmu_ctx *ctx;
+
+	kpmu_for_each_cpu_ctx(ctx, l->kc)
+		if (!has_firm_groups(l->kc, ctx))
+			return false;
+	return !l->kc->task || has_firm_groups(l->kc, l->kc->task);
+}
+
 /* plan-good is first: without it the others would check a plan that is not in force */
 struct check_rule check_cpu_rules[] = {
 	{ "plan-good", plan_is_good },
 	{ "plan-groups", groups_may_run },
 	{ "plan-placed", contexts_follow },
 	{ "plan-slots", slots_are_of_groups },
+	{ "plan-firm", firm_groups_run },
 	{ "plan-idx", slots_have_one_event },
 	{ "plan-waits", waits_are_counted },
 	{ "plan-rotates", rotation_is_armed },

@@ -205,6 +205,7 @@ static void check_cpu(struct kpmu_cpu *kc)
 	if (!kc->applied)
 		return;
 	check_rules(check_cpu_rules, &l);
+	check_rules(check_bucket_rules, &l);
 	kpmu_for_each_cpu_ctx(ctx, kc)
 		check_queue_of(kc, ctx);
 	if (kc->task)

@@ -176,6 +176,17 @@ kpmu_task_css(struct task_struct *task)
 }
 
 /**
+ * kpmu_has_cgroups() - are tasks in cgroups of the perf_event controller?
+ *
+ * Context: task.
+ * Return: true if they are.
+ */
+static inline bool kpmu_has_cgroups(void)
+{
+	return IS_ENABLED(CONFIG_CGROUP_PERF);
+}
+
+/**
  * kpmu_is_user_task() - does a task run code in user mode?
  * @task: the task
  *

@@ -65,7 +65,7 @@ long kpmu_dev_open_for(const struct kpmu_open_for *args, const char **why)
 		goto out;
 	}
 	own = override_creds(cred);
-	ret = kpmu_dev_open_event(&args->open, opener, why);
+	ret = kpmu_dev_open_event(&args->open, opener, 0, why);
 	revert_creds(own);
 	put_cred(cred);
 out:

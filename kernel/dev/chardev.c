@@ -32,67 +32,63 @@ static long copy_why(struct file *file, void __user *arg)
 	return copy_to_user(arg, &why, sizeof(why)) ? -EFAULT : 0;
 }
 
-static long open_self(struct file *file, void __user *arg)
+static long open_self(void __user *arg, const char **why)
 {
 	struct kpmu_open args;
-	const char *why = "";
-	long ret;
 
-	WRITE_ONCE(file->private_data, NULL);
 	if (copy_from_user(&args, arg, sizeof(args)))
 		return -EFAULT;
-	if (args.reserved)
+	if (args.reserved && !(args.flags & KPMU_OPEN_RESERVED))
 		return -EINVAL;
-	ret = kpmu_dev_open_event(&args, current, &why);
-	if (ret < 0)
-		WRITE_ONCE(file->private_data, (void *)why);
-	return ret;
+	return kpmu_dev_open_event(&args, current, KPMU_OPEN_STRICT | KPMU_OPEN_RESERVED, why);
 }
 
-static long open_for(struct file *file, void __user *arg)
+static long open_for(void __user *arg, const char **why)
 {
 	struct kpmu_open_for args;
-	const char *why = "";
-	long ret;
 
-	WRITE_ONCE(file->private_data, NULL);
 	if (copy_from_user(&args, arg, sizeof(args)))
 		return -EFAULT;
 	if (args.reserved || args.open.reserved)
 		return -EINVAL;
-	ret = kpmu_dev_open_for(&args, &why);
-	if (ret < 0)
-		WRITE_ONCE(file->private_data, (void *)why);
-	return ret;
+	return kpmu_dev_open_for(&args, why);
 }
 
-static long open_set(struct file *file, void __user *arg)
+/* A call that returns an fd, or an error whose reason is kept */
+static __always_inline long get_fd(struct file *file, void __user *arg,
+				   long (*call)(void __user *arg, const char **why))
 {
 	const char *why = "";
 	long ret;
 
 	WRITE_ONCE(file->private_data, NULL);
-	ret = kpmu_dev_open_set(arg, &why);
+	ret = call(arg, &why);
 	if (ret < 0)
 		WRITE_ONCE(file->private_data, (void *)why);
 	return ret;
 }
 
-static long dev_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+static long dev_ioctl(struct file *file, unsigned int cmd, unsigned long number)
 {
+	void __user *arg = (void __user *)number;
+
 	switch (cmd) {
 	case KPMU_IOC_OPEN:
-		return open_self(file, (void __user *)arg);
+		return get_fd(file, arg, open_self);
 	case KPMU_IOC_OPEN_FOR:
-		return open_for(file, (void __user *)arg);
+		return get_fd(file, arg, open_for);
 	case KPMU_IOC_OPEN_SET:
-		return open_set(file, (void __user *)arg);
+		return get_fd(file, arg, kpmu_dev_open_set);
+	case KPMU_IOC_RESERVE:
+		return get_fd(file, arg, kpmu_dev_reserve);
+	case KPMU_IOC_HISTOGRAM:
+		return get_fd(file, arg, kpmu_dev_histogram);
 	case KPMU_IOC_WHY:
-		return copy_why(file, (void __user *)arg);
+		return copy_why(file, arg);
 	case KPMU_IOC_EXPLAIN:
-		return kpmu_dev_explain((void __user *)arg);
+		return kpmu_dev_explain(arg);
 	case KPMU_IOC_INFO:
-		return kpmu_dev_info((void __user *)arg);
+		return kpmu_dev_info(arg);
 	case KPMU_IOC_TASK_ENABLE:
 		kpmu_owner_control(KPMU_OP_ENABLE);
 		return 0;

@@ -18,6 +18,8 @@ void kpmu_event_unhook(struct kpmu_event *e)
 	if (kpmu_has_chains(e))
 		kpmu_chains_put();
 	kpmu_hooks_put(e->hooks);
+	kpmu_strict_end(e->se.flags);
+	kpmu_reservation_put(e->se.flags);
 	kpmu_side_count(e->se.flags, -1);
 }
 

@@ -21,7 +21,7 @@ extern const struct file_operations kpmu_event_fops;
 extern const struct file_operations kpmu_dev_fops;
 extern const struct file_operations kpmu_set_fops;
 
-long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *opener,
+long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *opener, u64 extra,
 			 const char **why);
 struct kpmu_event *kpmu_dev_try_open(const struct kpmu_open *args, const char **why);
 struct kpmu_event *kpmu_dev_open_member(const struct kpmu_open *args, struct kpmu_event *leader,
@@ -30,6 +30,12 @@ void kpmu_dev_close_member(struct kpmu_event *e);
 long kpmu_dev_open_set(void __user *arg, const char **why);
 long kpmu_dev_explain(void __user *arg);
 long kpmu_dev_info(void __user *arg);
+long kpmu_dev_histogram(void __user *arg, const char **why);
+long kpmu_dev_reserve(void __user *arg, const char **why);
+u64 kpmu_reservation_of_file(const struct file *file, u32 *counters);
+void kpmu_reservation_get(u64 flags);
+void kpmu_reservation_put(u64 flags);
+void kpmu_reservation_name(u16 id, char name[16]);
 u64 kpmu_features(void);
 long kpmu_dev_open_for(const struct kpmu_open_for *args, const char **why);
 int kpmu_dev_may_serve(struct task_struct *opener);

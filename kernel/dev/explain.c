@@ -15,11 +15,13 @@
 #include "../sched/sched.h"
 #include "../source/drivers.h"
 #include "dev.h"
+#include "held.h"
 
 /**
  * struct item - an event of the set
  * @user: the caller's view, written back at the end
  * @copy: what the trial places
+ * @held: of an open event without a counter, an event on one that it could use
  * @key: of an open event, its group's leader: only compared
  * @lead: index of the item that leads its group in the set, -1 if the event cannot be opened
  * @trial: of a leader: index of its group in set->trials
@@ -27,6 +29,7 @@
 struct item {
 	struct kpmu_explain_event user;
 	struct kpmu_entity copy;
+	struct kpmu_held held;
 	const void *key;
 	int lead;
 	int trial;
@@ -42,18 +45,6 @@ struct set {
 
 /* ---- one event ---------------------------------------------------------------- */
 
-/* A source's data in @hw is not used by the trial, and may be gone */
-static void copy_entity(struct item *it, const struct kpmu_entity *e)
-{
-	it->copy.hw = e->hw;
-	it->copy.hw.idx = -1;
-	it->copy.hw.hint = -1;
-	it->copy.flags = e->flags;
-	it->copy.cpu = e->cpu;
-	it->copy.state = KPMU_ON;
-	kpmu_entity_init(&it->copy, KPMU_GROUP_MAX);
-}
-
 static void try_attr(const struct set *s, struct item *it)
 {
 	const struct kpmu_open args = {
@@ -67,7 +58,7 @@ static void try_attr(const struct set *s, struct item *it)
 		strscpy(it->user.text, why, sizeof(it->user.text));
 		return;
 	}
-	copy_entity(it, &e->se);
+	kpmu_trial_copy(&it->copy, &e->se);
 	kpmu_event_put(e);
 }
 
@@ -76,11 +67,29 @@ struct look {
 	struct kpmu_entity *e;
 };
 
+/* For how long does an event wait for a counter, and what is on one that it could use? */
+static void look_at_wait(struct look *l, const struct kpmu_ctx *ctx, u64 now)
+{
+	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
+	const struct kpmu_clock *c = &l->e->clock;
+	u32 others;
+
+	if (!c->is_enabled || c->is_running)
+		return;
+	l->it->user.waits = now - c->since;
+	if (ctx->cpu < 0 || !kc->applied)
+		return;
+	others = kpmu_slots_used(&kc->applied->slots) & kpmu_usable(l->e, kc->ctx.home);
+	if (others)
+		kpmu_held_note(&l->it->held, kc->applied->slots.hw[__ffs(others)]);
+}
+
 /* The present state of an open event */
 static int look_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct look *l = data;
-	struct kpmu_times t = kpmu_times_at(&l->e->clock, kpmu_ctx_now(ctx));
+	u64 now = kpmu_ctx_now(ctx);
+	struct kpmu_times t = kpmu_times_at(&l->e->clock, now);
 	const char *why = kpmu_off_why(l->e);
 
 	if (!why)
@@ -90,7 +99,8 @@ static int look_owned(struct kpmu_ctx *ctx, void *data)
 	l->it->user.enabled = t.enabled;
 	l->it->user.running = t.running;
 	strscpy(l->it->user.now, why ?: "", sizeof(l->it->user.now));
-	copy_entity(l->it, l->e);
+	look_at_wait(l, ctx, now);
+	kpmu_trial_copy(&l->it->copy, l->e);
 	return 0;
 }
 
@@ -106,6 +116,9 @@ static void look_at_fd(struct item *it)
 	} else {
 		l.e = &e->se;
 		kpmu_ctx_visit(e->se.ctx, look_owned, &l);
+		if (it->held.id && kpmu_held_visible(&it->held))
+			it->user.holder = it->held.id;
+		kpmu_held_put(&it->held);
 	}
 	if (file)
 		fput(file);
@@ -206,8 +219,10 @@ static void tell(const struct set *s, struct item *it)
 	if (it->lead < 0)
 		return;
 	t = &s->trials[s->items[it->lead].trial];
-	it->user.allowed = it->copy.hw.allowed;
+	it->user.allowed = kpmu_usable(&it->copy, s->args.cpu);
 	it->user.rules = rules_of(&it->copy.hw);
+	if (it->user.allowed != it->copy.hw.allowed)
+		it->user.rules |= KPMU_RULE_RESERVED;
 	it->user.fits = !t->why;
 	if (!t->why) {
 		it->user.counter = it->copy.hw.idx;
@@ -261,7 +276,7 @@ static int explain(struct set *s)
 	for (i = 0; i < s->args.nr; i++) {
 		tell(s, &s->items[i]);
 		if (copy_to_user(user_event(s, i), &s->items[i].user,
-				 sizeof(s->items[i].user)))
+				 min_t(u32, s->args.size, sizeof(s->items[i].user))))
 			return -EFAULT;
 	}
 	return 0;

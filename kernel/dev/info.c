@@ -20,6 +20,7 @@
 #include "../sched/sched.h"
 #include "../source/drivers.h"
 #include "dev.h"
+#include "held.h"
 
 static_assert(KPMU_HELD_BY_NONE == KPMU_HOLDER_NONE);
 static_assert(KPMU_HELD_BY_EVENTS == KPMU_HOLDER_EVENT);
@@ -29,49 +30,28 @@ static_assert(KPMU_HELD_BY_VM == KPMU_HOLDER_VM);
 static_assert(KPMU_HELD_BY_OTHER == KPMU_HOLDER_OTHER);
 
 /**
- * struct held - the event on a counter
- * @id: id of the event
- * @config: attr.config
- * @type: attr.type
- * @task: the task that it counts, referenced; NULL for an event of a CPU or a cgroup
- */
-struct held {
-	u64 id;
-	u64 config;
-	u32 type;
-	struct task_struct *task;
-};
-
-/**
  * struct look - the counters of a CPU
  * @online: the CPU is online
  * @used: those with an event
+ * @reserved: those that are reserved
  * @held: these events
+ * @by: the ids of the reservations
  */
 struct look {
 	bool online;
 	u32 used;
-	struct held held[KPMU_NR_SLOTS];
+	u32 reserved;
+	struct kpmu_held held[KPMU_NR_SLOTS];
+	u16 by[KPMU_NR_SLOTS];
 };
 
 /* ---- what is on the counters ---------------------------------------------------- */
 
-static void note_event(struct held *h, struct kpmu_hw *hw)
-{
-	const struct kpmu_event *e = kpmu_event_of_hw(hw);
-
-	h->id = e->se.id;
-	h->type = e->type;
-	h->config = e->config;
-	h->task = e->se.ctx->task;
-	if (h->task)
-		get_task_struct(h->task);
-}
-
 /* On the CPU, IRQs off */
 static void look_here(void *data)
 {
-	const struct kpmu_plan *plan = this_cpu_ptr(&kpmu_cpu)->applied;
+	const struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
+	const struct kpmu_plan *plan = kc->applied;
 	unsigned long used;
 	struct look *l = data;
 	int i;
@@ -79,8 +59,10 @@ static void look_here(void *data)
 	l->online = plan;
 	used = plan ? kpmu_slots_used(&plan->slots) : 0;
 	l->used = used;
+	l->reserved = kc->ctx.reserved;
+	memcpy(l->by, kc->reserved_by, sizeof(l->by));
 	for_each_set_bit(i, &used, KPMU_NR_SLOTS)
-		note_event(&l->held[i], plan->slots.hw[i]);
+		kpmu_held_note(&l->held[i], plan->slots.hw[i]);
 }
 
 static void forget(struct look *l)
@@ -89,42 +71,17 @@ static void forget(struct look *l)
 	int i;
 
 	for_each_set_bit(i, &used, KPMU_NR_SLOTS)
-		if (l->held[i].task)
-			put_task_struct(l->held[i].task);
+		kpmu_held_put(&l->held[i]);
 }
 
 /* ---- what the caller may know --------------------------------------------------- */
 
-/* A task in exec may be about to raise its privileges; it is not waited for */
-static bool may_see_task(const struct kpmu_attr *attr, struct task_struct *task)
-{
-	const char *why;
-	bool ok;
-
-	if (task == current)
-		return true;
-	if (!down_read_trylock(&task->signal->exec_update_lock))
-		return false;
-	ok = !kpmu_permit(KPMU_PERMIT_TASK, attr, task, &why);
-	up_read(&task->signal->exec_update_lock);
-	return ok;
-}
-
-static bool may_see(const struct held *h)
-{
-	const struct kpmu_attr attr = { .type = h->type, .config = h->config };
-	const char *why;
-
-	return h->task ? may_see_task(&attr, h->task) :
-			 !kpmu_permit(KPMU_PERMIT_CPU, &attr, NULL, &why);
-}
-
-static void name_event(struct kpmu_info_counter *c, const struct held *h)
+static void name_event(struct kpmu_info_counter *c, const struct kpmu_held *h)
 {
 	struct pid_namespace *ns = task_active_pid_ns(current);
 
 	c->holder = KPMU_HOLDER_EVENT;
-	if (!may_see(h))
+	if (!kpmu_held_visible(h))
 		return;
 	c->pid = h->task ? task_pid_nr_ns(h->task, ns) : -1;
 	if (!c->pid)
@@ -134,6 +91,12 @@ static void name_event(struct kpmu_info_counter *c, const struct held *h)
 	c->config = h->config;
 	if (h->task)
 		get_task_comm(c->comm, h->task);
+}
+
+static void name_holder(struct kpmu_info_counter *c, u16 id)
+{
+	c->holder = KPMU_HOLDER_RESERVED;
+	kpmu_reservation_name(id, c->comm);
 }
 
 /* ---- the answer ----------------------------------------------------------------- */
@@ -164,6 +127,8 @@ static int put_counters(const struct kpmu_ask_info *ask, const struct look *l,
 			name_event(&c, &l->held[i]);
 		else if (!(info->drivers & 1u << i) && info->holder > KPMU_HOLDER_EVENT)
 			c.holder = info->holder;
+		else if (l->reserved & 1u << i)
+			name_holder(&c, l->by[i]);
 		err = put_struct(ask->counters + (u64)n++ * ask->counter_size,
 				 ask->counter_size, &c, sizeof(c));
 		if (err)
@@ -186,7 +151,8 @@ static void fill_info(struct kpmu_info *info, const struct look *l, int cpu)
 	info->holder = kpmu_core.holder();
 	if (l->online)
 		info->free = info->drivers | (info->holder > KPMU_HOLDER_EVENT ? 0 : own);
-	info->free &= ~l->used;
+	info->reserved = l->reserved;
+	info->free &= ~(l->used | l->reserved);
 	info->branches = kpmu_branches_depth();
 	info->precise = kpmu_core.precise();
 	info->paranoid = kpmu_paranoid();

@@ -4,6 +4,7 @@
  * order as by the kernel's own perf, so that the first error is the same.
  */
 #include <linux/anon_inodes.h>
+#include <linux/capability.h>
 #include <linux/fcntl.h>
 #include <linux/file.h>
 #include <linux/limits.h>
@@ -17,8 +18,59 @@
 #include "dev.h"
 #include "request.h"
 
-#define FLAGS_ALL	(PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT | \
+#define FLAGS_ALL	((u64)PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT | \
 			 PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC)
+
+/* Strict is not part of the attr: it is added after the checks of what the user has set */
+static int set_strict(struct kpmu_request *r)
+{
+	if (likely(!(r->args->flags & KPMU_OPEN_STRICT)))
+		return 0;
+	if (r->attr.flags & KPMU_ATTR_EXCLUSIVE) {
+		r->why = "an exclusive event cannot be strict";
+		return -EINVAL;
+	}
+	r->attr.flags |= KPMU_ATTR_PINNED | KPMU_ATTR_STRICT;
+	if (perfmon_capable())
+		r->attr.flags |= KPMU_ATTR_FIRM;
+	return 0;
+}
+
+static int set_reserved(struct kpmu_request *r)
+{
+	u64 flags = 0;
+
+	if (likely(!(r->args->flags & KPMU_OPEN_RESERVED)))
+		return 0;
+	r->reservation = fget(r->args->reserved);
+	if (r->reservation)
+		flags = kpmu_reservation_of_file(r->reservation, &r->reserved);
+	if (!flags) {
+		r->why = "not the fd of a reservation";
+		return -EBADF;
+	}
+	r->attr.flags |= flags;
+	return 0;
+}
+
+static int check_reserved(struct kpmu_request *r)
+{
+	const struct kpmu_entity *se = &r->event->se;
+
+	if (likely(!r->reservation) || !kpmu_has_counter(se) || se->hw.allowed & r->reserved)
+		return 0;
+	r->why = "none of the reserved counters can count the event";
+	return -EINVAL;
+}
+
+static void put_request(struct kpmu_request *r)
+{
+	kpmu_target_put(r);
+	if (r->group_file)
+		fput(r->group_file);
+	if (r->reservation)
+		fput(r->reservation);
+}
 
 static void set_aux_limits(struct kpmu_attr_limits *l, const struct kpmu_attr *attr)
 {
@@ -108,7 +160,7 @@ static int alloc_event(struct kpmu_request *r, const struct kpmu_target *target)
 		return err;
 	}
 	err = check_rules(r, KPMU_ATTR_SUPPORT) ?:
-	      kpmu_event_set_clock(r->event, &r->attr, &r->why);
+	      kpmu_event_set_clock(r->event, &r->attr, &r->why) ?: check_reserved(r);
 	if (err) {
 		kpmu_event_put(r->event);
 		r->event = NULL;
@@ -211,11 +263,11 @@ static long open_event(struct kpmu_request *r)
 	const struct kpmu_open *args = r->args;
 	int err;
 
-	if (args->flags & ~(u64)FLAGS_ALL) {
+	if (args->flags & ~(FLAGS_ALL | r->extra)) {
 		r->why = "unknown flags";
 		return -EINVAL;
 	}
-	err = check_attr(r);
+	err = check_attr(r) ?: set_strict(r) ?: set_reserved(r);
 	if (err)
 		return err;
 	if (args->flags & PERF_FLAG_PID_CGROUP &&
@@ -230,30 +282,29 @@ static long open_event(struct kpmu_request *r)
  * kpmu_dev_open_event() - open an event: KPMU_IOC_OPEN
  * @args: the arguments
  * @opener: the task that opens the event, held; current runs with its credentials
+ * @extra: flags that are accepted beside PERF_FLAG_*
  * @why: set to the reason for an error, a string literal
  *
  * Context: task, may sleep.
  * Return: the new fd, or an errno of perf_event_open(2).
  */
-long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *opener,
+long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *opener, u64 extra,
 			 const char **why)
 {
-	struct kpmu_request r = { .args = args, .opener = opener, .why = "" };
+	struct kpmu_request r = { .args = args, .opener = opener, .extra = extra, .why = "" };
 	long ret;
 
 	ret = open_event(&r);
 	*why = r.why;
 	trace_kpmu_open(r.id, r.attr.type, r.attr.config, args->pid, args->cpu,
 			ret, r.why);
-	kpmu_target_put(&r);
-	if (r.group_file)
-		fput(r.group_file);
+	put_request(&r);
 	return ret;
 }
 
 static int open_member(struct kpmu_request *r)
 {
-	int err = check_attr(r);
+	int err = check_attr(r) ?: set_strict(r) ?: set_reserved(r);
 
 	if (err)
 		return err;
@@ -266,7 +317,8 @@ static int open_member(struct kpmu_request *r)
 
 /**
  * kpmu_dev_open_member() - open an event without an fd
- * @args: the arguments; group_fd is not used, of flags only PERF_FLAG_PID_CGROUP
+ * @args: the arguments; group_fd is not used, of flags only PERF_FLAG_PID_CGROUP and
+ *	KPMU_OPEN_*
  * @leader: leader of its group, NULL if it leads one
  * @why: set to the reason for an error, a string literal
  *
@@ -284,7 +336,7 @@ struct kpmu_event *kpmu_dev_open_member(const struct kpmu_open *args, struct kpm
 	*why = r.why;
 	trace_kpmu_open(r.event ? r.event->se.id : 0, r.attr.type, r.attr.config, args->pid,
 			args->cpu, err, r.why);
-	kpmu_target_put(&r);
+	put_request(&r);
 	if (err)
 		return ERR_PTR(err);
 	kpmu_owner_set(r.event, current);

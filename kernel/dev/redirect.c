@@ -118,7 +118,7 @@ static long open_redirected(struct kpmu_divert *d, const struct pt_regs *regs,
 	long ret = -ENOENT;
 
 	if (ours)
-		ret = kpmu_dev_open_event(args, current, &why);
+		ret = kpmu_dev_open_event(args, current, 0, &why);
 	if (!ours || (ret == -ENOENT && is_foreign(args)))
 		ret = kpmu_divert_call(d, (unsigned long)regs);
 	kpmu_divert_done(d);

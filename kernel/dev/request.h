@@ -15,7 +15,10 @@ struct task_struct;
  * struct kpmu_request - a call of perf_event_open(2)
  * @args: its arguments
  * @opener: the task that opens the event, held; current unless on behalf of another
+ * @extra: flags of @args that are accepted beside PERF_FLAG_*
  * @attr: copy of the attr
+ * @reservation: with KPMU_OPEN_RESERVED its file, held
+ * @reserved: and its counters
  * @plain: the attr has nothing that kpmu_attr_check() could refuse
  * @group_file: file of group_fd, held
  * @leader: event of group_fd, if the new event joins its group
@@ -30,7 +33,10 @@ struct task_struct;
 struct kpmu_request {
 	const struct kpmu_open *args;
 	struct task_struct *opener;
+	u64 extra;
 	struct kpmu_attr attr;
+	struct file *reservation;
+	u32 reserved;
 	bool plain;
 	struct file *group_file;
 	struct kpmu_event *leader;

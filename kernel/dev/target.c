@@ -133,6 +133,8 @@ static int get_hooks(struct kpmu_request *r)
 		return err;
 	}
 	kpmu_side_count(flags, 1);
+	kpmu_strict_begin(flags);
+	kpmu_reservation_get(flags);
 	if (!r->task || !(flags & KPMU_ATTR_INHERIT))
 		return 0;
 	err = kpmu_family_new(r->event, r->leader);
@@ -165,6 +167,23 @@ static int keep_branches(const struct kpmu_event *e, struct kpmu_ctx *ctx)
 	return kpmu_ctx_keep_branches(ctx, GFP_KERNEL);
 }
 
+/* The group may have to be admitted: nothing else is until it is attached */
+static int admit_and_attach(struct kpmu_request *r, struct kpmu_ctx *ctx)
+{
+	struct kpmu_entity *leader = r->leader ? &r->leader->se : NULL;
+	int err;
+
+	if (likely(!kpmu_strict_asks(&r->event->se, leader)))
+		return kpmu_event_attach(r->event, ctx, r->leader, &r->why);
+	err = kpmu_strict_lock();
+	if (err)
+		return err;
+	err = kpmu_strict_admit(&r->event->se, ctx, leader, &r->why) ?:
+	      kpmu_event_attach(r->event, ctx, r->leader, &r->why);
+	kpmu_strict_unlock();
+	return err;
+}
+
 static int attach_request(struct kpmu_request *r)
 {
 	struct kpmu_ctx *ctx;
@@ -181,7 +200,7 @@ static int attach_request(struct kpmu_request *r)
 		}
 		/* On success the event takes over the reference */
 		err = check_request_group(r, ctx) ?: keep_branches(r->event, ctx) ?:
-		      kpmu_event_attach(r->event, ctx, r->leader, &r->why);
+		      admit_and_attach(r, ctx);
 		if (err)
 			kpmu_ctx_put(ctx);
 		if (err == -EAGAIN)

@@ -200,6 +200,7 @@ enum kpmu_permit {
 	KPMU_PERMIT_CPU,	/* observe all tasks of a CPU */
 	KPMU_PERMIT_TASK,	/* observe this task */
 	KPMU_PERMIT_RAW,	/* get records of kernel activity */
+	KPMU_PERMIT_RESERVE,	/* set counters of CPUs aside */
 };
 int kpmu_permit(enum kpmu_permit what, const struct kpmu_attr *attr,
 		struct task_struct *task, const char **why);

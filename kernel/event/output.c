@@ -16,6 +16,8 @@
 #include "../sched/sched.h"
 #include "event.h"
 #include "family.h"
+#include "histogram.h"
+#include "sampling.h"
 
 /**
  * struct place - an event's entry in the reader list of a ring
@@ -141,8 +143,8 @@ static struct place *make_place(struct kpmu_event *e)
  * Writers already running may still use the old ring.
  *
  * Context: task, may sleep.
- * Return: 0; -ENOMEM; -EINVAL if the ring is being removed from all events.  Removing the ring
- * never fails.
+ * Return: 0; -ENOMEM; -EBUSY if the event has a histogram; -EINVAL if the ring is being removed from
+ * all events.  Removing the ring never fails.
  */
 int kpmu_output_set(struct kpmu_event *e, struct kpmu_ring *ring)
 {
@@ -151,6 +153,8 @@ int kpmu_output_set(struct kpmu_event *e, struct kpmu_ring *ring)
 
 	if (old == ring)
 		return 0;
+	if (ring && kpmu_histogram_of(e))
+		return -EBUSY;
 	if (ring) {
 		place = make_place(e);
 		if (!place)
@@ -170,6 +174,28 @@ int kpmu_output_set(struct kpmu_event *e, struct kpmu_ring *ring)
 	}
 	e->output->place = place;
 	return 0;
+}
+
+/**
+ * kpmu_output_count() - count the samples of an event in a histogram from now on
+ * @e: the event, a root; it samples
+ * @h: the histogram; the event takes its own reference
+ *
+ * Context: task, may sleep.
+ * Return: 0; -EBUSY if the event has a ring, or has or had a histogram.
+ */
+int kpmu_output_count(struct kpmu_event *e, struct kpmu_histogram *h)
+{
+	int err = -EBUSY;
+
+	kpmu_output_lock(e);
+	if (!kpmu_output_ring(e) && !e->maps && !e->sampling->histogram) {
+		refcount_inc(&h->ref);
+		smp_store_release(&e->sampling->histogram, h); /* it is initialized */
+		err = 0;
+	}
+	kpmu_output_unlock(e);
+	return err;
 }
 
 static bool may_share(const struct kpmu_event *e, const struct kpmu_event *to)
@@ -296,7 +322,7 @@ __poll_t kpmu_output_poll(struct kpmu_event *e, struct file *file,
 	if (!READ_ONCE(e->se.attached) &&
 	    !(e->family && !list_empty(&e->family->children)))
 		return EPOLLHUP;
-	if (READ_ONCE(e->se.state) == KPMU_ERROR)
+	if (kpmu_is_out(e))
 		return EPOLLERR;
 	rcu_read_lock();
 	ring = rcu_dereference(e->ring);

@@ -58,6 +58,16 @@ static int permit_raw(const struct kpmu_attr *attr, const char **why)
 	return kpmu_lsm_open(PERF_SECURITY_TRACEPOINT, attr->type, attr->config);
 }
 
+/* Takes counters from all others, so the paranoid level does not matter */
+static int permit_reserve(const char **why)
+{
+	if (!perfmon_capable()) {
+		*why = "setting counters aside needs CAP_PERFMON";
+		return -EACCES;
+	}
+	return kpmu_lsm_open(PERF_SECURITY_CPU, PERF_TYPE_HARDWARE, 0);
+}
+
 /* Without a privilege level of their own, branches are recorded at the event's levels */
 static bool branches_of_kernel(const struct kpmu_attr *attr)
 {
@@ -147,7 +157,7 @@ static int permit_task(const struct kpmu_attr *attr, struct task_struct *task,
 /**
  * kpmu_permit() - check whether current may do something
  * @what: see enum kpmu_permit
- * @attr: the requested event, checked for shape
+ * @attr: the requested event, checked for shape; not used by KPMU_PERMIT_RESERVE
  * @task: KPMU_PERMIT_TASK: the target, its signal->exec_update_lock held
  * @why: set to the reason if kpmu itself refuses
  *
@@ -169,6 +179,8 @@ int kpmu_permit(enum kpmu_permit what, const struct kpmu_attr *attr,
 		return permit_cpu(attr, why);
 	case KPMU_PERMIT_RAW:
 		return permit_raw(attr, why);
+	case KPMU_PERMIT_RESERVE:
+		return permit_reserve(why);
 	default:
 		lockdep_assert_held(&task->signal->exec_update_lock);
 		return permit_task(attr, task, why);

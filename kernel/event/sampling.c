@@ -9,6 +9,7 @@
 
 #include "../sched/sched.h"
 #include "../source/period.h"
+#include "histogram.h"
 #include "sampling.h"
 
 int kpmu_sysctl_max_stack = 127;
@@ -48,7 +49,7 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 	struct kpmu_sampling *s;
 	u64 period = 1;
 
-	if (!attr->sample_period && !(attr->flags & KPMU_ATTR_RECORDS) &&
+	if (!attr->sample_period && !(attr->flags & (KPMU_ATTR_RECORDS | KPMU_ATTR_STRICT)) &&
 	    !e->se.hw.source->trace)
 		return 0;
 	s = kmem_cache_zalloc(cache, GFP_KERNEL);
@@ -128,7 +129,9 @@ struct kpmu_sampling *kpmu_sampling_blank(void)
 
 	if (!s)
 		return NULL;
+	/* What kpmu_sampling_free() looks at, as the copy may not be used */
 	s->ns = NULL;
+	s->histogram = NULL;
 	if (!kpmu_trap_blank(&s->trap)) {
 		kmem_cache_free(cache, s);
 		return NULL;
@@ -177,6 +180,7 @@ void kpmu_sampling_free(struct kpmu_sampling *s)
 	if (s->ns)
 		put_pid_ns(s->ns);
 	kpmu_trap_put(s->trap);
+	kpmu_histogram_put(s->histogram);
 	kmem_cache_free(cache, s);
 }
 
@@ -220,3 +224,17 @@ void kpmu_notify(struct kpmu_event *e)
 	irq_work_queue(&s->notify);
 }
 NOKPROBE_SYMBOL(kpmu_notify);
+
+/**
+ * kpmu_notify_error() - wake an event's waiters and send its SIGIO: it has lost its counters
+ * @e: a root event with a sampling part, kept alive by RCU or by being in its context
+ *
+ * Context: any.
+ */
+void kpmu_notify_error(struct kpmu_event *e)
+{
+	struct kpmu_sampling *s = e->sampling;
+
+	atomic_or(KPMU_TELL_WAKE | KPMU_TELL_ERR, &s->what);
+	irq_work_queue(&s->notify);
+}

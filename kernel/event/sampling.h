@@ -14,6 +14,7 @@
 
 #include "event.h"
 
+struct kpmu_histogram;
 struct kpmu_trap;
 struct pid_namespace;
 
@@ -59,12 +60,15 @@ struct kpmu_timer {
  * @ns: pid namespace for ids in records; held by a root, children use their root's
  * @freq: requested overflows per second; 0 for a fixed period
  * @stopped: REFRESH has run out, and the event is about to be disabled
+ * @out: of a strict root: it or an inherited copy has lost its counters, until the root is enabled
+ *	or disabled
  * @throttled: the event or another one of its group has exceeded the limit per tick
  * @hits: overflows in the tick @window
  * @window: a tick, in jiffies
  * @seen: the context's time at the last overflow, in ns
  * @examined: the context's time when the rate timer last examined the event, in ns
  * @counted: the event's count at @examined
+ * @histogram: of a root: table in which samples are counted, or NULL
  * @limit: overflows until it is disabled (REFRESH); 0 for no limit
  * @what: pending work of @notify, KPMU_TELL_*
  * @signals: number of signals that @notify has to send
@@ -97,6 +101,7 @@ struct kpmu_sampling {
 	u64 stream_id;
 	struct pid_namespace *ns;
 	bool stopped;
+	bool out;
 	bool throttled;
 	u32 freq;
 	u32 hits;
@@ -104,6 +109,7 @@ struct kpmu_sampling {
 	u64 seen;
 	u64 examined;
 	u64 counted;
+	struct kpmu_histogram *histogram;
 	atomic_t limit;
 	atomic_t what;
 	atomic_t signals;
@@ -118,6 +124,7 @@ struct kpmu_sampling {
 #define KPMU_TELL_HUP	BIT(0)	/* send SIGIO with POLL_HUP: REFRESH has run out */
 #define KPMU_TELL_STOP	BIT(1)	/* disable the event */
 #define KPMU_TELL_WAKE	BIT(2)	/* wake the waiters in poll(2) */
+#define KPMU_TELL_ERR	BIT(3)	/* send SIGIO with POLL_ERR: the counters are lost */
 
 /* Fields that always take one word, in the order of a sample */
 #define KPMU_SAMPLE_FIXED	(KPMU_SAMPLE_IDENTIFIER | KPMU_SAMPLE_IP |    \
@@ -175,6 +182,19 @@ static inline u64 kpmu_event_lost(const struct kpmu_event *e)
 	return s ? atomic64_read(&s->lost) : 0;
 }
 
+/**
+ * kpmu_is_out() - has a pinned event no counter, or an inherited copy of a strict one?
+ * @e: the event, a root
+ *
+ * Context: any.
+ * Return: true if it is in error; reads of it return nothing.
+ */
+static inline bool kpmu_is_out(const struct kpmu_event *e)
+{
+	return READ_ONCE(e->se.state) == KPMU_ERROR ||
+	       (e->sampling && READ_ONCE(e->sampling->out));
+}
+
 /* trap.c */
 struct kpmu_trap *kpmu_trap_new(u32 type, u64 data);
 bool kpmu_trap_blank(struct kpmu_trap **t);
@@ -211,5 +231,6 @@ void kpmu_sampling_free(struct kpmu_sampling *s);
 int kpmu_sampling_setup(void);
 void kpmu_sampling_end(void);
 void kpmu_notify(struct kpmu_event *e);
+void kpmu_notify_error(struct kpmu_event *e);
 
 #endif

@@ -17,6 +17,7 @@
 #include "../compat/hook.h"
 #include "../life/life.h"
 #include "../record/side_band.h"
+#include "../sched/bucket.h"
 #include "../sched/sched.h"
 #include "hooks.h"
 
@@ -37,6 +38,7 @@ static void on_exec(struct ftrace_regs *fregs)
 static void on_cgroup_attach(struct ftrace_regs *fregs)
 {
 	kpmu_cgroup_moved();
+	kpmu_buckets_moved();
 }
 
 static void (*tell_busy)(void);
@@ -81,7 +83,7 @@ static struct kpmu_fhook fhooks[] = {
 	[HOOK_EXEC] = { "perf_event_exec", on_exec,
 			"enable_on_exec, remove_on_exec" },
 	[HOOK_CGROUP] = { "perf_cgroup_attach", on_cgroup_attach,
-			  "cgroup events follow a running task at once" },
+			  "cgroup events and buckets follow a running task at once" },
 	[HOOK_RDPMC] = { "perf_clear_dirty_counters", on_rdpmc_mm,
 			 "counters read by user space" },
 	[HOOK_UNLOAD] = { "__x64_sys_delete_module", on_unload,

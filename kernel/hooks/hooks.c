@@ -22,7 +22,9 @@
 #include "../compat/tsc.h"
 #include "../life/life.h"
 #include "../record/side_band.h"
+#include "../sched/bucket.h"
 #include "../sched/sched.h"
+#include "../sched/timeline.h"
 #include "hooks.h"
 
 #define UNUSED_DELAY	HZ
@@ -53,6 +55,8 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev,
 		      struct task_struct *next, unsigned int prev_state)
 {
 	kpmu_use_none(&switch_use);
+	kpmu_buckets_switch(next);
+	kpmu_timelines_switch(next);
 	if (unlikely(atomic_read(&kpmu_software_switches) | kpmu_side_any(KPMU_SIDE_OF_SWITCH)))
 		switch_told(prev, next);
 	else
@@ -269,6 +273,8 @@ static int start_cpu(unsigned int cpu)
 
 	local_irq_save(flags);
 	kpmu_cpu_online();
+	/* The CPU's hotplug thread may have events, and continues without a task switch */
+	kpmu_switch(current);
 	local_irq_restore(flags);
 	kpmu_sources_cpu_up(cpu);
 	return 0;

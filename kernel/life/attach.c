@@ -25,10 +25,6 @@ static int check_leader(struct kpmu_ctx *ctx, struct attach *a)
 		a->why = "the group leader's task has exited";
 		return -ENODEV;
 	}
-	if (!kpmu_is_leader(&leader->se)) {
-		a->why = "group_fd is not a group leader";
-		return -EINVAL;
-	}
 	if (e->se.flags & (KPMU_ATTR_PINNED | KPMU_ATTR_EXCLUSIVE)) {
 		a->why = "pinned and exclusive are for group leaders";
 		return -EINVAL;

@@ -63,6 +63,8 @@ static int control_owned(struct kpmu_ctx *ctx, void *data)
 		reset_count_owned(c);
 		return 0;
 	}
+	if (unlikely(leader->se.flags & KPMU_ATTR_STRICT) && !leader->root)
+		WRITE_ONCE(leader->sampling->out, false);
 	/* Nothing to do once the group has ended or is about to, or without a change of state */
 	if (!leader->se.attached || ctx->retired ||
 	    (!c->group && e->se.state == requested_state(c)))

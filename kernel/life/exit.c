@@ -70,6 +70,8 @@ static void end_group(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	kpmu_queue_del(ctx, &leader->se);
 	/* An inherited leader is freed after this batch: later batches must not find it placed */
 	kpmu_ctx_unplace(ctx, &leader->se);
+	if (unlikely(leader->se.flags & KPMU_ATTR_STRICT))
+		kpmu_strict_unlink(ctx, &leader->se);
 	end_event(leader);
 	kpmu_for_each_member(e, leader)
 		end_event(e);
@@ -127,4 +129,5 @@ const struct kpmu_sched_ops kpmu_event_ops = {
 	.follow = kpmu_followers_update,
 	.end = end_batch,
 	.put = kpmu_events_put_list,
+	.lost = kpmu_events_lost,
 };

@@ -56,6 +56,9 @@ void kpmu_inherit(struct task_struct *task, unsigned long clone_flags);
 /* exec.c */
 void kpmu_events_exec(void);
 
+/* lost.c */
+void kpmu_events_lost(struct kpmu_entity *leader);
+
 /* exit.c: end of events at task exit and exec */
 void kpmu_event_end_owned(struct kpmu_ctx *ctx, struct kpmu_event *e,
 			  struct list_head *gone);

@@ -66,6 +66,8 @@ static void notify_readers(struct irq_work *work)
 		wake_readers(e);
 	while (signals--)
 		kill_fasync(&e->fasync, SIGIO, POLL_IN);
+	if (what & KPMU_TELL_ERR)
+		kill_fasync(&e->fasync, SIGIO, POLL_ERR);
 	if (what & KPMU_TELL_HUP)
 		kill_fasync(&e->fasync, SIGIO, POLL_HUP);
 }

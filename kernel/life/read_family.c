@@ -21,6 +21,7 @@
 #include "../trace/kpmu_trace.h"
 #include "../event/family.h"
 #include "../event/look.h"
+#include "../event/sampling.h"
 #include "../event/values.h"
 #include "copy.h"
 #include "life.h"
@@ -87,7 +88,7 @@ static int read_roots_owned(struct family_read *r)
 {
 	struct kpmu_event *leader = r->leader, *e;
 
-	if (r->event->se.state == KPMU_ERROR)
+	if (kpmu_is_out(r->event))
 		return 0;
 	r->gen = leader->se.group.gen;
 	r->n = r->group ? leader->se.group.nr : 1;
@@ -383,7 +384,7 @@ static bool read_alone(struct kpmu_event *e, struct kpmu_total *t)
 
 	local_irq_save(flags);
 	alone = READ_ONCE(e->se.ctx->cpu) == smp_processor_id() &&
-		e->se.state != KPMU_ERROR && kpmu_family_is_alone(f);
+		!kpmu_is_out(e) && kpmu_family_is_alone(f);
 	if (alone) {
 		t->count = kpmu_event_count(e) + f->folded.count;
 		if (e->read_format & KPMU_FORMAT_TIMES) {

@@ -17,6 +17,8 @@
 #include "../compat/ksym.h"
 #include "../event/family.h"
 #include "../event/values.h"
+#include "../sched/bucket.h"
+#include "../sched/timeline.h"
 #include "copy.h"
 #include "set.h"
 
@@ -95,15 +97,6 @@ static int check_labels(const struct kpmu_set *s, int (*ask)(struct perf_event *
 	return err;
 }
 
-static void call_units(struct kpmu_set *s, int (*fn)(struct kpmu_ctx *, void *), bool changes)
-{
-	u32 i;
-
-	for (i = 0; i < s->nr_units; i++)
-		s->calls[i].fn = fn;
-	kpmu_ctxs_call(s->calls, s->nr_units, changes, s->cpus);
-}
-
 /**
  * kpmu_set_fill() - read the values into @s->words, all but the number of the read
  * @s: the set; the values of events that do not exist do not change
@@ -115,7 +108,7 @@ void kpmu_set_fill(struct kpmu_set *s)
 	struct kpmu_set_head *head = (struct kpmu_set_head *)s->words;
 
 	head->time = ktime_get_ns();
-	call_units(s, read_unit, false);
+	kpmu_set_call(s, read_unit, false);
 	if (s->families)
 		read_families(s);
 }
@@ -129,6 +122,13 @@ static ssize_t copy_words(const struct kpmu_set *s, char __user *buf)
 	if (n <= FEW_WORDS)
 		return kpmu_read_copy(buf, s->words, n);
 	return copy_to_user(buf, s->words, size) ? -EFAULT : size;
+}
+
+static ssize_t read_values(struct kpmu_set *s, char __user *buf)
+{
+	kpmu_set_fill(s);
+	s->words[0] = ++s->seq;
+	return copy_words(s, buf);
 }
 
 /**
@@ -145,7 +145,7 @@ ssize_t kpmu_set_read(struct kpmu_set *s, char __user *buf, size_t len)
 {
 	ssize_t ret;
 
-	if (len < kpmu_set_words(s) * sizeof(u64))
+	if (!s->collect && len < kpmu_set_words(s) * sizeof(u64))
 		return -ENOSPC;
 	if (s->labelled) {
 		ret = check_labels(s, kpmu_lsm_read);
@@ -154,9 +154,7 @@ ssize_t kpmu_set_read(struct kpmu_set *s, char __user *buf, size_t len)
 	}
 	if (mutex_lock_killable(&s->set_lock))
 		return -EINTR;
-	kpmu_set_fill(s);
-	s->words[0] = ++s->seq;
-	ret = copy_words(s, buf);
+	ret = s->collect ? kpmu_collect_read(s, buf, len) : read_values(s, buf);
 	mutex_unlock(&s->set_lock);
 	return ret;
 }
@@ -170,6 +168,10 @@ static int control_unit(struct kpmu_ctx *ctx, void *data)
 	for (at = s->events + u->first; at < s->events + u->first + u->n; at++)
 		if (*at && !(*at)->family)
 			kpmu_event_control_owned(ctx, *at, s->op);
+	if (u->buckets && s->op == KPMU_OP_RESET)
+		kpmu_buckets_restart(ctx, u->buckets);
+	if (u->timeline)
+		kpmu_timeline_note(ctx, u->timeline, KPMU_TIMELINE_CONTROL);
 	return 0;
 }
 
@@ -201,9 +203,11 @@ int kpmu_set_control(struct kpmu_set *s, enum kpmu_op op)
 	if (mutex_lock_killable(&s->set_lock))
 		return -EINTR;
 	s->op = op;
-	call_units(s, control_unit, true);
+	kpmu_set_call(s, control_unit, true);
 	if (s->families)
 		control_families(s);
+	if (s->collect && op == KPMU_OP_RESET)
+		kpmu_collect_forget(s);
 	mutex_unlock(&s->set_lock);
 	return 0;
 }
@@ -267,14 +271,14 @@ static bool alloc_arrays(struct kpmu_set *s)
  * @nr_targets: number of targets, not 0
  * @nr_events: number of events on each, not 0; both are small enough that their product is
  * @times: reads return the times of each event
- * @nr_slots: number of snapshots, 0 for none
+ * @more: memory that snapshots or buckets take, in bytes
  *
  * As the number of fds does not limit that of events here, their memory counts as locked memory.
  *
  * Context: task, may sleep.
  * Return: the set; -ENOMEM; -EPERM if that limit is exceeded.
  */
-struct kpmu_set *kpmu_set_new(u32 nr_targets, u32 nr_events, bool times, u32 nr_slots)
+struct kpmu_set *kpmu_set_new(u32 nr_targets, u32 nr_events, bool times, size_t more)
 {
 	unsigned long bytes = (unsigned long)nr_targets * nr_events * EVENT_BYTES;
 	struct kpmu_set *s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
@@ -286,9 +290,7 @@ struct kpmu_set *kpmu_set_new(u32 nr_targets, u32 nr_events, bool times, u32 nr_
 	s->nr_targets = nr_targets;
 	s->nr_events = nr_events;
 	s->each = times ? 3 : 1;
-	if (nr_slots)
-		bytes += kpmu_snapshots_bytes(nr_slots, kpmu_set_words(s));
-	err = kpmu_ring_charge(&s->charged, current->mm, DIV_ROUND_UP(bytes, PAGE_SIZE),
+	err = kpmu_ring_charge(&s->charged, current->mm, DIV_ROUND_UP(bytes + more, PAGE_SIZE),
 			       kpmu_paranoid() > -1);
 	if (!err && alloc_arrays(s))
 		return s;

@@ -12,8 +12,12 @@
 #include "life.h"
 
 struct file;
+struct kpmu_buckets;
+struct kpmu_collect;
 struct kpmu_set;
 struct kpmu_snapshots;
+struct kpmu_timeline;
+struct kpmu_timelines;
 struct poll_table_struct;
 struct vm_area_struct;
 
@@ -22,11 +26,15 @@ struct vm_area_struct;
  * @set: the set
  * @first: number of the first of them
  * @n: how many there are; they are numbered in a row
+ * @buckets: what they count by cgroup or task, or NULL
+ * @timeline: its records, or NULL
  */
 struct kpmu_set_unit {
 	struct kpmu_set *set;
 	u32 first;
 	u32 n;
+	struct kpmu_buckets *buckets;
+	struct kpmu_timeline *timeline;
 };
 
 /**
@@ -46,6 +54,9 @@ struct kpmu_set_unit {
  * @words: the result of a read
  * @cpus: for kpmu_ctxs_call()
  * @snapshots: what is mapped, or NULL
+ * @collect: the counts by cgroup or task, or NULL
+ * @timelines: records of switches and counters, or NULL
+ * @hooks: kernel hooks in use beside those of the events, one bit for each of enum kpmu_lazy
  * @charged: the memory, as the locked memory of its user
  */
 struct kpmu_set {
@@ -64,6 +75,9 @@ struct kpmu_set {
 	u64 *words;
 	cpumask_var_t cpus;
 	struct kpmu_snapshots *snapshots;
+	struct kpmu_collect *collect;
+	struct kpmu_timelines *timelines;
+	u32 hooks;
 	struct kpmu_ring_charged charged;
 };
 
@@ -106,8 +120,33 @@ static inline size_t kpmu_snapshots_bytes(u32 nr_slots, size_t words)
 	return PAGE_ALIGN(PAGE_SIZE + nr_slots * words * sizeof(u64));
 }
 
+/**
+ * kpmu_set_call() - call a function for each unit of a set, as the owner of its context
+ * @s: the set
+ * @fn: the function; its second argument is the struct kpmu_set_unit
+ * @changes: see kpmu_ctxs_call()
+ *
+ * Context: task, may sleep; set_lock held.
+ */
+static inline void kpmu_set_call(struct kpmu_set *s, int (*fn)(struct kpmu_ctx *, void *),
+				 bool changes)
+{
+	u32 i;
+
+	for (i = 0; i < s->nr_units; i++)
+		s->calls[i].fn = fn;
+	kpmu_ctxs_call(s->calls, s->nr_units, changes, s->cpus);
+}
+
+/* collect.c: counts by cgroup or task */
+size_t kpmu_collect_bytes(u32 nr_cpus, u32 nr_buckets, u32 words);
+int kpmu_collect_start(struct kpmu_set *s, u32 nr_buckets, bool by_task, bool delta);
+void kpmu_collect_stop(struct kpmu_set *s);
+ssize_t kpmu_collect_read(struct kpmu_set *s, char __user *buf, size_t len);
+void kpmu_collect_forget(struct kpmu_set *s);
+
 /* set.c */
-struct kpmu_set *kpmu_set_new(u32 nr_targets, u32 nr_events, bool times, u32 nr_slots);
+struct kpmu_set *kpmu_set_new(u32 nr_targets, u32 nr_events, bool times, size_t more);
 void kpmu_set_free(struct kpmu_set *s);
 void kpmu_set_ready(struct kpmu_set *s);
 ssize_t kpmu_set_read(struct kpmu_set *s, char __user *buf, size_t len);
@@ -120,5 +159,13 @@ void kpmu_snapshots_stop(struct kpmu_set *s);
 __poll_t kpmu_snapshots_poll(struct kpmu_set *s, struct file *file,
 			     struct poll_table_struct *wait);
 int kpmu_snapshots_mmap(struct kpmu_set *s, struct vm_area_struct *vma);
+
+/* set_timeline.c */
+size_t kpmu_timelines_bytes(u32 nr_cpus, u32 nr_slots, u32 nr_events);
+int kpmu_timelines_start(struct kpmu_set *s, const s32 *cpus, u32 nr_slots, u64 period);
+void kpmu_timelines_stop(struct kpmu_set *s);
+__poll_t kpmu_timelines_poll(struct kpmu_set *s, struct file *file,
+			     struct poll_table_struct *wait);
+int kpmu_timelines_mmap(struct kpmu_set *s, struct vm_area_struct *vma);
 
 #endif

@@ -101,7 +101,7 @@ int kpmu_snapshots_start(struct kpmu_set *s, u32 nr_slots, u64 period)
 	n->slot_size = kpmu_set_words(s) * sizeof(u64);
 	n->size = kpmu_snapshots_bytes(nr_slots, kpmu_set_words(s));
 	n->period = period;
-	n->page = vmalloc_user(n->size);
+	n->page = kpmu_user_memory(n->size);
 	if (!n->page) {
 		kfree(n);
 		return -ENOMEM;
@@ -174,5 +174,5 @@ int kpmu_snapshots_mmap(struct kpmu_set *s, struct vm_area_struct *vma)
 	if (!(vma->vm_flags & VM_SHARED) || vma->vm_pgoff ||
 	    vma->vm_end - vma->vm_start != n->size)
 		return -EINVAL;
-	return remap_vmalloc_range(vma, n->page, 0);
+	return kpmu_user_map(vma, n->page);
 }

@@ -8,6 +8,7 @@
 #include <linux/perf_event.h>
 #include <linux/rculist.h>
 #include <linux/seq_file.h>
+#include <linux/static_call.h>
 #include <linux/string.h>
 
 #include "../abi/attr.h"
@@ -333,7 +334,7 @@ static int __init start_core(void)
  */
 int __init kpmu_sources_init(kpmu_hit_fn hit, kpmu_time_fn time)
 {
-	kpmu_source_hit = hit;
+	static_call_update(kpmu_source_hit, hit);
 	kpmu_cpu_clock.read = time;
 	kpmu_task_clock.read = time;
 	kpmu_faults_init();

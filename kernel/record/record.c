@@ -5,6 +5,8 @@
 #include <linux/sched/clock.h>
 #include <linux/timekeeping.h>
 
+#include <uapi/linux/kpmu.h>
+
 #include "record.h"
 
 /**
@@ -179,6 +181,20 @@ void kpmu_record_lost_samples(struct kpmu_event *e, u64 lost)
 	kpmu_record_end(&r);
 }
 
+static void record_stop(struct kpmu_event *e, u32 type, u16 misc)
+{
+	struct kpmu_record r;
+	u64 body[3];
+
+	if (!kpmu_record_begin_of(&r, e, type, misc, sizeof(body), kpmu_task_of(e)))
+		return;
+	body[0] = kpmu_record_clock(e);
+	body[1] = e->se.id;
+	body[2] = e->sampling->stream_id;
+	kpmu_record_put(&r, body, sizeof(body));
+	kpmu_record_end(&r);
+}
+
 /**
  * kpmu_record_throttle() - write a THROTTLE or UNTHROTTLE record
  * @e: the event; it has a sampling part
@@ -188,16 +204,16 @@ void kpmu_record_lost_samples(struct kpmu_event *e, u64 lost)
  */
 void kpmu_record_throttle(struct kpmu_event *e, bool on)
 {
-	struct kpmu_record r;
-	u64 body[3];
+	record_stop(e, on ? PERF_RECORD_THROTTLE : PERF_RECORD_UNTHROTTLE, 0);
+}
 
-	if (!kpmu_record_begin_of(&r, e, on ? PERF_RECORD_THROTTLE :
-					      PERF_RECORD_UNTHROTTLE,
-				  0, sizeof(body), kpmu_task_of(e)))
-		return;
-	body[0] = kpmu_record_clock(e);
-	body[1] = e->se.id;
-	body[2] = e->sampling->stream_id;
-	kpmu_record_put(&r, body, sizeof(body));
-	kpmu_record_end(&r);
+/**
+ * kpmu_record_out() - write a THROTTLE record of a strict event that has lost its counter
+ * @e: the event; it has a sampling part
+ *
+ * Context: as kpmu_record_throttle().
+ */
+void kpmu_record_out(struct kpmu_event *e)
+{
+	record_stop(e, PERF_RECORD_THROTTLE, KPMU_RECORD_MISC_OUT);
 }

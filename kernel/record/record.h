@@ -50,6 +50,7 @@ bool kpmu_record_begin_of(struct kpmu_record *r, struct kpmu_event *e, u32 type,
 void kpmu_record_end(struct kpmu_record *r);
 void kpmu_record_lost_samples(struct kpmu_event *e, u64 lost);
 void kpmu_record_throttle(struct kpmu_event *e, bool on);
+void kpmu_record_out(struct kpmu_event *e);
 u64 kpmu_record_clock_of(int clockid);
 void kpmu_record_lost(struct kpmu_record *r, const struct kpmu_event *root);
 

@@ -6,7 +6,6 @@
  * Most samples consist of fields of one word each.  Their size is known when the event
  * is opened, and they are written directly into the ring.
  */
-#include <linux/cgroup.h>
 #include <linux/perf_event.h>
 
 #include "../compat/compat.h"
@@ -179,15 +178,7 @@ static void put_phys_addr(struct kpmu_filling *f)
 
 static void put_cgroup(struct kpmu_filling *f)
 {
-	struct cgroup_subsys_state *css;
-	u64 id = 0;
-
-	rcu_read_lock();
-	css = kpmu_task_css(kpmu_task_of(f->e));
-	if (css)
-		id = cgroup_id(css->cgroup);
-	rcu_read_unlock();
-	kpmu_fill_word(f, id);
+	kpmu_fill_word(f, kpmu_sample_cgroup(f->e));
 }
 
 static void put_data_page(struct kpmu_filling *f)
@@ -402,15 +393,21 @@ static noinline bool write_variable(struct kpmu_event *e, const struct kpmu_hit 
 	return written;
 }
 
+/* A sample that is not written may be counted */
+static __always_inline bool count_instead(struct kpmu_event *e, const struct kpmu_hit *s)
+{
+	return unlikely(kpmu_root_of(e)->sampling->histogram) && kpmu_sample_count(e, s);
+}
+
 static __always_inline bool write_sample(struct kpmu_event *e, const struct kpmu_hit *s)
 {
 	const struct kpmu_sampling *sampling = e->sampling;
 	struct kpmu_record r;
 
 	if (sampling->sample_type & ~KPMU_SAMPLE_FIXED)
-		return write_variable(e, s);
+		return write_variable(e, s) || count_instead(e, s);
 	if (!kpmu_record_room(&r, e, sampling->fixed))
-		return false;
+		return count_instead(e, s);
 	put_front(&r, e, s, sampling->fixed);
 	end_record(&r, e);
 	return true;
@@ -433,11 +430,12 @@ static noinline bool write_late(struct kpmu_event *e, const struct kpmu_hit *s)
  * @e: the event; it has a sampling part
  * @s: details of the hit, from the event's source
  *
- * A sample without room is counted as lost.  With exclude_kernel a sample shows neither
+ * A sample without room is counted as lost.  Without a ring it is counted in the event's histogram, if there
+ * is one.  With exclude_kernel a sample shows neither
  * registers nor addresses of the kernel.
  *
  * Context: any, including NMI, preemption off; on the CPU where the event is active.
- * Return: whether it was written.
+ * Return: whether it was written or counted.
  */
 bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s)
 {

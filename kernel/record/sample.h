@@ -8,6 +8,8 @@
 #include "record.h"
 
 bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s);
+bool kpmu_sample_count(struct kpmu_event *e, const struct kpmu_hit *hit);
+u64 kpmu_sample_cgroup(const struct kpmu_event *e);
 void kpmu_sample_write_batch(struct kpmu_event *e, const struct kpmu_hit *s,
 			     struct kpmu_batch *batch);
 

@@ -268,6 +268,10 @@ int kpmu_ring_map(struct kpmu_ring *ring, struct vm_area_struct *vma);
 vm_fault_t kpmu_ring_mkwrite(struct vm_fault *vmf);
 int kpmu_ring_may_split(struct vm_area_struct *vma, unsigned long addr);
 
+/* user_memory.c */
+void *kpmu_user_memory(size_t size);
+int kpmu_user_map(struct vm_area_struct *vma, void *memory);
+
 /* Memory: charge.c */
 extern int kpmu_sysctl_mlock_kb;
 

@@ -191,9 +191,11 @@ static __always_inline void hit_all(struct kpmu_cpu *kc, const struct kpmu_hit_k
 	/* Tasks may still run on a CPU that goes offline; other CPUs may own the contexts then */
 	if (unlikely(kc->offline))
 		return;
+	/* Mostly the task's context is the only one with events that count hits */
 	kpmu_for_each_cpu_ctx(ctx, kc)
-		hit_ctx(ctx, key, nr, hit);
-	if (kc->task)
+		if (ctx->hits.first)
+			hit_ctx(ctx, key, nr, hit);
+	if (kc->task && kc->task->hits.first)
 		hit_ctx(kc->task, key, nr, hit);
 }
 

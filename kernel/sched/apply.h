@@ -6,6 +6,7 @@
 #include "../source/drivers.h"
 #include "../trace/stats.h"
 #include "sched.h"
+#include "timeline.h"
 
 void kpmu_plan_apply(struct kpmu_cpu *kc, struct kpmu_plan *plan, u64 clock);
 void kpmu_rotate_arm(struct kpmu_cpu *kc);
@@ -58,6 +59,7 @@ static __always_inline void kpmu_resched_inline(struct kpmu_cpu *kc, u64 clock, 
 	} while (!plain && unlikely(ctx));
 	if (kc->task)
 		kpmu_ctx_follow(kc->task, true);
+	kpmu_timelines_placed();
 	kpmu_check_cpu(kc);
 }
 

@@ -9,8 +9,6 @@
 
 static void ctx_end(struct kpmu_ctx *ctx, void (*tell)(struct kpmu_ctx *ctx));
 
-static const struct kpmu_sched_ops *events;
-
 /* The running task's context, referenced, if it is active; without a hash lookup */
 static struct kpmu_ctx *get_active(void)
 {
@@ -147,7 +145,7 @@ static int end_ctx_owned(struct kpmu_ctx *ctx, void *data)
 	if (!end->begun)
 		kpmu_scan_begin(ctx);
 	end->begun = true;
-	return events->end(ctx, &end->gone);
+	return kpmu_sched_events->end(ctx, &end->gone);
 }
 
 static int end_idle_owned(struct kpmu_ctx *ctx, void *age)
@@ -190,7 +188,7 @@ static void ctx_end(struct kpmu_ctx *ctx, void (*tell)(struct kpmu_ctx *ctx))
 		tell(ctx);
 	do {
 		more = kpmu_ctx_call(ctx, end_ctx_owned, &end);
-		events->put(&end.gone);
+		kpmu_sched_events->put(&end.gone);
 	} while (more);
 	unhash_ctx(ctx);
 }
@@ -269,7 +267,7 @@ int __init kpmu_ctxs_init(const struct kpmu_sched_ops *ops)
 	err = kpmu_contexts_init();
 	if (err)
 		return err;
-	events = ops;
+	kpmu_sched_events = ops;
 	static_call_update(kpmu_follow, ops->follow);
 	for_each_possible_cpu(cpu) {
 		per_cpu(kpmu_cpu, cpu).offline = true;
@@ -290,5 +288,6 @@ void kpmu_ctxs_exit(void)
 
 	for_each_possible_cpu(cpu)
 		hrtimer_cancel(&per_cpu(kpmu_cpu, cpu).rotate);
+	static_key_deferred_flush(&kpmu_firm_key);
 	kpmu_contexts_exit();
 }

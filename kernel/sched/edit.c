@@ -128,7 +128,7 @@ void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_entity *leader)
 	struct kpmu_plan *plan;
 
 	if (!kc || leader->group.free || leader->cpu >= 0 || leader->group.kind ||
-	    leader->flags & KPMU_ATTR_EXCLUSIVE)
+	    leader->flags & KPMU_ATTR_EXCLUSIVE || static_branch_unlikely(&kpmu_reserved_key))
 		return;
 	plan = kc->applied;
 	plan->slots.like = 0;

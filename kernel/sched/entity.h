@@ -112,6 +112,8 @@ struct kpmu_class {
  * @rb: node in class->groups
  * @pinned_node: entry in ctx->pinned; of a free group bound to a CPU, in ctx->bound
  * @class: storage of the class, if it is embedded in this group
+ * @strict_node: instead of @class, which pinned groups do not use: of a strict group, entry in
+ *	ctx->strict while attached
  */
 struct kpmu_group {
 	struct list_head members;
@@ -131,7 +133,10 @@ struct kpmu_group {
 		struct rb_node rb;
 		struct list_head pinned_node;
 	};
-	struct kpmu_class class;
+	union {
+		struct kpmu_class class;
+		struct list_head strict_node;
+	};
 };
 
 /**

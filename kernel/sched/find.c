@@ -66,6 +66,7 @@ static void ctx_setup(struct kpmu_ctx *ctx, int home)
 	ctx->last_cpu = home;
 	INIT_LIST_HEAD(&ctx->leaders);
 	INIT_LIST_HEAD(&ctx->pinned);
+	INIT_LIST_HEAD(&ctx->strict);
 	INIT_LIST_HEAD(&ctx->classes);
 	INIT_LIST_HEAD(&ctx->bound);
 	ctx->plan.cpu = -1;
@@ -324,6 +325,43 @@ int kpmu_ctxs_visit_empty(bool (*fn)(struct kpmu_ctx *ctx, void *data), void *da
 	}
 	rhashtable_walk_stop(&iter);
 	rhashtable_walk_exit(&iter);
+	return n;
+}
+
+/**
+ * kpmu_ctxs_gather() - list contexts of tasks and cgroups
+ * @want: whether a context is to be listed; RCU, without ownership
+ * @data: for @want
+ * @list: set to the contexts, each with a reference; some may be in it twice
+ * @max: room in @list
+ *
+ * A context that is in the hash all the time is not missed.
+ *
+ * Context: task.
+ * Return: the number; more than @max if there is not enough room, then without any reference.
+ */
+int kpmu_ctxs_gather(bool (*want)(const struct kpmu_ctx *ctx, const void *data), const void *data,
+		     struct kpmu_ctx **list, int max)
+{
+	struct rhashtable_iter iter;
+	struct kpmu_ctx *ctx;
+	int i, n = 0;
+
+	rhashtable_walk_enter(&contexts, &iter);
+	rhashtable_walk_start(&iter);
+	while ((ctx = rhashtable_walk_next(&iter))) {
+		if (IS_ERR(ctx) || !want(ctx, data))
+			continue;
+		if (n < max && !refcount_inc_not_zero(&ctx->ref))
+			continue;
+		if (n < max)
+			list[n] = ctx;
+		n++;
+	}
+	rhashtable_walk_stop(&iter);
+	rhashtable_walk_exit(&iter);
+	for (i = 0; n > max && i < max; i++)
+		kpmu_ctx_put(list[i]);
 	return n;
 }
 

@@ -104,6 +104,8 @@ void kpmu_entity_join(struct kpmu_entity *e, struct kpmu_ctx *ctx,
 		join_group(ctx, live, e, leader);
 	} else {
 		list_add_tail(&e->node, &ctx->leaders);
+		if (unlikely(e->flags & KPMU_ATTR_STRICT))
+			kpmu_strict_link(ctx, e);
 		if (e->state == KPMU_ON) {
 			kpmu_queue_add(ctx, e);
 			kpmu_plan_insert(live, e);
@@ -195,6 +197,8 @@ void kpmu_entity_leave(struct kpmu_ctx *ctx, struct kpmu_entity *e)
 		leave_group(ctx, live, e);
 		return;
 	}
+	if (unlikely(e->flags & KPMU_ATTR_STRICT))
+		kpmu_strict_unlink(ctx, e);
 	waits = kpmu_plan_waiting(ctx, e);
 	kpmu_queue_del(ctx, e);
 	kpmu_plan_remove(live, e);

@@ -10,6 +10,7 @@ static_assert(KPMU_MAX_COUNTERS == KPMU_NR_SLOTS);
 static const char why_exclusive[] = "an exclusive group runs";
 static const char why_not_alone[] = "exclusive, but other groups run";
 static const char why_counters[] = "no usable counter is free";
+static const char why_reserved[] = "its counters are reserved";
 static const char why_extra[] = "an extra register is in use with another value";
 static const char why_branches[] = "branches are recorded with another filter";
 const char *const kpmu_place_elsewhere = "bound to another CPU";
@@ -94,10 +95,9 @@ static const char *add_need(struct needs *n, struct kpmu_entity *e, const struct
 	if (n->n == KPMU_MAX_COUNTERS)
 		return why_counters;
 	n->hw[n->n] = &e->hw;
-	n->allowed[n->n] = e->hw.allowed;
+	n->allowed[n->n] = kpmu_usable(e, b->cpu);
 	n->hint[n->n] = e->hw.hint;
-	n->n++;
-	return NULL;
+	return n->allowed[n->n++] ? NULL : why_reserved;
 }
 
 /* Place all events or none.  Returns NULL, or the reason for failure. */

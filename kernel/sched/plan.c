@@ -2,8 +2,8 @@
 /*
  * The plan: which groups run now, on which counters.
  *
- * Groups are placed in this order: pinned groups of the CPU, of cgroups, of the
- * task; then flexible groups of the CPU, of cgroups, of the task.  Among the
+ * Groups are placed in this order: firm groups (strict.c) of the CPU, of cgroups, of the task;
+ * then likewise the other pinned groups; then the flexible groups.  Among the
  * flexible groups of a context the least served is placed first.  A group that does
  * not fit is skipped, so no counter is idle while a group that fits waits.
  *
@@ -27,13 +27,14 @@ static const char *place_group(struct kpmu_build *b, struct kpmu_entity *leader)
 	return NULL;
 }
 
-static void build_pinned(struct kpmu_build *b, struct kpmu_ctx *ctx)
+/* Those pinned groups whose flags in @mask are @flags */
+static void build_pinned(struct kpmu_build *b, struct kpmu_ctx *ctx, u64 mask, u64 flags)
 {
 	struct kpmu_entity *leader, *tmp;
 	const char *why;
 
 	list_for_each_entry_safe(leader, tmp, &ctx->pinned, group.pinned_node) {
-		if (leader == ctx->parked)
+		if (leader == ctx->parked || (leader->flags & mask) != flags)
 			continue;
 		why = place_group(b, leader);
 		if (!why || why == kpmu_place_elsewhere || why == kpmu_place_other_kind)
@@ -43,7 +44,19 @@ static void build_pinned(struct kpmu_build *b, struct kpmu_ctx *ctx)
 		kpmu_queue_del(ctx, leader);
 		leader->state = KPMU_ERROR;
 		kpmu_group_clocks(leader, ctx->time);
+		if (leader->flags & KPMU_ATTR_STRICT)
+			kpmu_sched_events->lost(leader);
 	}
+}
+
+static void build_all_pinned(struct kpmu_build *b, struct kpmu_cpu *kc, u64 mask, u64 flags)
+{
+	struct kpmu_ctx *ctx;
+
+	kpmu_for_each_cpu_ctx(ctx, kc)
+		build_pinned(b, ctx, mask, flags);
+	if (kc->task)
+		build_pinned(b, kc->task, mask, flags);
 }
 
 static struct kpmu_class *least_served(struct kpmu_ctx *ctx)
@@ -188,8 +201,9 @@ static void to_slots(struct kpmu_build *b)
 void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc)
 {
 	static DEFINE_PER_CPU(u64, serial);
-	struct kpmu_ctx *task = kc->task, *ctx;
+	struct kpmu_ctx *task = kc->task;
 	struct kpmu_build b;
+	u64 firm = 0;
 
 	kpmu_build_init(&b, plan, kc->ctx.home);
 	plan->serial = this_cpu_inc_return(serial) * nr_cpu_ids + b.cpu;
@@ -198,10 +212,11 @@ void kpmu_plan_build(struct kpmu_plan *plan, struct kpmu_cpu *kc)
 	plan->cpu_waits = 0;
 	plan->task_waits = 0;
 
-	kpmu_for_each_cpu_ctx(ctx, kc)
-		build_pinned(&b, ctx);
-	if (task)
-		build_pinned(&b, task);
+	if (static_branch_unlikely(&kpmu_firm_key.key)) {
+		firm = KPMU_ATTR_FIRM;
+		build_all_pinned(&b, kc, firm, firm);
+	}
+	build_all_pinned(&b, kc, firm, 0);
 	build_turns(&b, kc);
 	to_slots(&b);
 	plan->exclusive = b.exclusive;

@@ -33,12 +33,16 @@ static u64 event_key(const struct kpmu_entity *e)
 	key = kpmu_mix(kpmu_mix(e->hw.allowed, e->hw.extra_reg), e->hw.extra) +
 	      kpmu_hw_kind(&e->hw);
 	/* The upper half of a filter needs no hardware */
-	return e->hw.branches ? kpmu_mix(key, 1ULL << 32 | (u32)e->hw.branch_filter) : key;
+	if (e->hw.branches)
+		key = kpmu_mix(key, 1ULL << 32 | (u32)e->hw.branch_filter);
+	return unlikely(e->flags & KPMU_ATTR_RESERVED) ?
+	       kpmu_mix(key, e->flags & KPMU_ATTR_RESERVED) : key;
 }
 
 static bool is_plain(const struct kpmu_entity *leader)
 {
-	return !leader->hw.extra_reg && !leader->hw.branches && !(leader->flags & KPMU_ATTR_EXCLUSIVE);
+	return !leader->hw.extra_reg && !leader->hw.branches &&
+	       !(leader->flags & (KPMU_ATTR_EXCLUSIVE | KPMU_ATTR_RESERVED));
 }
 
 static u64 plain_key(const struct kpmu_entity *leader)

@@ -13,6 +13,7 @@
 
 #include <linux/bitops.h>
 #include <linux/hash.h>
+#include <linux/jump_label_ratelimit.h>
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
 #include <linux/static_call.h>
@@ -213,12 +214,17 @@ static inline bool kpmu_ctx_borrows_mm(const struct kpmu_ctx *ctx)
  *	move what @put must release to @gone.  Owner of the context, IRQs off.  True if
  *	there are more
  * @put: release @gone.  Task, may be atomic
+ * @lost: a strict group has entered error state: tell its readers.  Owner of the context, IRQs
+ *	off, possibly under the run-queue lock
  */
 struct kpmu_sched_ops {
 	void (*follow)(struct kpmu_ctx *ctx, bool active);
 	bool (*end)(struct kpmu_ctx *ctx, struct list_head *gone);
 	void (*put)(struct list_head *gone);
+	void (*lost)(struct kpmu_entity *leader);
 };
+
+extern const struct kpmu_sched_ops *kpmu_sched_events;
 
 static inline void kpmu_follow_none(struct kpmu_ctx *ctx, bool active)
 {
@@ -260,6 +266,31 @@ extern unsigned int kpmu_mux_interval_ms;
 void kpmu_gens_init(int cpu);
 void kpmu_ctx_changed(struct kpmu_ctx *ctx);
 void kpmu_ctx_unplace(struct kpmu_ctx *ctx, struct kpmu_entity *leader);
+void kpmu_strict_link(struct kpmu_ctx *ctx, struct kpmu_entity *leader);
+void kpmu_strict_unlink(struct kpmu_ctx *ctx, struct kpmu_entity *leader);
+
+/* Enabled while a firm group exists, and for up to a second after the last one */
+extern struct static_key_false_deferred kpmu_firm_key;
+
+/* Enabled while counters are reserved */
+DECLARE_STATIC_KEY_FALSE(kpmu_reserved_key);
+
+u32 kpmu_usable_now(const struct kpmu_entity *e, int cpu);
+
+/**
+ * kpmu_usable() - the counters that an event may use on a CPU
+ * @e: the event
+ * @cpu: the CPU; -1: any, without reservations
+ *
+ * Context: any; IRQs off on that CPU for a result that stays valid.
+ * Return: bit mask of counters.
+ */
+static __always_inline u32 kpmu_usable(const struct kpmu_entity *e, int cpu)
+{
+	if (!static_branch_unlikely(&kpmu_reserved_key) || cpu < 0)
+		return e->hw.allowed;
+	return kpmu_usable_now(e, cpu);
+}
 
 /* time.c: time_enabled and time_running */
 void kpmu_entity_clock(struct kpmu_entity *e, u64 now);
@@ -277,6 +308,8 @@ void kpmu_ctx_get(struct kpmu_ctx *ctx);
 void kpmu_ctx_put(struct kpmu_ctx *ctx);
 void kpmu_ctx_unhash(struct kpmu_ctx *ctx);
 int kpmu_ctxs_visit_empty(bool (*fn)(struct kpmu_ctx *ctx, void *data), void *data);
+int kpmu_ctxs_gather(bool (*want)(const struct kpmu_ctx *ctx, const void *data), const void *data,
+		     struct kpmu_ctx **list, int max);
 bool kpmu_ctxs_left(void);
 int kpmu_contexts_init(void);
 void kpmu_contexts_exit(void);
@@ -314,6 +347,20 @@ void kpmu_ctx_exit(struct task_struct *task,
 bool kpmu_ctxs_reap(unsigned long age);
 int kpmu_ctxs_init(const struct kpmu_sched_ops *events);
 void kpmu_ctxs_exit(void);
+
+/* strict.c: groups that are always on their counters */
+void kpmu_strict_begin(u64 flags);
+void kpmu_strict_end(u64 flags);
+bool kpmu_strict_asks(const struct kpmu_entity *e, const struct kpmu_entity *leader);
+int kpmu_strict_lock(void);
+void kpmu_strict_unlock(void);
+int kpmu_strict_admit(struct kpmu_entity *e, struct kpmu_ctx *ctx, struct kpmu_entity *leader,
+		      const char **why);
+int kpmu_strict_leave(int cpu, u32 counters, const char **why);
+
+/* reserved.c: counters that are set aside */
+int kpmu_counters_set_aside(const struct cpumask *cpus, u32 counters, u16 id, const char **why);
+void kpmu_counters_give_back(const struct cpumask *cpus, u32 counters);
 
 /* scan.c: iterate over all entities of a context, in batches */
 #define KPMU_BATCH	128
@@ -366,6 +413,7 @@ struct kpmu_trial {
 };
 
 /* trial.c */
+void kpmu_trial_copy(struct kpmu_entity *to, const struct kpmu_entity *from);
 int kpmu_trial_place(struct kpmu_trial *t, int n, int cpu);
 
 /* edit.c */

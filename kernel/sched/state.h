@@ -59,12 +59,14 @@ struct kpmu_plan {
  * @wanted: scratch of kpmu_cgroup_enter()
  * @follow: kpmu_followers_update() is needed: for @mapped, @timed, @nr_freq,
  *	@nr_gated, or a kernel thread
- * @gen: changes whenever plans built from it become invalid; 0: no group to place
+ * @gen: changes whenever plans built from it become invalid; 0: no group to place, and no counter
+ *	is reserved
  * @time: ns it was active, up to @since
  * @since: local_clock() of the last update of @time
  * @leaders: all groups, enabled or not
  * @scan: next event of the scan in progress, see scan.c
  * @pinned: enabled pinned groups
+ * @strict: attached strict groups, enabled or not
  * @classes: enabled flexible groups, by the counters they need
  * @bound: enabled groups of a task that need no counter but are bound to a CPU
  * @hits: events that count hits, see sampling/hit.c
@@ -74,8 +76,11 @@ struct kpmu_plan {
  * @timed: events whose source or timer follows the context, see kpmu_is_followed()
  * @nr_classes: classes in @classes
  * @nr_pinned: enabled pinned groups
+ * @nr_strict: groups in @strict
+ * @nr_firm: those of them to which nothing has precedence (KPMU_ATTR_FIRM)
  * @nr_flexible: enabled flexible groups
  * @nr_bound: enabled groups bound to one CPU or one kind of CPUs; in a CPU or cgroup context, all
+ * @reserved: of a CPU context: the counters that are reserved on the CPU
  * @nr_events: attached events
  * @nr_inherit: attached events with inherit set
  * @nr_sampling: attached events that write records
@@ -116,6 +121,7 @@ struct kpmu_ctx {
 	struct list_head leaders;
 	struct kpmu_entity *scan;
 	struct list_head pinned;
+	struct list_head strict;
 	struct list_head classes;
 	struct list_head bound;
 	struct hlist_head hits;
@@ -125,8 +131,11 @@ struct kpmu_ctx {
 	struct hlist_head timed;
 	u32 nr_classes;
 	u32 nr_pinned;
+	u32 nr_strict;
+	u32 nr_firm;
 	u32 nr_flexible;
 	u32 nr_bound;
+	u32 reserved;
 	u32 nr_events;
 	u32 nr_inherit;
 	u32 nr_sampling;
@@ -180,6 +189,7 @@ struct kpmu_recent {
  * @watch: @nr_cgroups was not 0 when this CPU last read it
  * @css: cgroup whose contexts are active; not referenced, only compared
  * @offline: nothing may count here now
+ * @reserved_by: the id of the reservation of each counter in @ctx.reserved
  * @recent: lookups of tasks' contexts, see kpmu_ctx_of_next()
  */
 struct kpmu_cpu {
@@ -194,6 +204,7 @@ struct kpmu_cpu {
 	atomic_t nr_cgroups;
 	struct cgroup_subsys_state *css;
 	struct kpmu_recent recent[KPMU_NR_RECENT];
+	u16 reserved_by[KPMU_NR_SLOTS];
 };
 
 DECLARE_PER_CPU(struct kpmu_cpu, kpmu_cpu);

@@ -9,6 +9,7 @@
 #include "../compat/compat.h"
 #include "../trace/stats.h"
 #include "apply.h"
+#include "bucket.h"
 #include "recent.h"
 
 /* A group waits, and the context has run a turn since it rotated */
@@ -96,7 +97,7 @@ static noinline void switch_branches(struct kpmu_cpu *kc, struct task_struct *ne
  * A counter that both tasks use in the same way is not reprogrammed; see kpmu_commit().  The
  * cost does not depend on events of other tasks.
  *
- * Context: IRQs off; under the run-queue lock, except after system sleep.
+ * Context: IRQs off; under the run-queue lock, except when the CPU has come online.
  */
 void kpmu_switch(struct task_struct *next)
 {
@@ -166,6 +167,8 @@ void kpmu_cpu_online(void)
 	/* kpmu_cgroup_watch() does not reach a CPU that is offline */
 	kc->watch = atomic_read(&kc->nr_cgroups);
 	kpmu_counters_online();
+	kpmu_buckets_switch(current);
+	kpmu_timelines_online();
 	kpmu_resched(kc, ctx->since);
 }
 
@@ -195,6 +198,7 @@ void kpmu_cpu_offline(void)
 	kpmu_commit(&nothing);
 	kpmu_drivers_commit(&nothing);
 	kpmu_counters_offline();
+	kpmu_timelines_placed();
 	kc->applied = NULL;
 	kpmu_ctx_follow(&kc->ctx, false);
 	kpmu_cgroup_release(left);

@@ -7,6 +7,25 @@
 
 #include "place.h"
 
+/**
+ * kpmu_trial_copy() - make a group of one entity for a trial
+ * @to: the copy: enabled, in no context
+ * @from: what is copied: its needs, and how it is bound.  A source's data in its hw part is not used
+ *	by the trial, and may be gone then
+ *
+ * Context: owner of the context of @from, if it is in one.
+ */
+void kpmu_trial_copy(struct kpmu_entity *to, const struct kpmu_entity *from)
+{
+	to->hw = from->hw;
+	to->hw.idx = -1;
+	to->hw.hint = -1;
+	to->flags = from->flags;
+	to->cpu = from->cpu;
+	to->state = KPMU_ON;
+	kpmu_entity_init(to, KPMU_GROUP_MAX);
+}
+
 /* A group that needs no counter waits for nothing but its CPU (free.c) */
 static const char *place(struct kpmu_build *b, struct kpmu_entity *leader)
 {

@@ -3,13 +3,14 @@
 #include <linux/errno.h>
 #include <linux/export.h>
 #include <linux/spinlock.h>
+#include <linux/static_call.h>
 #include <linux/string.h>
 
 #include "../abi/attr.h"
 #include "period.h"
 #include "pmu.h"
 
-kpmu_hit_fn kpmu_source_hit;
+DEFINE_STATIC_CALL_NULL(kpmu_source_hit, *(kpmu_hit_fn)NULL);
 
 /* See source.h */
 u64 kpmu_source_read(struct kpmu_hw *hw)

@@ -10,6 +10,7 @@
 #ifndef KPMU_SOURCE_H
 #define KPMU_SOURCE_H
 
+#include <linux/static_call_types.h>
 #include <linux/types.h>
 #include <asm/local64.h>
 
@@ -456,7 +457,7 @@ bool kpmu_faults_seen(void);
 typedef void (*kpmu_hit_fn)(const struct kpmu_hit_key *key, u64 nr, struct kpmu_hit *hit);
 
 /* Callback that counts hits; set at init */
-extern kpmu_hit_fn kpmu_source_hit;
+DECLARE_STATIC_CALL(kpmu_source_hit, *(kpmu_hit_fn)NULL);
 
 /**
  * kpmu_hits_want() - a gated event starts counting on this CPU

@@ -82,6 +82,48 @@ static void bench_switch(const char *name, int t)
 	op_cold();
 }
 
+/* A set that counts @nr events of CPU 0 by cgroup */
+static int open_buckets(int nr)
+{
+	static const uint64_t raw[] = { RAW_BRANCHES, RAW_LOADS, RAW_STORES, 0x00c5 };
+	struct kpmu_set_event ev[ARRAY_SIZE(raw)] = { };
+	struct perf_event_attr attr[ARRAY_SIZE(raw)];
+	int32_t cpu = 0;
+	struct kpmu_open_set args = {
+		.events = (uintptr_t)ev, .nr_events = nr, .targets = (uintptr_t)&cpu,
+		.nr_targets = 1, .flags = KPMU_SET_BY_CGROUP, .nr_slots = 100,
+	};
+
+	for (int i = 0; i < nr; i++) {
+		attr[i] = counting(PERF_TYPE_RAW, raw[i]);
+		ev[i] = (struct kpmu_set_event){ .attr = (uintptr_t)&attr[i], .group = -1 };
+	}
+	return ioctl(ev_device(), KPMU_IOC_OPEN_SET, &args);
+}
+
+/* What counting by cgroup adds to a switch between two cgroups, or within one */
+static void bench_buckets(const char *name, int nr, int t)
+{
+	struct cost none;
+	pid_t pid;
+	int fd;
+
+	if (route_is_native())
+		return;
+	cgroup_add(&tree[0][DEEP - 1], getpid());
+	pid = partner_start();
+	cgroup_add(&tree[t][DEEP - 1], pid);
+	none = measure(op_pingpong);
+	fd = open_buckets(nr);
+	if (fd < 0)
+		exit(1);
+	row(name, divided(minus(measure(op_pingpong), none), 2));
+	close(fd);
+	partner_end(pid);
+	cgroup_add(&root, getpid());
+	op_cold();
+}
+
 int main(void)
 {
 	bench_begin();
@@ -91,6 +133,9 @@ int main(void)
 	make_tree(tree[1], "that");
 	bench_switch("switch in one leaf", 0);
 	bench_switch("switch between two such trees", 1);
+	bench_buckets("switch in one leaf, 4 events by cgroup", 4, 0);
+	bench_buckets("switch between two leaves, 1 event by cgroup", 1, 1);
+	bench_buckets("switch between two leaves, 4 events by cgroup", 4, 1);
 	op_attr = counting(PERF_TYPE_RAW, RAW_BRANCHES);
 	row("open + close of an event in a leaf", measure(op_open_leaf));
 	return 0;

@@ -46,20 +46,8 @@ exec "$programs/lib/ld-linux-x86-64.so.2" --library-path "$programs/lib" "$progr
 END
 chmod +x "$work/bin/perf"
 
-passed=0 failed=0
-# check WHAT COMMAND... - a test: does the command succeed?
-check()
-{
-	local what=$1
-	shift
-	if "$@"; then
-		passed=$((passed + 1))
-		echo "ok $what"
-	else
-		failed=$((failed + 1))
-		echo "not ok $what"
-	fi
-}
+# shellcheck source=selftests/tap.sh
+. "$KPMU_TOP/selftests/tap.sh"
 
 guest()
 {

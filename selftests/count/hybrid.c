@@ -534,4 +534,40 @@ TEST(explained)
 	}
 }
 
+/* A group whose leader needs no counter is one of its members' kind of CPUs */
+TEST(explained_software_leader)
+{
+	ROWS("W-01 W-02");
+	struct kpmu_explain_event ev[16];
+	struct perf_event_attr attr[3];
+	struct kpmu_explain set = {
+		.size = sizeof(ev[0]), .cpu = -1, .events = (uintptr_t)ev,
+	};
+	int fd, last;
+
+	NEED_HYBRID();
+	if (route_is_native())
+		SKIP(return, "native perf does not have this");
+	last = gp[CORE] + 1;
+	ASSERT_LT(last + 1, 16);
+	attr[0] = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+	attr[1] = ev_attr(type_of(CORE), RAW_BRANCHES);
+	attr[1].disabled = 0;
+	attr[2] = ev_attr(type_of(ATOM), RAW_BRANCHES);
+	memset(ev, 0, sizeof(ev));
+	for (int i = 0; i < 16; i++) {
+		ev[i].attr = (uintptr_t)&attr[!!i];
+		ev[i].group = i == 1 ? 0 : -1;
+	}
+	ev[last + 1].attr = (uintptr_t)&attr[2];
+	set.nr = last + 2;
+	fd = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
+	ASSERT_EQ(ioctl(fd, KPMU_IOC_EXPLAIN, &set), 0);
+	for (int i = 0; i <= last + 1; i++) {
+		EXPECT_EQ(ev[i].error, 0);
+		EXPECT_EQ(ev[i].fits, i != last);
+	}
+	EXPECT_EQ(ev[last].blocker, last - 1);
+}
+
 TEST_HARNESS_MAIN

@@ -477,6 +477,9 @@ static inline void run_child(const struct prog *p, struct outcome *out)
 			   -1, 0);
 	memset(world.fd, 0xff, sizeof(world.fd));
 	world.set = -1;
+	world.strict = -1;
+	world.reserved = -1;
+	world.histogram = -1;
 	memset(out->res, 0, p->nr * sizeof(out->res[0]));
 	world.now = out->res;
 	catch_signals();

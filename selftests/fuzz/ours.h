@@ -32,6 +32,72 @@ static inline void crowd_info(void)
 	ioctl(world.device, KPMU_IOC_INFO, &ask);
 }
 
+/* Counters of some CPUs, which stay reserved until the next time */
+static inline void crowd_reserve(int op)
+{
+	int32_t cpu[2] = { (op + world.turn) % world.cpus, world.turn % world.cpus };
+	struct kpmu_reserve args = {
+		.cpus = (uintptr_t)cpu, .nr_cpus = 1 + op % 2,
+		.counters = 1 + world.turn % 15, .name = "fuzz",
+	};
+
+	if (world.reserved >= 0)
+		close(world.reserved);
+	world.reserved = ioctl(world.device, KPMU_IOC_RESERVE, &args);
+}
+
+static inline void crowd_histogram(int op)
+{
+	struct kpmu_open_histogram args = {
+		.event = slot_fd(op % SLOTS), .by = world.turn % 3, .order = 4 + op % 5,
+	};
+
+	if (world.histogram >= 0)
+		close(world.histogram);
+	world.histogram = ioctl(world.device, KPMU_IOC_HISTOGRAM, &args);
+}
+
+/* A strict event with the current attr, which is kept until the next one, or joins that one's group */
+static inline void crowd_open_strict(int op)
+{
+	struct kpmu_open open = {
+		.attr = (uintptr_t)&world.attr, .pid = op & 1 ? target_pid(op % 4) : -1,
+		.cpu = op & 1 ? -1 : (int)((op + world.turn) % world.cpus), .group_fd = -1,
+		.flags = KPMU_OPEN_STRICT,
+	};
+	int fd;
+
+	if (op % 5 == 0) {
+		open.flags |= KPMU_OPEN_RESERVED;
+		open.reserved = world.reserved;
+	}
+	if (world.strict >= 0 && op % 3 == 0) {
+		open.group_fd = world.strict;
+		open.flags &= KPMU_OPEN_RESERVED;
+	}
+	fd = ioctl(world.device, KPMU_IOC_OPEN, &open);
+	if (fd < 0)
+		return;
+	if (world.strict >= 0)
+		close(world.strict);
+	world.strict = fd;
+}
+
+/* Map snapshots or a timeline, and write anything to their heads and tails */
+static inline void crowd_map_set(int op)
+{
+	for (size_t size = 8192; size <= 32768; size += 4096) {
+		uint64_t *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, world.set, 0);
+
+		if (page == MAP_FAILED)
+			continue;
+		page[op % 64] = op & 16 ? page[op % 64 & ~1] : (uint64_t)op << world.turn % 64;
+		if (op & 8)
+			munmap(page, size);
+		return;
+	}
+}
+
 /*
  * A set of events with the current attr, a group among them, on tasks or on CPUs.  It stays until the
  * next one, also in the tasks that this one forks.
@@ -52,9 +118,21 @@ static inline void crowd_open_set(int op)
 		set.flags |= KPMU_SET_TIMES;
 	if (op & 2)
 		set.flags |= KPMU_SET_TASKS;
+	if (world.turn % 3 == 0)
+		set.flags |= KPMU_SET_STRICT;
 	if (op % 3 == 0) {
 		set.period_us = 1000;
 		set.nr_slots = 4;
+	}
+	/* Few buckets for the tasks that exist */
+	if (!(op & 2) && world.turn & 4) {
+		set.flags |= world.turn & 1 ? KPMU_SET_BY_TASK : KPMU_SET_BY_CGROUP;
+		set.flags |= op & 1 ? KPMU_SET_DELTA : 0;
+		set.nr_slots = 1 + op % 8;
+		set.period_us = 0;
+	} else if (!(op & 2) && world.turn & 8) {
+		set.flags |= KPMU_SET_TIMELINE;
+		set.nr_slots = 8 << op % 4;
 	}
 	for (int i = 0; i < 4; i++) {
 		ev[i] = (struct kpmu_set_event){
@@ -67,10 +145,9 @@ static inline void crowd_open_set(int op)
 
 static inline void crowd_use_set(int op)
 {
-	uint64_t result[3 + 3 * 16];
-	void *page;
+	uint64_t result[4 + 10 * (2 + 3 * 4)];
 
-	switch (op % 8) {
+	switch (op % 9) {
 	case 0:
 		ioctl(world.set, PERF_EVENT_IOC_ENABLE, 0);
 		break;
@@ -81,9 +158,7 @@ static inline void crowd_use_set(int op)
 		ioctl(world.set, PERF_EVENT_IOC_RESET, 0);
 		break;
 	case 3:
-		page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, world.set, 0);
-		if (page != MAP_FAILED && op & 8)
-			munmap(page, 8192);
+		crowd_map_set(op);
 		break;
 	default:
 		if (read(world.set, result, sizeof(result)) < 0)
@@ -94,7 +169,7 @@ static inline void crowd_use_set(int op)
 /* After an operation of a program */
 static inline void ours_in_crowd(int op)
 {
-	switch ((world.turn + op) % 6) {
+	switch ((world.turn + op) % 8) {
 	case 0:
 		crowd_explain();
 		break;
@@ -103,6 +178,15 @@ static inline void ours_in_crowd(int op)
 		break;
 	case 2:
 		crowd_open_set(op);
+		break;
+	case 3:
+		crowd_open_strict(op);
+		break;
+	case 4:
+		crowd_reserve(op);
+		break;
+	case 5:
+		crowd_histogram(op);
 		break;
 	default:
 		if (world.set >= 0)

@@ -53,9 +53,11 @@ static inline void saw_ioctl(struct show *s, const struct op *op, const struct r
 /* See signals_differ(): if they do not, they arrive during the same operation on both routes */
 static inline void put_signals(struct show *s, const struct op *op, const struct result *r)
 {
-	/* Which of the signals of a throttled event come before the next tick is not known */
+	int differ = s->signals_differ;
+
+	/* When the signals of a throttled event go on depends on the tick */
 	s->signals_differ |= r->traps >= THROTTLED;
-	if (!all_fit(s) || (s->signals_differ && r->traps < THROTTLED))
+	if (!all_fit(s) || differ)
 		return;
 	if (r->traps)
 		put(s, r->traps < THROTTLED ? " SIGTRAP*%u %llu" : " SIGTRAP",
@@ -92,7 +94,7 @@ static inline void put_result(struct show *s, const struct op *op, const struct 
 		saw_many(s, op, r);
 		break;
 	case OP_WEXEC:
-		s->execs++;
+		saw_exec(s, op->arg[0] + 1);
 		break;
 	case OP_FORK:
 	case OP_WFORK:
@@ -146,6 +148,14 @@ static inline void put_result(struct show *s, const struct op *op, const struct 
 	put_signals(s, op, r);
 }
 
+static inline int other_pinned_was_off(const struct show *s, const struct slot *slot)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if (&s->slot[i] != slot && s->slot[i].attr.pinned && s->slot[i].was_off)
+			return 1;
+	return 0;
+}
+
 /* The history of an event, which the rules of the file meant can match */
 static inline void put_history(struct show *s, const struct slot *slot)
 {
@@ -161,6 +171,8 @@ static inline void put_history(struct show *s, const struct slot *slot)
 		put(s, slot->reset_late ? " of copies, reset" : s->stat ?
 		    " of copies, with inherit_stat" : s->removes ?
 		    " of copies, removed" : " of copies");
+	if (slot->attr.pinned && other_pinned_was_off(s, slot))
+		put(s, " pinned beside one that was off");
 	if (slot->attr.pinned && slot->was_off)
 		put(s, " pinned and once off");
 	if (slot->attr.read_format & PERF_FORMAT_GROUP && s->removes && s->execs)
@@ -205,15 +217,10 @@ static inline int signals_differ(const struct prog *p)
 	return 0;
 }
 
-/**
- * show() - convert the results of a program to text
- * @t: output
- * @p: the program
- * @out: its results
- */
-static inline void show(struct text *t, const struct prog *p, const struct outcome *out)
+/* Returns true if signals_differ must be set for the whole program, which only its results tell */
+static inline int show_all(struct text *t, const struct prog *p, const struct outcome *out, int differ)
 {
-	struct show s = { .all_exact = 1, .signals_differ = signals_differ(p) };
+	struct show s = { .all_exact = 1, .signals_differ = differ };
 	int i;
 
 	for (i = 0; i < p->nr; i++) {
@@ -239,6 +246,19 @@ static inline void show(struct text *t, const struct prog *p, const struct outco
 	}
 	strcpy(t->key[i], "end");
 	snprintf(t->val[i], SHOW_MAX, "status %#x", out->status);
+	return s.starts_differ;
+}
+
+/**
+ * show() - convert the results of a program to text
+ * @t: output
+ * @p: the program
+ * @out: its results
+ */
+static inline void show(struct text *t, const struct prog *p, const struct outcome *out)
+{
+	if (show_all(t, p, out, signals_differ(p)))
+		show_all(t, p, out, 1);
 }
 
 #endif

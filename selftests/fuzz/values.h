@@ -25,7 +25,8 @@ struct slot {
 	int open;
 	int exact;		/* both routes give the same count */
 	int loose;		/* the count may be zero on one route only */
-	int of_cgroup, of_worker;
+	int of_cgroup;
+	int of_worker;		/* the number of the worker, from 1 */
 	int reset, reset_late;	/* the latter: after a task was created */
 	int group;		/* the leader's slot */
 	int was_off;		/* was disabled at some time: by its attr, ioctl or prctl */
@@ -52,6 +53,7 @@ struct show {
 	int stray_signals;	/* their number may differ, and so the instructions of handlers */
 	int stat;		/* an event with inherit_stat was opened */
 	int signals_differ;	/* or it is not known which signals arrive */
+	int starts_differ;	/* an event that samples became leaderless == 2; or saw_breakpoint() */
 	int removes, execs;	/* events with remove_on_exec, and workers that execute */
 	char *at, *end;
 };
@@ -133,6 +135,12 @@ static inline int is_loose(const struct perf_event_attr *a)
 	return 0;
 }
 
+/* Upstream starts an event whose leader was off and is closed later than kpmu, so signals come later */
+static inline void saw_leaderless(struct show *s, const struct slot *slot)
+{
+	s->starts_differ |= slot->leaderless == 2 && slot->attr.sample_period;
+}
+
 /* When a leader is closed, its siblings become groups of their own */
 static inline void saw_close(struct show *s, int leader)
 {
@@ -140,8 +148,18 @@ static inline void saw_close(struct show *s, int leader)
 		if (i != leader && s->slot[i].group == leader) {
 			s->slot[i].leaderless = 1 + s->slot[leader].was_off;
 			s->slot[i].exact &= !s->slot[leader].was_off;
+			saw_leaderless(s, &s->slot[i]);
 			s->slot[i].group = i;
 		}
+}
+
+/* Worker @nr executes a program: that ends its events with remove_on_exec as if they were closed */
+static inline void saw_exec(struct show *s, int nr)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if (s->slot[i].open && s->slot[i].of_worker == nr && s->slot[i].attr.remove_on_exec)
+			saw_close(s, i);
+	s->execs++;
 }
 
 /* Slot @to gets a second fd of the event of slot @from; what it had is closed */
@@ -204,6 +222,28 @@ static inline void saw_period(struct show *s, uint64_t period)
 		s->period = period;
 }
 
+/*
+ * All breakpoints of a program are at the same address, and QEMU reports an access to the first of
+ * the debug registers only.  Their order differs between the routes.
+ */
+static inline void saw_breakpoint(struct show *s, const struct slot *new)
+{
+	int nr = 0;
+
+	if (new->attr.type != PERF_TYPE_BREAKPOINT)
+		return;
+	for (int i = 0; i < SLOTS; i++)
+		nr += s->slot[i].open && s->slot[i].attr.type == PERF_TYPE_BREAKPOINT;
+	if (nr < 2)
+		return;
+	for (int i = 0; i < SLOTS; i++)
+		s->slot[i].loose |= s->slot[i].attr.type == PERF_TYPE_BREAKPOINT;
+	s->any_loose = 1;
+	s->all_exact = 0;
+	s->stray_signals = 1;
+	s->starts_differ = 1;
+}
+
 static inline void saw_open(struct show *s, const struct op *op)
 {
 	struct slot *slot = &s->slot[op->arg[0]], was = *slot;
@@ -219,13 +259,16 @@ static inline void saw_open(struct show *s, const struct op *op)
 		slot->leaderless = 1 + was.was_off;
 	if (of && leader.leaderless)
 		slot->leaderless = leader.leaderless;
+	saw_leaderless(s, slot);
 	slot->two_pmus = of && of_two_pmus(slot, &leader);
+	/* A read of the leader may include it */
+	s->slot[group].two_pmus |= slot->two_pmus;
 	slot->was_off = slot->attr.disabled;
 	/* If the closed leader was disabled, the event starts to count in this operation */
 	slot->loose = is_loose(&slot->attr);
 	slot->exact = is_exact(&slot->attr, op->arg) && !slot->loose && slot->leaderless != 2;
 	slot->of_cgroup = op->arg[4] & PERF_FLAG_PID_CGROUP;
-	slot->of_worker = !slot->of_cgroup && op->arg[1] > 0;
+	slot->of_worker = slot->of_cgroup || op->arg[1] < 0 ? 0 : op->arg[1];
 	s->hardware += is_hardware(&slot->attr);
 	/* Only one counter can count ref-cycles, so two such events do not fit together */
 	if (slot->attr.type == PERF_TYPE_HARDWARE &&
@@ -240,10 +283,10 @@ static inline void saw_open(struct show *s, const struct op *op)
 		saw_stuck(s, group);
 	s->removes |= slot->attr.remove_on_exec;
 	s->stat |= slot->attr.inherit_stat;
-	if (is_hardware(&slot->attr) && !is_hardware(&s->slot[group].attr) &&
-	    s->slot[group].was_off)
+	if (of && is_hardware(&slot->attr) && !is_hardware(&leader.attr) && leader.was_off)
 		saw_move(s, group);
 	s->redirected |= op->arg[4] & PERF_FLAG_FD_OUTPUT;
+	saw_breakpoint(s, slot);
 }
 
 /* Numbers that differ between the routes are replaced by the order of their appearance */

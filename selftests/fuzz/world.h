@@ -35,7 +35,7 @@
  * Time limits for a program, in seconds of the guest's clock.  A compared program normally
  * takes much less, but never ends if its signal handlers cause further overflows.
  */
-#define CROWD_SECONDS	20
+#define CROWD_SECONDS	60
 #define NATIVE_SECONDS	3
 #define KPMU_SECONDS	6
 #define CROWD_SIGNALS	20000	/* limit for signals in stress mode */
@@ -86,6 +86,9 @@ struct crowd {
 struct world {
 	int device, native;
 	int set;			/* stress mode: fd of a set, -1 if there is none */
+	int strict;			/* likewise of a strict event */
+	int reserved;			/* likewise of a reservation */
+	int histogram;			/* likewise of a histogram */
 	int fd[SLOTS];
 	struct perf_event_mmap_page *page[SLOTS];
 	int pages[SLOTS], writable[SLOTS];

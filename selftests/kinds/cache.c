@@ -279,6 +279,8 @@ static void misses(struct __test *_metadata, int fd, accesses *access,
 	char *m = memory(BIG), *s = memory(SMALL);
 	int i;
 
+	/* The caches of another CPU may have lines of an earlier test with the same memory */
+	pin_to(0);
 	access(fd, n, m, stride);
 	big = ev_count(fd);
 	access(fd, SMALL / LINE, s, LINE);

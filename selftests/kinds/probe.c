@@ -8,6 +8,7 @@
 
 #include "event.h"
 #include "harness.h"
+#include "task.h"
 
 static struct perf_event_attr kprobe(const char *func, uint64_t offset, int ret)
 {
@@ -158,6 +159,24 @@ TEST(kprobe_errors)
 	a.exclude_kernel = 1;
 	drop_privilege();
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EACCES);
+}
+
+/* The open of a bad probe of another task does not keep that task from an exec */
+TEST(kprobe_error_of_another_task)
+{
+	ROWS("C-14 T-87");
+	struct perf_event_attr bad = kprobe("no_such_function_anywhere", 0, 0);
+	struct perf_event_attr a = kprobe(FUNC, 0, 0);
+	struct worker w;
+	int fd;
+
+	worker_start(&w);
+	EXPECT_EQ(ev_errno(&bad, w.pid, -1, -1, 0), ENOENT);
+	worker_exec_self(&w);
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	EXPECT_EQ(ev_errno(&bad, w.pid, -1, fd, 0), ENOENT);
+	worker_exec_self(&w);
+	worker_stop(&w);
 }
 
 static __attribute__((noinline)) int probed(int n)

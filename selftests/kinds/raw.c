@@ -232,6 +232,12 @@ TEST(config1)
 	EXPECT_EQ(any_errno(&x), EINVAL);
 	any_put(&x, AT_CONFIG1, 8, 0x10001);
 	EXPECT_EQ(any_errno(&x), 0);
+	/* MSR_PEBS_FRONTEND, which the CPU model does not have */
+	x.a.config = 0x01c6;
+	any_put(&x, AT_CONFIG1, 8, 0x11);
+	EXPECT_EQ(any_errno(&x), exact() ? ENXIO : 0);
+	any_put(&x, AT_CONFIG1, 8, 1ULL << 40);
+	EXPECT_EQ(any_errno(&x), EINVAL);
 }
 
 static int offcore(uint64_t code, uint64_t rsp, int group)

@@ -149,15 +149,18 @@ int ev_self(uint32_t type, uint64_t config, int group_fd)
 	return ev_must(&attr, 0, -1, group_fd, 0);
 }
 
-int ev_errno(const struct perf_event_attr *attr, pid_t pid, int cpu,
-	     int group_fd, unsigned long flags)
+int fd_errno(int fd)
 {
-	int fd = ev_open(attr, pid, cpu, group_fd, flags);
-
 	if (fd < 0)
 		return errno;
 	close(fd);
 	return 0;
+}
+
+int ev_errno(const struct perf_event_attr *attr, pid_t pid, int cpu,
+	     int group_fd, unsigned long flags)
+{
+	return fd_errno(ev_open(attr, pid, cpu, group_fd, flags));
 }
 
 uint64_t ev_count(int fd)

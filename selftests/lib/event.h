@@ -65,6 +65,8 @@ bool always_ran(int fd);
 void ev_enable(int fd);
 void ev_disable(int fd);
 
+/* The result of a call that opens something: its errno, or 0 if it gave an fd, which is closed */
+int fd_errno(int fd);
 /* Try to open an event: the errno, or 0 if that succeeds (the event is closed again) */
 int ev_errno(const struct perf_event_attr *attr, pid_t pid, int cpu,
 	     int group_fd, unsigned long flags);

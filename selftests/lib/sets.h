@@ -49,12 +49,7 @@ static inline int open_set(void)
 
 static inline int open_errno(void)
 {
-	int fd = open_set();
-
-	if (fd < 0)
-		return errno;
-	close(fd);
-	return 0;
+	return fd_errno(open_set());
 }
 
 static inline ssize_t get(int fd)

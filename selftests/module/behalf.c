@@ -10,6 +10,7 @@
 
 #include "event.h"
 #include "harness.h"
+#include "ring.h"
 #include "task.h"
 
 #define NOBODY	65534
@@ -100,6 +101,45 @@ TEST(groups_are_made_of_the_callers_fds)
 	EXPECT_EQ(open_for(w.pid, &a, 0, -1, 249), -1);
 	EXPECT_EQ(errno, EBADF);
 	worker_stop(&w);
+}
+
+/* Records have the pids that the requesting task sees, not those of the caller */
+TEST(records_have_its_pids)
+{
+	struct perf_event_attr a = insns();
+	struct ring ours, its;
+	static struct record rec;
+	int own, fd, pair[2];
+	char byte;
+	pid_t pid;
+
+	begin();
+	ASSERT_EQ(pipe(pair), 0);
+	ASSERT_EQ(unshare(CLONE_NEWPID), 0);
+	pid = fork();
+	if (!pid) {
+		if (read(pair[0], &byte, 1) == 1)
+			prctl(PR_SET_NAME, "renamed");
+		_exit(0);
+	}
+	a.comm = 1;
+	a.sample_id_all = 1;
+	a.sample_type = PERF_SAMPLE_TID;
+	a.disabled = 0;
+	own = ev_must(&a, pid, -1, -1, 0);
+	fd = open_for(pid, &a, 0, -1, -1);
+	ASSERT_GE(fd, 0);
+	ring_map(&ours, own, &a, 1);
+	ring_map(&its, fd, &a, 1);
+	ASSERT_EQ(write(pair[1], "", 1), 1);
+	ASSERT_EQ(waitpid(pid, NULL, 0), pid);
+	ASSERT_TRUE(ring_find(&ours, &rec, PERF_RECORD_COMM));
+	EXPECT_EQ(record_u32(&rec, 0), pid);
+	EXPECT_EQ(record_whose(&ours, &rec).tid, pid);
+	ASSERT_TRUE(ring_find(&its, &rec, PERF_RECORD_COMM));
+	EXPECT_EQ(record_u32(&rec, 0), 1);
+	EXPECT_EQ(record_u32(&rec, 4), 1);
+	EXPECT_EQ(record_whose(&its, &rec).tid, 1);
 }
 
 TEST(arguments)

@@ -157,6 +157,70 @@ TEST(samples_by_frequency)
 	EXPECT_LE(n, 2000);
 }
 
+static char *page;
+
+/* Page faults, which software events count */
+static void fault_often(int n)
+{
+	while (n--) {
+		madvise(page, 4096, MADV_DONTNEED);
+		*(volatile char *)page = 1;
+	}
+}
+
+/*
+ * An event on a counter of the PMU "few" that overflows too often stops its group, with a software
+ * event; beside it, one on the other counter is throttled at other times.
+ */
+TEST(throttled_group)
+{
+	struct perf_event_attr a = driver_attr("few", 1), b, faults;
+	const int n = 5000;
+	struct ring r, other;
+	int fd, second, inside, outside, throttled;
+
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(page, MAP_FAILED);
+	throttle_at(1000, 99);
+	a.sample_period = 20000;
+	a.sample_type = PERF_SAMPLE_IP;
+	b = a;
+	b.config = 2;
+	b.sample_period = 31000;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	second = ev_must(&b, 0, -1, -1, 0);
+	faults = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
+	outside = ev_must(&faults, 0, -1, -1, 0);
+	faults.disabled = 0;
+	inside = ev_must(&faults, 0, -1, fd, 0);
+	ring_map(&r, fd, &a, 64);
+	ring_map(&other, second, &b, 64);
+	fault_often(1);
+	ev_enable(fd);
+	ev_enable(second);
+	ev_enable(outside);
+	fault_often(n);
+	ev_disable(outside);
+	ev_disable(second);
+	ev_disable(fd);
+	no_throttle();
+	EXPECT_EQ(ev_count(outside), n);
+	throttled = ring_count(&r, PERF_RECORD_THROTTLE);
+	printf("# throttled %d times, %d of %d faults\n", throttled, (int)ev_count(inside), n);
+	EXPECT_GE(throttled, 2);
+	EXPECT_GE(ring_count(&other, PERF_RECORD_THROTTLE), 2);
+	EXPECT_GT(ev_count(inside), 0);
+	/* In a pause, until the next tick, some faults occur, but on slow kernels these take longer */
+	EXPECT_LE(ev_count(inside), slow() > 1 ? n : n - throttled / 2);
+	close(inside);
+	close(outside);
+	close(second);
+	close(fd);
+	ring_unmap(&r);
+	ring_unmap(&other);
+	EXPECT_EQ(driver_unload_at_last("few"), 0);
+}
+
 TEST(refreshes)
 {
 	struct perf_event_attr a = toy(CYCLES);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "event.h"
@@ -133,6 +134,29 @@ TEST(pinned_and_exclusive)
 	}
 }
 
+/* More events than a CPU has counters at all */
+TEST(large_group)
+{
+	ROWS("W-01 W-03");
+	NEED_PMU();
+	const int nr = 33;
+
+	start(nr + 1);
+	for (int i = 0; i <= nr; i++) {
+		dry(0, RAW_BRANCHES, -1);
+		ev[i].attr = ev[0].attr;
+		ev[i].group = i % nr ? 0 : -1;
+	}
+	ASSERT_EQ(ask(), 0);
+	for (int i = 0; i < nr; i++) {
+		EXPECT_EQ(ev[i].error, 0);
+		EXPECT_EQ(ev[i].fits, 0);
+		EXPECT_EQ(ev[i].blocker, -1);
+		EXPECT_EQ(strcmp(ev[i].text, "even alone: no usable counter is free"), 0);
+	}
+	EXPECT_EQ(ev[nr].fits, 1);
+}
+
 /* Of @nr events that share the counters: how many wait */
 static int count_waiting(struct __test *_metadata, int nr)
 {
@@ -189,6 +213,80 @@ TEST(open_events)
 }
 
 /* Open events of one group are a group in the set, and an event may join it */
+/* A flexible event of a CPU whose counters pinned ones have */
+TEST(waiting)
+{
+	ROWS("W-44");
+	NEED_PMU();
+	int gp = counters_general(), fd[40], i;
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	uint64_t before;
+
+	pin_to(0);
+	a.disabled = 0;
+	a.pinned = 1;
+	for (i = 0; i < gp; i++)
+		fd[i] = ev_must(&a, -1, 0, -1, 0);
+	a.pinned = 0;
+	fd[gp] = ev_must(&a, 0, -1, -1, 0);
+	start(2);
+	ev[0].fd = fd[0];
+	ev[1].fd = fd[gp];
+	ASSERT_EQ(ask(), 0);
+	EXPECT_EQ(ev[0].waits, 0);
+	EXPECT_EQ(ev[0].holder, 0);
+	before = ev[1].waits;
+	EXPECT_EQ(before, ev[1].enabled);
+	for (i = 0; i < gp && ev_id(fd[i]) != ev[1].holder; i++)
+		;
+	EXPECT_LT(i, gp);
+	work(1000000);
+	ASSERT_EQ(ask(), 0);
+	EXPECT_GT(ev[1].waits, before);
+	EXPECT_EQ(ev[1].running, 0);
+	/* What is off does not wait */
+	ev_disable(fd[gp]);
+	ASSERT_EQ(ask(), 0);
+	EXPECT_EQ(ev[1].waits, 0);
+	EXPECT_EQ(ev[1].holder, 0);
+	ev_enable(fd[gp]);
+	/* Without permission to observe the CPU, what is on its counters is not shown */
+	set_paranoid(2);
+	drop_privilege();
+	ASSERT_EQ(ask(), 0);
+	EXPECT_GT(ev[1].waits, 0);
+	EXPECT_EQ(ev[1].holder, 0);
+}
+
+/* A program that was built with the first version of the structure */
+TEST(first_version)
+{
+	ROWS("W-44");
+	NEED_PMU();
+	static struct { char v0[2][KPMU_EXPLAIN_SIZE_VER0]; uint64_t end[4]; } old;
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	struct kpmu_explain_event e;
+
+	start(1);
+	memset(&old, 0x55, sizeof(old));
+	for (int i = 0; i < 2; i++) {
+		memset(old.v0[i], 0, sizeof(old.v0[i]));
+		e = (struct kpmu_explain_event){ .attr = (uintptr_t)&a, .group = -1 };
+		memcpy(old.v0[i], &e, sizeof(old.v0[i]));
+	}
+	set.size = KPMU_EXPLAIN_SIZE_VER0;
+	set.nr = 2;
+	set.events = (uintptr_t)old.v0;
+	ASSERT_EQ(ask(), 0);
+	for (int i = 0; i < 2; i++) {
+		memcpy(&e, old.v0[i], sizeof(old.v0[i]));
+		EXPECT_EQ(e.fits, 1);
+		EXPECT_EQ(e.error, 0);
+	}
+	for (int i = 0; i < 4; i++)
+		EXPECT_EQ(old.end[i], 0x5555555555555555);
+}
+
 TEST(open_group)
 {
 	ROWS("W-04");
@@ -320,13 +418,14 @@ TEST(bad_arguments)
 	NEED_PMU();
 	static char large[2][sizeof(ev[0]) + 16];
 	struct kpmu_explain good;
+	void *only_read;
 
 	start(1);
 	dry(0, RAW_BRANCHES, -1);
 	good = set;
 	ASSERT_EQ(ask(), 0);
 #define BAD(field, value, err)	do { set = good; set.field = value; EXPECT_EQ(ask(), err); } while (0)
-	BAD(size, sizeof(ev[0]) - 1, EINVAL);
+	BAD(size, KPMU_EXPLAIN_SIZE_VER0 - 1, EINVAL);
 	BAD(size, 1 << 20, EINVAL);
 	BAD(nr, 0, EINVAL);
 	BAD(nr, KPMU_EXPLAIN_MAX + 1, EINVAL);
@@ -336,6 +435,13 @@ TEST(bad_arguments)
 	BAD(cpu, -2, EINVAL);
 	BAD(events, 8, EFAULT);
 	EXPECT_EQ(ioctl(ev_device(), KPMU_IOC_EXPLAIN, 8) ? errno : 0, EFAULT);
+	/* What it says cannot be written there */
+	only_read = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(only_read, MAP_FAILED);
+	memcpy(only_read, ev, sizeof(ev[0]));
+	BAD(events, (uintptr_t)only_read, 0);
+	ASSERT_EQ(mprotect(only_read, 4096, PROT_READ), 0);
+	BAD(events, (uintptr_t)only_read, EFAULT);
 	set = good;
 	ev[0].group = 0;
 	EXPECT_EQ(ask(), EINVAL);

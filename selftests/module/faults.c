@@ -187,6 +187,74 @@ static int map_many(int fd)
 	return map_pages(fd, 16);
 }
 
+static int open_strict(int arg)
+{
+	struct perf_event_attr a = insns();
+
+	return ev_open(&a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC | KPMU_OPEN_STRICT);
+}
+
+static int reserve(int arg)
+{
+	int32_t cpus[] = { 0, nr_cpus() - 1 };
+	struct kpmu_reserve args = {
+		.cpus = (uintptr_t)cpus, .nr_cpus = nr_cpus() > 1 ? 2 : 1, .counters = 1,
+		.flags = KPMU_RESERVE_CLOEXEC, .name = "faults",
+	};
+
+	return ioctl(ev_device(), KPMU_IOC_RESERVE, &args);
+}
+
+/* An event has one histogram in its life */
+static int open_histogram(int arg)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
+	struct kpmu_open_histogram args = { .order = 8, .flags = KPMU_HISTOGRAM_CLOEXEC };
+	int fd, err;
+
+	a.sample_period = 1000000;
+	args.event = ev_open(&a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (args.event < 0)
+		return -1;
+	fd = ioctl(ev_device(), KPMU_IOC_HISTOGRAM, &args);
+	err = errno;
+	close(args.event);
+	errno = err;
+	return fd;
+}
+
+/* @slots: snapshots, or with buckets their number */
+static int open_set_with(uint32_t flags, uint32_t period, uint32_t slots)
+{
+	struct perf_event_attr a = insns();
+	struct kpmu_set_event ev[2] = {
+		{ .attr = (uintptr_t)&a, .group = -1 }, { .attr = (uintptr_t)&a, .group = 0 },
+	};
+	int32_t cpus[] = { 0, nr_cpus() - 1 };
+	struct kpmu_open_set args = {
+		.events = (uintptr_t)ev, .targets = (uintptr_t)cpus, .nr_events = 2,
+		.nr_targets = nr_cpus() > 1 ? 2 : 1, .flags = flags | KPMU_SET_CLOEXEC,
+		.period_us = period, .nr_slots = slots,
+	};
+
+	return ioctl(ev_device(), KPMU_IOC_OPEN_SET, &args);
+}
+
+static int open_snapshots(int arg)
+{
+	return open_set_with(0, 100000, 4);
+}
+
+static int open_buckets(int arg)
+{
+	return open_set_with(KPMU_SET_BY_TASK, 0, 64);
+}
+
+static int open_timeline(int arg)
+{
+	return open_set_with(KPMU_SET_TIMELINE, 1000, 64);
+}
+
 /* In a child process.  Exit status: 0 if the fault did not hit, 2 if it did, 1 on an error */
 static void one(const struct op *op, int n)
 {
@@ -282,6 +350,12 @@ FAULT_TEST(open_on_another, nothing, open_parent, 0)
 FAULT_TEST(enable, event, switch_on, 0)
 FAULT_TEST(id, event, ask_id, 0)
 FAULT_TEST(read, event, read_it, 0)
+FAULT_TEST(strict, nothing, open_strict, 0)
+FAULT_TEST(reservation, nothing, reserve, 0)
+FAULT_TEST(histogram, nothing, open_histogram, 0)
+FAULT_TEST(set_with_snapshots, nothing, open_snapshots, 0)
+FAULT_TEST(set_with_buckets, nothing, open_buckets, 0)
+FAULT_TEST(set_with_timeline, nothing, open_timeline, 0)
 FAULT_TEST(map_one_page, event, map_one, 0)
 FAULT_TEST(map_16_pages, event, map_many, 0)
 

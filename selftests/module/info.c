@@ -260,6 +260,7 @@ TEST(cpu_events)
 	EXPECT_EQ(in_child(see_own, 0), 0);
 	set_paranoid(0);
 	EXPECT_NE(in_child(see_own, 0), 0);
+	set_paranoid(2);
 }
 
 TEST(native_holder)

@@ -137,7 +137,8 @@ TEST(of_a_process)
 	EXPECT_GE(f.n[PERF_RECORD_MMAP], 2);
 	EXPECT_GE(f.n[PERF_RECORD_COMM], 1);
 	/* It ends by itself when the process does */
-	run("sleep 0.5 & " RECORD "--pid=$! --freq=100 --output=" DATA, &status);
+	run(slow() > 1 ? "sleep 8 & " RECORD "--pid=$! --freq=100 --output=" DATA :
+	    "sleep 1 & " RECORD "--pid=$! --freq=100 --output=" DATA, &status);
 	EXPECT_EQ(status, 0);
 	EXPECT_TRUE(look().sound);
 	run(RECORD "-p 999999 " TINY, &status);

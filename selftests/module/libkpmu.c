@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "event.h"
 #include "harness.h"
 #include "libkpmu.h"
+#include "switches.h"
 #include "task.h"
 
 #define N	100000
@@ -88,6 +90,84 @@ TEST(set_of_cpus)
 	EXPECT_EQ(sum.value, all);
 	EXPECT_GE(all, WORK_INSNS(N));
 	kpmu_set_close(set);
+}
+
+TEST(reserved)
+{
+	struct perf_event_attr a = { .type = PERF_TYPE_RAW, .config = RAW_BRANCHES, .size = sizeof(a) };
+	struct kpmu_info_counter c[32];
+	struct kpmu_info info;
+	int cpu = 0, by, fd;
+
+	ROWS("W-15 W-20");
+	SKIP_NATIVE();
+	by = kpmu_reserve(&cpu, 1, 0x2, "a name that is too long");
+	ASSERT_GE(by, 0);
+	ASSERT_GT(kpmu_cpu_info(0, &info, c, 32), 1);
+	EXPECT_EQ(info.reserved, 0x2);
+	EXPECT_EQ(c[1].holder, KPMU_HOLDER_RESERVED);
+	EXPECT_EQ(strcmp(c[1].comm, "a name that is "), 0);
+	fd = kpmu_event_open_on(by, &a, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	ASSERT_GE(fd, 0);
+	kpmu_cpu_info(0, &info, c, 32);
+	EXPECT_EQ(c[1].holder, KPMU_HOLDER_EVENT);
+	EXPECT_EQ(kpmu_event_open_on(fd, &a, -1, 0, -1, 0), -1);
+	EXPECT_EQ(errno, EBADF);
+	EXPECT_EQ(kpmu_reserve(&cpu, 1, 0x2, ""), -1);
+	EXPECT_EQ(errno, EBUSY);
+	EXPECT_NE(kpmu_why()[0], 0);
+	close(fd);
+	close(by);
+}
+
+TEST(buckets)
+{
+	struct kpmu_count all, one;
+	struct kpmu_buckets *b;
+	int cpu = 0, n, i, found = 0, failed;
+	uint64_t sum[3] = { 0 };
+
+	ROWS("W-15");
+	SKIP_NATIVE();
+	pin_to(0);
+	ASSERT_EQ(kpmu_events_parse("task-clock,instructions:u", events, MAX, NULL), 2);
+	b = kpmu_buckets_open(events, 2, &cpu, 1, KPMU_SET_BY_TASK, 1000, NULL);
+	ASSERT_TRUE(b);
+	work(N);
+	n = kpmu_buckets_read(b);
+	ASSERT_GE(n, 3);
+	EXPECT_EQ(kpmu_buckets_key(b, 0).id, KPMU_BUCKET_ALL);
+	EXPECT_EQ(kpmu_buckets_key(b, 1).id, KPMU_BUCKET_OTHER);
+	EXPECT_EQ(kpmu_buckets_overflows(b), 0);
+	for (i = 1; i < n; i++) {
+		one = kpmu_buckets_count(b, i, 1);
+		sum[0] += one.value;
+		sum[1] += one.enabled;
+		sum[2] += one.running;
+		if (kpmu_buckets_key(b, i).id != (uint64_t)getpid())
+			continue;
+		found++;
+		EXPECT_GE(one.value, WORK_INSNS(N));
+		EXPECT_LE(one.value, WORK_INSNS(N) + CALLS);
+		EXPECT_GT(kpmu_buckets_key(b, i).start, 0);
+	}
+	EXPECT_EQ(found, 1);
+	all = kpmu_buckets_count(b, 0, 1);
+	EXPECT_EQ(all.value, sum[0]);
+	EXPECT_EQ(all.enabled, sum[1]);
+	EXPECT_EQ(all.running, sum[2]);
+	EXPECT_EQ(ioctl(kpmu_buckets_fd(b), PERF_EVENT_IOC_RESET, 0), 0);
+	EXPECT_GE(kpmu_buckets_read(b), 2);
+	EXPECT_LT(kpmu_buckets_count(b, 0, 1).value, WORK_INSNS(N));
+	kpmu_buckets_close(b);
+	kpmu_buckets_close(NULL);
+	events[1].attr.type = 9999;
+	EXPECT_FALSE(kpmu_buckets_open(events, 2, &cpu, 1, KPMU_SET_BY_TASK, 10, &failed));
+	EXPECT_EQ(errno, ENOENT);
+	EXPECT_EQ(failed, 1);
+	EXPECT_FALSE(kpmu_buckets_open(events, 1, &cpu, 1, 0, 10, &failed));
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(failed, -1);
 }
 
 TEST(refused)
@@ -184,6 +264,163 @@ TEST(ring)
 	EXPECT_FALSE(kpmu_ring_map(fd, 3));
 	EXPECT_EQ(errno, EINVAL);
 	close(fd);
+}
+
+TEST(histogram)
+{
+	struct perf_event_attr a = {
+		.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_INSTRUCTIONS, .size = sizeof(a),
+		.sample_period = 1000, .exclude_kernel = 1, .disabled = 1,
+	};
+	const struct kpmu_histogram_entry *e;
+	struct kpmu_histogram *h;
+	uint64_t n = 0, overflows;
+	unsigned int pos = 0;
+	int fd;
+
+	ROWS("W-15 W-40");
+	SKIP_NATIVE();
+	fd = kpmu_event_open(&a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	ASSERT_GE(fd, 0);
+	h = kpmu_histogram_open(fd, KPMU_HISTOGRAM_IP, 8);
+	ASSERT_TRUE(h);
+	EXPECT_FALSE(kpmu_histogram_next(h, &pos));
+	ev_enable(fd);
+	work(N);
+	ev_disable(fd);
+	for (pos = 0; (e = kpmu_histogram_next(h, &pos)); n += e->samples)
+		EXPECT_EQ(e->events, e->samples * 1000);
+	EXPECT_EQ(n, kpmu_histogram_samples(h, &overflows));
+	EXPECT_EQ(overflows, 0);
+	EXPECT_GE(n, WORK_INSNS(N) / 1000);
+	EXPECT_FALSE(kpmu_histogram_open(fd, KPMU_HISTOGRAM_IP, 8));
+	EXPECT_EQ(errno, EBUSY);
+	kpmu_histogram_close(h);
+	kpmu_histogram_close(NULL);
+	close(fd);
+}
+
+/* What was read of a CPU's timeline */
+struct seen {
+	int n, switches, controls;
+	uint64_t lost, first_lost, count;
+	bool wrong;
+};
+
+/* Read all that there is; times must not decrease, nor counts of a CPU */
+static void read_timeline(struct kpmu_timeline *t, struct seen *seen)
+{
+	const struct kpmu_moment *m;
+	uint64_t time = 0;
+
+	usleep(20000);		/* a record is returned when it is 10 ms old */
+	while ((m = kpmu_timeline_next(t))) {
+		struct seen *s = &seen[m->cpu];
+
+		s->wrong |= m->record->time < time || m->count[0] < s->count;
+		time = m->record->time;
+		s->count = m->count[0];
+		s->switches += m->record->why == KPMU_TIMELINE_SWITCH;
+		s->controls += m->record->why == KPMU_TIMELINE_CONTROL;
+		if (!s->n++)
+			s->first_lost = m->lost;
+		s->lost += m->lost;
+	}
+}
+
+static struct kpmu_timeline *timeline_of(const char *list, int nr, unsigned int records)
+{
+	int cpus[2] = { 0, 1 }, n = kpmu_events_parse(list, events, MAX, NULL);
+
+	for (int i = 0; i < n; i++)
+		events[i].attr.disabled = events[i].leader == i;
+	return kpmu_timeline_open(events, n, cpus, nr, 0, records, 0, NULL);
+}
+
+TEST(timeline)
+{
+	int i, nr = nr_cpus() < 2 ? 1 : 2;
+	struct seen seen[2] = { 0 };
+	struct kpmu_timeline *t;
+
+	ROWS("W-34");
+	SKIP_NATIVE();
+	pin_to(0);
+	t = timeline_of("{instructions:u,branches:u},page-faults", nr, 4096);
+	ASSERT_TRUE(t);
+	EXPECT_EQ(kpmu_timeline_wait(t, 0), 0);
+	EXPECT_EQ(kpmu_timeline_enable(t), 0);
+	work(N);
+	for (i = 0; i < 10; i++)
+		sleep_switched(1000000);
+	EXPECT_EQ(kpmu_timeline_disable(t), 0);
+	read_timeline(t, seen);
+	EXPECT_EQ(kpmu_timeline_lost(t, -1), 0);
+	for (i = 0; i < nr; i++) {
+		EXPECT_FALSE(seen[i].wrong);
+		EXPECT_EQ(seen[i].controls, 2);
+		EXPECT_EQ(seen[i].lost, 0);
+	}
+	/* To the idle task and back */
+	EXPECT_GE(seen[0].switches, 20);
+	EXPECT_GE(seen[0].count, WORK_INSNS(N));
+	EXPECT_FALSE(kpmu_timeline_next(t));
+	kpmu_timeline_close(t);
+	kpmu_timeline_close(NULL);
+}
+
+/* The first record after a gap says how many there would have been in it */
+TEST(timeline_with_gaps)
+{
+	const struct kpmu_moment *m;
+	struct seen after = { 0 };
+	struct kpmu_timeline *t;
+	uint64_t lost;
+	int i;
+
+	ROWS("W-34");
+	SKIP_NATIVE();
+	pin_to(0);
+	t = timeline_of("instructions", 1, 8);
+	ASSERT_TRUE(t);
+	for (i = 0; i < 20; i++)
+		sleep_switched(1000000);
+	EXPECT_EQ(kpmu_timeline_wait(t, -1), 1);
+	for (i = 0; i < 8; i++) {
+		m = kpmu_timeline_next(t);
+		ASSERT_TRUE(m);
+		EXPECT_EQ(m->lost, 0);
+	}
+	/* There is room for others now */
+	lost = kpmu_timeline_lost(t, 0);
+	EXPECT_GE(lost, 2 * 20 - 8);
+	EXPECT_EQ(kpmu_timeline_lost(t, -1), lost);
+	sleep_switched(1000000);
+	read_timeline(t, &after);
+	EXPECT_GE(after.n, 2);
+	EXPECT_FALSE(after.wrong);
+	EXPECT_EQ(after.first_lost, lost);
+	EXPECT_EQ(after.lost, kpmu_timeline_lost(t, -1));
+	kpmu_timeline_close(t);
+}
+
+TEST(timeline_refused)
+{
+	int cpus[2] = { 0, 0 }, failed;
+
+	ROWS("W-34");
+	SKIP_NATIVE();
+	ASSERT_EQ(kpmu_events_parse("instructions,cycles", events, MAX, NULL), 2);
+	EXPECT_FALSE(kpmu_timeline_open(events, 2, cpus, 2, 0, 8, 0, &failed));
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_EQ(failed, -1);
+	EXPECT_EQ(strcmp(kpmu_why(), "a CPU is in the set twice"), 0);
+	EXPECT_FALSE(kpmu_timeline_open(events, 2, cpus, 1, 0, 7, 0, &failed));
+	EXPECT_EQ(errno, EINVAL);
+	events[1].attr.type = 9999;
+	EXPECT_FALSE(kpmu_timeline_open(events, 2, cpus, 1, 0, 8, 0, &failed));
+	EXPECT_EQ(errno, ENOENT);
+	EXPECT_EQ(failed, 1);
 }
 
 TEST(what_there_is)

@@ -152,6 +152,38 @@ TEST(values)
 			   "__x64_sys_perf_event_open"));
 }
 
+/* Types that kpmu does not have are those of native perf's other PMUs, or of none */
+TEST(types_of_other_pmus)
+{
+	long type = read_long("/sys/bus/event_source/devices/msr/type"), before;
+	struct perf_event_attr a = ev_attr(0x7000, 0);
+	int status;
+
+	turn(1);
+	before = opens();
+	if (!fork()) {
+		int fd = sys_open(&a, -1);
+
+		if (fd >= 0 || errno != ENOENT)
+			_exit(1);
+		/* The TSC */
+		a = ev_attr(type, 0);
+		a.exclude_kernel = 0;
+		a.exclude_hv = 0;
+		a.disabled = 0;
+		if (type < 0)
+			_exit(0);
+		fd = sys_open(&a, -1);
+		_exit(fd < 0 ? 2 : ev_count(fd) ? 0 : 3);
+	}
+	wait(&status);
+	turn(0);
+	EXPECT_EQ(status, 0);
+	EXPECT_EQ(opens(), before);
+	if (type < 0)
+		SKIP(return, "native perf has no other PMU here");
+}
+
 TEST(root_only)
 {
 	if (!fork()) {

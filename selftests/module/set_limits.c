@@ -290,6 +290,35 @@ TEST(snapshots)
 	munmap(page, size);
 }
 
+/* As many events as a task can have: the next one is refused, with its reason */
+TEST(full_context)
+{
+	ROWS("W-12");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+	struct kpmu_open open = { .attr = (uintptr_t)&a, .cpu = -1, .group_fd = -1 };
+	struct kpmu_why why;
+	int fd, one;
+
+	if (slow() > 1)
+		SKIP(return, "takes minutes on this kernel");
+	plan(EVENTS, KPMU_SET_MAX / EVENTS, KPMU_SET_TASKS);
+	args.errors = 0;
+	for (int i = 0; i < EVENTS; i++)
+		attr[i] = a;
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(ioctl(ev_device(), KPMU_IOC_OPEN, &open), -1);
+	EXPECT_EQ(errno, ENOSPC);
+	ASSERT_EQ(ioctl(ev_device(), KPMU_IOC_WHY, &why), 0);
+	EXPECT_EQ(strcmp(why.text, "this task, CPU or cgroup has the maximum number of events"), 0);
+	/* The context of another task, or of a CPU, is not full */
+	one = ev_open(&a, -1, 0, -1, 0);
+	EXPECT_GE(one, 0);
+	close(fd);
+	one = ioctl(ev_device(), KPMU_IOC_OPEN, &open);
+	EXPECT_GE(one, 0);
+}
+
 TEST(snapshot_arguments)
 {
 	ROWS("W-13");

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,6 +87,45 @@ TEST(times)
 	}
 	/* A rotation may have come between */
 	EXPECT_TRUE((full == gp && none == 2) || full + none < gp + 2);
+}
+
+/* Many events that count the same page faults */
+TEST(many_values)
+{
+	ROWS("W-10 W-12");
+	enum { FAULTS = 10, NR = EVENTS * 8, PAGE = 4096 };
+	size_t size = size_of(NR);
+	char *pages, *buf;
+	int fd;
+
+	plan(EVENTS, NR / EVENTS, KPMU_SET_TASKS);
+	for (int i = 0; i < EVENTS; i++) {
+		attr[i].type = PERF_TYPE_SOFTWARE;
+		attr[i].config = PERF_COUNT_SW_PAGE_FAULTS;
+	}
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	pages = mmap(NULL, 100 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(pages, MAP_FAILED);
+	madvise(pages, 100 * PAGE, MADV_NOHUGEPAGE);
+	EXPECT_EQ(get(fd), size);
+	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0), 0);
+	for (int i = 0; i < FAULTS; i++)
+		((volatile char *)pages)[i * PAGE] = 1;
+	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_DISABLE, 0), 0);
+	EXPECT_EQ(get(fd), size);
+	EXPECT_EQ(result.head.seq, 2);
+	for (int i = 0; i < NR; i++)
+		EXPECT_EQ(result.word[i], FAULTS);
+	/* A buffer that ends too early, and one whose end is not mapped */
+	EXPECT_EQ(read(fd, pages, size - 1), -1);
+	EXPECT_EQ(errno, ENOSPC);
+	buf = pages + 50 * PAGE;
+	munmap(buf, PAGE);
+	EXPECT_EQ(read(fd, buf - size + 8, size), -1);
+	EXPECT_EQ(errno, EFAULT);
+	EXPECT_EQ(read(fd, buf - size, size), size);
+	EXPECT_EQ(memcmp(buf - size + sizeof(result.head), result.word, 8 * NR), 0);
 }
 
 TEST(cpus)

@@ -6,7 +6,8 @@
 #
 # The programs that reach the place of a bug (make coverage must have run) run on 6.12 with
 # check=1, the fastest first, for about T seconds or until one fails.  A mutant that does not
-# build, or whose object code is unchanged, is not counted.
+# build, or whose object code is unchanged, is not counted.  J mutants (2) are tested at a time,
+# while the next one is built.
 #
 # Files in build/mutants: NR.diff is the bug, NR.log the output of its guest.  The last line
 # of the output is "mutants: K of N killed".
@@ -14,7 +15,7 @@
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../../qemu/lib.sh"
 
-count=${1:?how many} seed=${2:-$((RANDOM * 32768 + RANDOM))} budget=${T:-120}
+count=${1:?how many} seed=${2:-$((RANDOM * 32768 + RANDOM))} budget=${T:-120} most=${J:-2}
 here=$KPMU_TOP/selftests/mutants
 coverage=$KPMU_TOP/build/coverage
 out=$KPMU_TOP/build/mutants
@@ -118,17 +119,16 @@ bases()
 # guest BOOT MODULE LOG PROGRAM... - run programs in a guest; true if no failure is found
 guest()
 {
-	local boot=$1 log=$3
-	cp "$2" "$out/kpmu.ko"
+	local boot=$1 module=$2 log=$3
 	shift 3
-	rm -rf "$out/guest"
-	if LOGS=$out/guest FIRST=1 "$KPMU_TOP/selftests/run.sh" -b "$boot" -k "$kernel" -j 1 \
-			"$@" >"$log" 2>&1; then
+	rm -rf "$log.guest"
+	if MODULE=$module LOGS=$log.guest FIRST=1 "$KPMU_TOP/selftests/run.sh" -b "$boot" \
+			-k "$kernel" -j 1 "$@" >"$log" 2>&1; then
 		return 0
 	fi
 	# No failure if all tests were skipped
 	! grep -q '^0 passed, 0 failed' "$log" || return 0
-	cat "$out"/guest/*.tap.err >>"$log" 2>/dev/null || true
+	cat "$log.guest"/*.tap.err >>"$log" 2>/dev/null || true
 	return 1
 }
 
@@ -163,18 +163,18 @@ upset()
 	say "$1 fails without a bug, too"
 }
 
-# judge PLACE - run the tests; print "killed by X" or "survived ..."
+# judge NR PLACE - run the tests; print "killed by X" or "survived ..."
 judge()
 {
-	local file line progs arch log=$out/$nr.log
-	IFS=: read -r _ file line _ <<<"$1"
+	local file line progs arch log=$out/$1.log module=$out/$1.ko
+	IFS=: read -r _ file line _ <<<"$2"
 	while :; do
 		mapfile -t progs < <(tests "$file" "$line")
 		[ ${#progs[@]} -gt 0 ] || { echo 'survived: no test reaches it'; return; }
 		mapfile -t arch < <(printf '%s\n' "${progs[@]}" | grep '^sample_branch')
-		if guest mutant "$built/kpmu.stripped.ko" "$log" "${progs[@]}" &&
+		if guest mutant "$module" "$log" "${progs[@]}" &&
 			{ [ ${#arch[@]} = 0 ] ||
-			guest mutantarch "$built/kpmu.stripped.ko" "$log" "${arch[@]}"; }; then
+			guest mutantarch "$module" "$log" "${arch[@]}"; }; then
 			echo "survived ${#progs[@]} programs: ${progs[*]}"
 			return
 		fi
@@ -182,29 +182,44 @@ judge()
 	done
 }
 
+# tell NR PLACE - judge a mutant and print the result in one piece
+tell()
+{
+	local start=$SECONDS
+	judge "$1" "$2" >"$out/$1.verdict"
+	{
+		flock 9
+		echo "$1 of $count, $2, $((SECONDS - start)) s: $(cat "$out/$1.verdict")"
+		cat "$out/$1.diff"
+	} 9>"$out/lock"
+	rm -rf "$out/$1.ko" "$out/$1.log.guest"
+}
+
 [ -d "$coverage/reached" ] || die "make coverage first: it says which tests reach what"
 need_tools spatch:coccinelle openssl shuf:coreutils
 cd "$KPMU_TOP"
 mapfile -t files < <(find kernel -name '*.c' ! -path 'kernel/check/*' \
 	! -path kernel/pmu/x86/check_registers.c ! -path 'kernel/trace/*' | LC_ALL=C sort)
-rm -rf "$out"/{[0-9]*.diff,[0-9]*.log,without,upset}
+rm -rf "$out"/{[0-9]*.*,without,upset}
 mkdir -p "$out/without"
 touch "$out/upset"
 echo "mutants: seed $seed"
 bases
-nr=1 killed=0
+nr=1
 while [ $nr -le "$count" ] && read -r place <&3; do
-	start=$SECONDS
 	if ! mutate "$place" || ! builds "$(cut -d: -f2 <<<"$place")"; then
 		cp "$KPMU_TOP/$(cut -d: -f2 <<<"$place")" "$src/$(cut -d: -f2 <<<"$place")"
 		continue
 	fi
 	mv "$out/new.diff" "$out/$nr.diff"
-	verdict=$(judge "$place")
-	case $verdict in killed*) killed=$((killed + 1)) ;; esac
-	echo "$nr of $count, $place, $((SECONDS - start)) s: $verdict"
-	cat "$out/$nr.diff"
+	cp "$built/kpmu.stripped.ko" "$out/$nr.ko"
 	cp "$KPMU_TOP/$(cut -d: -f2 <<<"$place")" "$src/$(cut -d: -f2 <<<"$place")"
+	while [ "$(jobs -rp | wc -l)" -ge "$most" ]; do
+		wait -n || true
+	done
+	tell $nr "$place" &
 	nr=$((nr + 1))
 done 3< <(draw)
+wait
+killed=$(cat "$out"/*.verdict | grep -c '^killed' || true)
 echo "mutants: $killed of $((nr - 1)) killed"

@@ -95,6 +95,114 @@ TEST(bpf)
 	EXPECT_FALSE(memcmp(rec.body + 8, info.tag, 8));
 }
 
+/* Without ksymbol there are no records of symbols */
+TEST(bpf_event_alone)
+{
+	ROWS("A-55 A-56 D-36");
+	struct perf_event_attr a = pair_attr();
+	struct bpf_prog_info info;
+	struct pair p;
+	int fd;
+
+	a.bpf_event = 1;
+	pair_open(&p, &a, 0, -1, 8);
+	pair_enable(&p);
+	fd = load_program(&info);
+	if (fd < 0)
+		SKIP(return, "this kernel loads no BPF programs");
+	pair_disable(&p);
+	EXPECT_EQ(pair_compare(&p, -1), 1);
+	pair_rewind(&p);
+	ASSERT_TRUE(ring_next(&p.ours, &rec));
+	EXPECT_EQ(rec.head.type, PERF_RECORD_BPF_EVENT);
+	EXPECT_EQ(record_u32(&rec, 4), info.id);
+}
+
+/* A program of two functions: main calls "r0 = 0; exit" */
+static int load_functions(uint64_t addr[2])
+{
+	struct bpf_insn insns[] = {
+		{ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL, .imm = 1 },
+		{ .code = BPF_JMP | BPF_EXIT },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	struct bpf_prog_info info = { .nr_jited_ksyms = 2, .jited_ksyms = (uintptr_t)addr };
+	union bpf_attr a = {
+		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER, .insn_cnt = 4,
+		.insns = (uintptr_t)insns, .license = (uintptr_t)"GPL",
+	}, i = { .info = { .info_len = sizeof(info), .info = (uintptr_t)&info } };
+	int fd = syscall(SYS_bpf, BPF_PROG_LOAD, &a, sizeof(a));
+
+	i.info.bpf_fd = fd;
+	if (fd >= 0 && (syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &i, sizeof(i)) ||
+			info.nr_jited_ksyms != 2))
+		return -1;
+	return fd;
+}
+
+/* Two symbols, as natively: the next records are theirs */
+#define EXPECT_TWO_SYMBOLS(p) do {		\
+	pair_disable(p);			\
+	EXPECT_EQ(pair_compare(p, -1), 2);	\
+	pair_rewind(p);				\
+} while (0)
+
+#define ASSERT_SYMBOL(p) do {				\
+	ASSERT_TRUE(ring_next(&(p)->ours, &rec));	\
+	EXPECT_EQ(rec.head.type, PERF_RECORD_KSYMBOL);	\
+} while (0)
+
+/* A record for each function of a program */
+TEST(bpf_functions)
+{
+	ROWS("A-55 D-34 D-35");
+	struct perf_event_attr a = pair_attr();
+	uint64_t addr[2] = { };
+	struct pair p;
+	int i;
+
+	a.ksymbol = 1;
+	put("/proc/sys/net/core/bpf_jit_enable", "1");
+	pair_open(&p, &a, 0, -1, 8);
+	pair_enable(&p);
+	if (load_functions(addr) < 0)
+		SKIP(return, "this kernel loads no BPF programs, or does not compile them");
+	EXPECT_TWO_SYMBOLS(&p);
+	for (i = 0; i < 2; i++) {
+		ASSERT_SYMBOL(&p);
+		EXPECT_EQ(record_u64(&rec, 0), addr[i]);
+	}
+}
+
+#define INSTANCE	"/sys/kernel/tracing/instances/kpmu_kernel"
+
+/* A tracer gets code of its own, a symbol that is no BPF program, and gives it back */
+TEST(trampoline)
+{
+	ROWS("A-55 D-34");
+	struct perf_event_attr a = pair_attr();
+	struct pair p;
+	int i;
+
+	a.ksymbol = 1;
+	rmdir(INSTANCE);
+	if (mkdir(INSTANCE, 0700) || put(INSTANCE "/set_ftrace_filter", "do_sys_openat2\n"))
+		SKIP(return, "this kernel has no instances of tracers");
+	pair_open(&p, &a, 0, -1, 8);
+	pair_enable(&p);
+	EXPECT_EQ(put(INSTANCE "/current_tracer", "function\n"), 0);
+	EXPECT_EQ(put(INSTANCE "/current_tracer", "nop\n"), 0);
+	EXPECT_EQ(rmdir(INSTANCE), 0);
+	EXPECT_TWO_SYMBOLS(&p);
+	for (i = 0; i < 2; i++) {
+		ASSERT_SYMBOL(&p);
+		EXPECT_EQ(record_u16(&rec, 12), 2);
+		EXPECT_EQ(record_u16(&rec, 14), i);
+		EXPECT_FALSE(strcmp(record_str(&rec, 16), "ftrace_trampoline"));
+	}
+}
+
 /* A kprobe patches kernel text, and gets an executable page for its instruction slot */
 TEST(text_poke)
 {

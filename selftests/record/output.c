@@ -10,9 +10,11 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #include "event.h"
 #include "harness.h"
+#include "ring.h"
 #include "switches.h"
 #include "task.h"
 
@@ -139,6 +141,46 @@ TEST(other_tasks)
 }
 
 /* Unmapping a ring removes it from all events that write to it */
+/*
+ * A ring has the records of one CPU at a time, and a child may run elsewhere: the records of an
+ * inherited event of any CPU that goes to another event's ring are lost, and counted.
+ */
+TEST(children_of_redirected)
+{
+	ROWS("R-20 I-16 F-09");
+	struct perf_event_attr a = insns_attr();
+	static struct record rec;
+	struct ring r;
+	uint64_t v[2];
+	int to, fd;
+
+	if (route_is_native())
+		SKIP(return, "native perf writes them to the ring, from several CPUs");
+	to = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, to, &a, 1);
+	a.comm = 1;
+	a.inherit = 1;
+	a.disabled = 0;
+	a.read_format = PERF_FORMAT_LOST;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ASSERT_EQ(set_output(fd, to), 0);
+	if (!fork()) {
+		prctl(PR_SET_NAME, "child");
+		prctl(PR_SET_NAME, "again");
+		_exit(0);
+	}
+	wait(NULL);
+	prctl(PR_SET_NAME, "parent");
+	ASSERT_TRUE(ring_next(&r, &rec));
+	EXPECT_EQ(rec.head.type, PERF_RECORD_FORK);
+	ASSERT_TRUE(ring_next(&r, &rec));
+	EXPECT_EQ(rec.head.type, PERF_RECORD_COMM);
+	EXPECT_FALSE(strcmp(record_str(&rec, 8), "parent"));
+	EXPECT_FALSE(ring_next(&r, &rec));
+	ASSERT_EQ(read(fd, v, sizeof(v)), sizeof(v));
+	EXPECT_EQ(v[1], 3);		/* two names and the exit */
+}
+
 TEST(unmapped)
 {
 	ROWS("I-15 R-20");

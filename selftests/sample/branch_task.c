@@ -345,4 +345,33 @@ TEST(inherited)
 	EXPECT_TRUE(is_listed(&s, ALL_TYPES, false));
 }
 
+/* The call stack of a child outlasts a switch, too: it is kept from the fork on */
+TEST(inherited_call_stack)
+{
+	struct perf_event_attr a;
+	struct stack s;
+	struct ring r;
+	int fd, status;
+	pid_t pid;
+
+	ROWS("S-15 A-77");
+	NEED_BRANCHES();
+	NOT_ON_AMD();
+	pin_to(0);
+	a = branch_attr(3500, PERF_SAMPLE_BRANCH_CALL_STACK);
+	a.inherit = 1;
+	fd = ev_must(&a, 0, 0, -1, 0);
+	ring_map(&r, fd, &a, 64);
+	pid = fork();
+	if (!pid) {
+		calls_counted(fd, 7, go_to_sleep);
+		_exit(0);
+	}
+	ASSERT_GT(pid, 0);
+	ASSERT_EQ(waitpid(pid, &status, 0), pid);
+	s = last_stack(&r);
+	ASSERT_GT(s.samples, 0);
+	EXPECT_TRUE(is_nested(&s, 7));
+}
+
 TEST_HARNESS_MAIN

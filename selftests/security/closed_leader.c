@@ -34,9 +34,10 @@ static struct perf_event_attr dummy(bool inherit)
 	return a;
 }
 
+/* A thread that does not get a CPU for a while may find that its turn has passed */
 static void wait_turn(int n)
 {
-	while (turn != n)
+	while (turn < n)
 		sched_yield();
 }
 
@@ -49,9 +50,11 @@ static void *closer(void *unused)
 	uint64_t until;
 
 	for (int round = 0; ; round++) {
-		while (turn != 1)
+		while (turn != 1) {
 			if (turn == OVER)
 				return unused;
+			sched_yield();
+		}
 		leader = ev_must(&a, opener, -1, -1, 0);
 		turn = 2;
 		wait_turn(3);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Tasks that exit and CPUs that go offline while events are attached to them. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
@@ -311,6 +312,68 @@ TEST(cpu_goes_offline)
 	EXPECT_TRUE(always_ran(tid_fd));
 	worker_stop(&w);
 	close(fd);
+}
+
+/* The pid of a kernel thread, 0 if there is none of that name */
+static pid_t thread_called(const char *name)
+{
+	DIR *proc = opendir("/proc");
+	char path[300], comm[32];
+	struct dirent *d;
+	pid_t pid = 0;
+
+	while (proc && !pid && (d = readdir(proc))) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%s/comm", d->d_name);
+		f = atoi(d->d_name) ? fopen(path, "re") : NULL;
+		if (f && fgets(comm, sizeof(comm), f) && !strncmp(comm, name, strlen(name)) &&
+		    comm[strlen(name)] == '\n')
+			pid = atoi(d->d_name);
+		if (f)
+			fclose(f);
+	}
+	closedir(proc);
+	return pid;
+}
+
+/* An event of the thread that takes its own CPU offline: it runs while kpmu leaves the CPU */
+TEST(hotplug_thread)
+{
+	ROWS("O-07");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+	int cpu = nr_cpus() - 1, fd;
+	struct ev_times off, on;
+	char name[32];
+	pid_t pid;
+
+	snprintf(name, sizeof(name), "cpuhp/%d", cpu);
+	pid = thread_called(name);
+	if (cpu < 1 || !pid)
+		SKIP(return, "no CPU can be taken offline");
+	a.exclude_kernel = 0;
+	a.disabled = 0;
+	a.read_format = FORMAT_TIMES;
+	fd = ev_must(&a, pid, -1, -1, 0);
+	EXPECT_EQ(ev_count(fd), 0);
+	if (cpu_online(cpu, 0))
+		SKIP(return, "no CPU can be taken offline");
+	off = ev_times(fd);
+	EXPECT_GT(off.value, 0);
+	EXPECT_LE(off.running, off.enabled);
+	usleep(20000);
+	on = ev_times(fd);
+	EXPECT_EQ(on.value, off.value);
+	EXPECT_EQ(on.running, off.running);
+	ASSERT_EQ(cpu_online(cpu, 1), 0);
+	on = ev_times(fd);
+	EXPECT_GT(on.value, off.value);
+	EXPECT_GT(on.running, off.running);
+	EXPECT_LE(on.running, on.enabled);
+	/* And once more: it was not lost on the way */
+	ASSERT_EQ(cpu_online(cpu, 0), 0);
+	ASSERT_EQ(cpu_online(cpu, 1), 0);
+	EXPECT_GT(ev_count(fd), on.value);
 }
 
 /* The CPU's own event counts again once the CPU is back online; native perf removes it */

@@ -25,6 +25,13 @@ int kpmu_device(void)
 	return none;
 }
 
+static int open_event(const struct kpmu_open *args)
+{
+	int fd = kpmu_device();
+
+	return fd < 0 ? fd : ioctl(fd, KPMU_IOC_OPEN, args);
+}
+
 int kpmu_event_open(const struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd,
 		    unsigned long flags)
 {
@@ -32,9 +39,31 @@ int kpmu_event_open(const struct perf_event_attr *attr, pid_t pid, int cpu, int 
 		.attr = (uintptr_t)attr, .pid = pid, .cpu = cpu, .group_fd = group_fd,
 		.flags = flags,
 	};
+
+	return open_event(&args);
+}
+
+int kpmu_event_open_on(int reservation, const struct perf_event_attr *attr, pid_t pid, int cpu,
+		       int group_fd, unsigned long flags)
+{
+	struct kpmu_open args = {
+		.attr = (uintptr_t)attr, .pid = pid, .cpu = cpu, .group_fd = group_fd,
+		.reserved = reservation, .flags = flags | KPMU_OPEN_RESERVED,
+	};
+
+	return open_event(&args);
+}
+
+int kpmu_reserve(const int *cpus, int nr_cpus, uint32_t counters, const char *name)
+{
+	struct kpmu_reserve args = {
+		.cpus = (uintptr_t)cpus, .nr_cpus = nr_cpus, .counters = counters,
+		.flags = KPMU_RESERVE_CLOEXEC,
+	};
 	int fd = kpmu_device();
 
-	return fd < 0 ? fd : ioctl(fd, KPMU_IOC_OPEN, &args);
+	strncpy(args.name, name, sizeof(args.name) - 1);
+	return fd < 0 ? fd : ioctl(fd, KPMU_IOC_RESERVE, &args);
 }
 
 const char *kpmu_why(void)

@@ -22,7 +22,7 @@ described()
 	{
 		if (type ~ /^ptr64\[/ || type ~ /int64/)
 			return 8
-		if (type ~ /^(pid|fd_[a-z]*)(\[opt\])?$/ || type ~ /int32/)
+		if (type ~ /^(pid|fd_[a-z_]*)(\[opt\])?$/ || type ~ /int32/)
 			return 4
 		if (match(type, /^array\[int8, [0-9]+\]$/)) {
 			sub(/^array\[int8, /, "", type)

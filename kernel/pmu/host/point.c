@@ -13,6 +13,7 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
+#include <linux/static_call.h>
 #include <linux/tracepoint.h>
 #include <asm/syscall.h>
 #include <asm/unistd.h>
@@ -27,7 +28,7 @@ static void report_hit(const struct kpmu_point *p, struct pt_regs *regs)
 	struct kpmu_hit hit = { .regs = regs };
 
 	if (likely(!READ_ONCE(p->muted)))
-		kpmu_source_hit(p->key, 1, &hit);
+		static_call(kpmu_source_hit)(p->key, 1, &hit);
 }
 NOKPROBE_SYMBOL(report_hit);
 

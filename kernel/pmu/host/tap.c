@@ -19,6 +19,7 @@
 #include <linux/llist.h>
 #include <linux/perf_event.h>
 #include <linux/slab.h>
+#include <linux/static_call.h>
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 #include <linux/workqueue.h>
@@ -45,7 +46,7 @@ void kpmu_tap_hit(struct perf_event *event, struct perf_sample_data *data,
 	if (tap->gated)
 		kpmu_gate_hit(&tap->on[smp_processor_id()]);
 	kpmu_raw_of_sample(data, &hit.raw, &hit.raw_size);
-	kpmu_source_hit(&(tap->as ?: tap)->key, data->period, &hit);
+	static_call(kpmu_source_hit)(&(tap->as ?: tap)->key, data->period, &hit);
 }
 
 /**

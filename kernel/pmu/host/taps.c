@@ -67,6 +67,12 @@ static void fill_taps(struct work_struct *work)
 	}
 }
 
+/* Migrations are so rare that all their hits cost less than a gate does at each switch */
+static bool wants_gate(const struct perf_event_attr *attr)
+{
+	return attr->type != PERF_TYPE_SOFTWARE || attr->config != PERF_COUNT_SW_CPU_MIGRATIONS;
+}
+
 /* A tap with events on all CPUs; with @as, its hits are reported for that tap */
 static struct kpmu_tap *make_on_cpus(const struct perf_event_attr *attr,
 				     const struct kpmu_tap *as)
@@ -77,7 +83,7 @@ static struct kpmu_tap *make_on_cpus(const struct perf_event_attr *attr,
 	if (!f.tap)
 		return ERR_PTR(-ENOMEM);
 	f.tap->as = as;
-	f.tap->gated = !as;
+	f.tap->gated = !as && wants_gate(attr);
 	INIT_WORK_ONSTACK(&f.work, fill_taps);
 	queue_work(KPMU_UNBOUND_WQ, &f.work);
 	flush_work(&f.work);

@@ -126,18 +126,17 @@ static int tracepoint_filter(struct kpmu_hw *hw, char *filter,
 
 	if (hw->match)
 		return -EEXIST;
-	m = kmalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
-	if (!m)
-		return -ENOMEM;
 	full = kpmu_tap_full(kpmu_tap_of(hw));
-	if (IS_ERR(full)) {
-		err = PTR_ERR(full);
-		goto free;
+	if (IS_ERR(full))
+		return PTR_ERR(full);
+	m = kmalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+	if (!m) {
+		err = -ENOMEM;
+		goto put;
 	}
 	m->filter = kpmu_tap_filter(full, filter);
 	if (IS_ERR(m->filter)) {
 		err = PTR_ERR(m->filter);
-		kpmu_tap_put(full);
 		goto free;
 	}
 	*key = &full->key;
@@ -145,6 +144,8 @@ static int tracepoint_filter(struct kpmu_hw *hw, char *filter,
 	return 0;
 free:
 	kfree(m);
+put:
+	kpmu_tap_put(full);
 	return err;
 }
 

@@ -15,6 +15,7 @@
 #include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
+#include <linux/static_call.h>
 #include <linux/tracepoint.h>
 #include <linux/uaccess.h>
 #include <asm/trap_pf.h>
@@ -36,7 +37,7 @@ static void report_fault(unsigned long address, struct pt_regs *regs)
 {
 	struct kpmu_hit hit = { .regs = regs, .addr = address };
 
-	kpmu_source_hit(&faults, 1, &hit);
+	static_call(kpmu_source_hit)(&faults, 1, &hit);
 }
 NOKPROBE_SYMBOL(report_fault);
 

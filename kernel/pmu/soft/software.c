@@ -12,6 +12,7 @@
 #include <linux/percpu.h>
 #include <linux/perf_event.h>
 #include <linux/rcupdate.h>
+#include <linux/static_call.h>
 
 #include "../../abi/attr.h"
 #include "../../compat/compat.h"
@@ -97,10 +98,10 @@ void kpmu_software_switch(struct task_struct *prev, struct task_struct *next)
 	};
 
 	perf_fetch_caller_regs(hit.regs);
-	kpmu_source_hit(&switches, 1, &hit);
+	static_call(kpmu_source_hit)(&switches, 1, &hit);
 	rcu_read_lock();
 	if (kpmu_task_css(prev) != kpmu_task_css(next))
-		kpmu_source_hit(&cgroup_switches, 1, &hit);
+		static_call(kpmu_source_hit)(&cgroup_switches, 1, &hit);
 	rcu_read_unlock();
 }
 

@@ -67,13 +67,13 @@ const struct kpmu_source *x86_find(const struct kpmu_attr *attr, int cpu)
 }
 
 /**
- * x86_kind() - .kind of struct kpmu_core
+ * x86_cpu_kind() - .kind of struct kpmu_core
  * @cpu: see struct kpmu_core
  *
  * Context: any.
  * Return: see struct kpmu_core.
  */
-u8 x86_kind(int cpu)
+u8 x86_cpu_kind(int cpu)
 {
 	return per_cpu(x86_cpu, cpu).kind;
 }

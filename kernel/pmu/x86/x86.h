@@ -357,7 +357,7 @@ int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 void x86_put(struct kpmu_hw *hw);
 bool x86_describe(int n, struct kpmu_pmu *pmu);
 const struct kpmu_source *x86_find(const struct kpmu_attr *attr, int cpu);
-u8 x86_kind(int cpu);
+u8 x86_cpu_kind(int cpu);
 bool x86_has_type(u32 type);
 void x86_kind_online(u8 kind);
 void x86_kind_offline(void);
@@ -418,7 +418,7 @@ void x86_lbr_enter(struct task_struct *task, void *from);
 #define X86_CORE_OPS						\
 	.source = &x86_sources[X86_ALL],			\
 	.find = x86_find,					\
-	.kind = x86_kind,					\
+	.kind = x86_cpu_kind,				\
 	.has_type = x86_has_type,				\
 	.describe = x86_describe,				\
 	.slots = x86_slots,					\

@@ -9,6 +9,7 @@
 #include <linux/build_bug.h>
 #include <linux/stddef.h>
 #include <linux/types.h>
+#include <asm/intel_ds.h>
 
 struct gprs {
 	u64 flags, ip, ax, cx, dx, bx, sp, bp, si, di, r8, r9, r10, r11, r12, r13, r14, r15;
@@ -34,6 +35,9 @@ struct memory_4 {
 #define XMM_SIZE	256
 
 #define SIZE_2		offsetof(struct record_3, tsc)
+
+/* Each record of format 2 can be read as one of format 3 */
+static_assert(PEBS_BUFFER_SIZE % SIZE_2 >= sizeof(u64));
 
 static_assert(sizeof(struct record_3) == 200 && sizeof(struct gprs) == 144);
 

@@ -28,7 +28,7 @@
  * @counters: the counters that have caused it, as in GLOBAL_STATUS
  * @event_ip: the instruction that has caused it
  * @next_ip: the next one; 0 if it is not known
- * @tsc: time stamp; with format 2 there is none
+ * @tsc: time stamp; of format 2, whatever is behind the record: see stamp_time()
  * @address: linear address of the memory access; and so on, as the hardware has it
  * @source: see intel_data_source()
  * @latency: see intel_weights()
@@ -87,7 +87,7 @@ static __always_inline void decode_3(struct details *d, const struct record_3 *r
 {
 	*d = (struct details){
 		.counters = r->counters, .event_ip = r->event_ip, .next_ip = r->ip,
-		.tsc = x86_pmu.precise->vague ? 0 : r->tsc, .address = r->address, .source = r->source,
+		.tsc = r->tsc, .address = r->address, .source = r->source,
 		.latency = r->latency, .tsx = r->tsx, .three = r,
 	};
 }
@@ -334,7 +334,7 @@ static __always_inline u32 record_slots(const struct x86_cpu *c, u64 counters)
 	u32 slots = x86_global_slots(counters) & c->precise;
 
 	/* Of several ones, the record does not tell which have caused it */
-	if (unlikely(x86_pmu.precise->vague) && slots & (slots - 1))
+	if (unlikely(slots & (slots - 1)) && x86_pmu.precise->vague)
 		return 0;
 	return slots;
 }

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What kpmu says of events with branch records and of precise ones: KPMU_IOC_EXPLAIN, debugfs. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "branch.h"
+
+static struct kpmu_explain_event ev[3];
+static struct perf_event_attr attr[3];
+
+static int explain(int nr)
+{
+	struct kpmu_explain set = {
+		.size = sizeof(ev[0]), .nr = nr, .cpu = -1, .events = (uintptr_t)ev,
+	};
+
+	memset(ev, 0, sizeof(ev));
+	for (int i = 0; i < nr; i++) {
+		ev[i].attr = (uintptr_t)&attr[i];
+		ev[i].group = -1;
+	}
+	return ioctl(ev_device(), KPMU_IOC_EXPLAIN, &set) ? errno : 0;
+}
+
+/* Branches, which only general counters count */
+static struct perf_event_attr branches(uint64_t type)
+{
+	struct perf_event_attr a = branch_attr(1 << 30, type);
+
+	a.config = PERF_COUNT_HW_BRANCH_INSTRUCTIONS;
+	return a;
+}
+
+TEST(rules)
+{
+	ROWS("W-01");
+	NEED_BRANCHES();
+	if (route_is_native())
+		SKIP(return, "native perf does not have this");
+	attr[0] = branches(PERF_SAMPLE_BRANCH_ANY);
+	attr[1] = branches(PERF_SAMPLE_BRANCH_ANY);
+	attr[1].sample_type = PERF_SAMPLE_IP;
+	attr[1].branch_sample_type = 0;
+	ASSERT_EQ(explain(2), 0);
+	for (int i = 0; i < 2; i++) {
+		EXPECT_EQ(ev[i].error, 0);
+		EXPECT_EQ(ev[i].fits, 1);
+	}
+	EXPECT_EQ(ev[0].rules, ev[1].rules | KPMU_RULE_BRANCHES);
+	EXPECT_EQ(ev[1].rules & KPMU_RULE_BRANCHES, 0);
+}
+
+/* The records have one filter at a time */
+TEST(filters)
+{
+	ROWS("W-01 W-03");
+	NEED_BRANCHES();
+	if (route_is_native())
+		SKIP(return, "native perf does not have this");
+	attr[0] = branches(PERF_SAMPLE_BRANCH_COND);
+	attr[1] = branches(PERF_SAMPLE_BRANCH_ANY_CALL);
+	attr[2] = branches(PERF_SAMPLE_BRANCH_COND);
+	ASSERT_EQ(explain(3), 0);
+	EXPECT_EQ(ev[0].fits, 1);
+	EXPECT_EQ(ev[1].fits, 0);
+	EXPECT_EQ(ev[1].blocker, 0);
+	EXPECT_TRUE(strstr(ev[1].text, "branch"));
+	EXPECT_EQ(ev[2].fits, 1);
+}
+
+TEST(precise)
+{
+	ROWS("W-01");
+	if (route_is_native())
+		SKIP(return, "native perf does not have this");
+	attr[0] = branches(PERF_SAMPLE_BRANCH_ANY);
+	attr[0].sample_type = PERF_SAMPLE_IP;
+	attr[0].branch_sample_type = 0;
+	attr[1] = attr[0];
+	attr[0].precise_ip = 2;
+	if (is_amd() || ev_errno(&attr[0], 0, -1, -1, 0))
+		SKIP(return, "this CPU has no precise events");
+	ASSERT_EQ(explain(2), 0);
+	EXPECT_EQ(ev[0].fits, 1);
+	EXPECT_EQ(ev[1].fits, 1);
+	EXPECT_EQ(ev[0].rules & ~KPMU_RULE_TABLE, KPMU_RULE_PRECISE);
+	EXPECT_EQ(ev[1].rules & ~KPMU_RULE_TABLE, 0);
+}
+
+/* What debugfs says of the branch records of CPU 0 */
+static const char *state(void)
+{
+	static char line[200];
+	FILE *f = fopen("/sys/kernel/debug/kpmu/cpus", "r");
+
+	while (f && fgets(line, sizeof(line), f) && strncmp(line, "branch records: ", 16))
+		;
+	if (f)
+		fclose(f);
+	return line;
+}
+
+TEST(debugfs)
+{
+	struct perf_event_attr a;
+	const char *text;
+	int fd;
+
+	NEED_BRANCHES();
+	if (route_is_native())
+		SKIP(return, "native perf does not have this");
+	pin_to(0);
+	a = branches(PERF_SAMPLE_BRANCH_ANY);
+	fd = ev_must(&a, -1, 0, -1, 0);
+	EXPECT_EQ(strncmp(state(), "branch records: off", 19), 0);
+	ev_enable(fd);
+	text = state();
+	EXPECT_EQ(strncmp(text, "branch records: on, filter 0x", 29), 0);
+	EXPECT_NE(strtol(text + 27, NULL, 16), 0);
+	ev_disable(fd);
+	EXPECT_EQ(strncmp(state(), "branch records: off", 19), 0);
+}
+
+TEST_HARNESS_MAIN
