@@ -41,7 +41,7 @@ check_host()
 
 	need_tools gcc ninja:ninja-build pkg-config flex bison python3 patch tar \
 		xz:xz-utils bzip2
-	for lib in glib-2.0:libglib2.0-dev zlib:zlib1g-dev; do
+	for lib in glib-2.0:libglib2.0-dev zlib:zlib1g-dev slirp:libslirp-dev libattr:libattr1-dev; do
 		pkg-config --exists "${lib%%:*}" || pkgs+=("${lib#*:}")
 	done
 	echo '#include <libfdt.h>' | gcc -E - >/dev/null 2>&1 || pkgs+=(libfdt-dev)
@@ -108,20 +108,23 @@ v = [int(x) for x in c.version.split(".")[:2]]; sys.exit(v < [1, 5])' 2>/dev/nul
 	rm -rf "$py/deb"
 }
 
-# firmware DIR - copy the firmware of a PC from Debian's packages or the tarball
+# firmware DIR - copy the firmware of a PC, its display and network cards from Debian's packages or
+# the tarball
 firmware()
 {
 	local to=$1 f
+	local roms=({bios-256k,kvmvapic,linuxboot_dma,multiboot_dma,pvh,vgabios-stdvga}.bin
+		efi-{virtio,e1000}.rom)
 
 	if [ -n "${QEMU_TARBALL:-}" ]; then
-		cp "$tree"/src/pc-bios/{bios-256k,kvmvapic,linuxboot_dma,multiboot_dma,pvh}.bin "$to/"
+		for f in "${roms[@]}"; do cp "$tree/src/pc-bios/$f" "$to/"; done
 		return
 	fi
 	apt_setup
-	apt_unpack "$to/deb" seabios qemu-system-data
-	for f in bios-256k kvmvapic linuxboot_dma multiboot_dma pvh; do
-		cp -L "$to"/deb/usr/share/{seabios,qemu}/$f.bin "$to/" 2>/dev/null ||
-			[ -e "$to/$f.bin" ] || die "no $f.bin in Debian's packages"
+	apt_unpack "$to/deb" seabios qemu-system-data ipxe-qemu
+	for f in "${roms[@]}"; do
+		cp -L "$to"/deb/usr/share/{seabios,qemu}/"$f" "$to"/deb/usr/lib/ipxe/qemu/"$f" "$to/" 2>/dev/null ||
+			[ -e "$to/$f" ] || die "no $f in Debian's packages"
 	done
 	rm -rf "$to/deb"
 }
@@ -132,7 +135,8 @@ configure()
 	../src/configure --python="$tree/py/bin/python3" --target-list=x86_64-softmmu \
 		--without-default-features --enable-tcg --enable-fdt=system \
 		--disable-docs --disable-werror --disable-install-blobs \
-		--enable-plugins --enable-trace-backends=log
+		--enable-plugins --enable-trace-backends=log \
+		--enable-attr --enable-virtfs --enable-vhost-user --enable-slirp
 }
 
 compile()
@@ -199,7 +203,7 @@ build()
 	fi
 	progress "$KPMU_CACHE/qemu/build.log" compile || die "QEMU does not build"
 	out=$(mktemp -d "$KPMU_CACHE/qemu/tmp.XXXXXX")
-	cp "$tree/bld/qemu-system-x86_64" "$tree"/fw/*.bin "$out/"
+	cp "$tree/bld/qemu-system-x86_64" "$tree"/fw/* "$out/"
 	strip --strip-debug "$out/qemu-system-x86_64"
 	: >"$out/ok"
 	rm -rf "$dir"

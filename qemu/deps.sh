@@ -12,7 +12,7 @@ packages=(
 	libelf-dev libssl-dev flex bison perl		# kernel modules
 	openssl patch python3				# kernels built from source
 	ninja-build pkg-config libglib2.0-dev libpixman-1-dev zlib1g-dev
-	libfdt-dev						# QEMU
+	libfdt-dev libattr1-dev libslirp-dev			# QEMU
 	sparse shellcheck					# make check
 )
 packages+=("$@")						# for one make target

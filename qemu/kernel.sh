@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # kernel.sh NAME - fetch or build a kernel for the guest and print its folder.  The
-# folder has vmlinuz, build (the tree to build modules against), release, modules/.
+# folder has vmlinuz, build (the tree to build modules against), release, modules/ (loaded in each
+# guest), userland/ (loaded in a guest with a Debian userland, in the order of userland/order).
 #
 #	6.1	the kernel of Debian 12
 #	6.12	the kernel of Debian 12 backports
@@ -13,8 +14,8 @@
 #
 # KERNEL=vmlinuz KDIR=tree kernel.sh given - the same with the given files.
 #
-# Kernels that are built here are cached under their name and a hash of their
-# fragments.
+# Kernels are cached under their name and a hash of their fragments, Debian's of the list of
+# modules.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -27,6 +28,31 @@ fix_headers()
 		"$root"/usr/src/linux-headers-*-amd64/Makefile
 	# Module builds need no BTF; without vmlinux there they only print a warning
 	rm -f "$root"/usr/src/linux-headers-*-amd64/vmlinux
+}
+
+# userland FROM DIR - copy the modules of kernels/modules and what they depend on to DIR, and write
+# their names to DIR/order, what others depend on first
+userland()
+{
+	local from=$1 to=$2 name
+	mkdir -p "$to"
+	: >"$to/order"
+	grep -v '^#' "$here/modules" | while read -r name; do module "$name"; done
+}
+
+# module NAME - for userland: copy a module after those that it depends on, unless it is built in
+module()
+{
+	local name=${1//-/_} file needs
+	! grep -qx "$name" "$to/order" || return 0
+	file=$(find "$from" -name "$name.ko*" -o -name "${name//_/-}.ko*" | head -n1)
+	[ -n "$file" ] || return 0
+	cp "$file" "$to/$name.ko${file##*.ko}"
+	[[ $file != *.xz ]] || unxz "$to/$name.ko.xz"
+	needs=$(objcopy -O binary -j .modinfo "$to/$name.ko" /dev/stdout | tr '\0' '\n' |
+		sed -n 's/^depends=//p' | tr ',' ' ')
+	for file in $needs; do module "$file"; done
+	echo "$name" >>"$to/order"
 }
 
 # debian NAME DIR PATTERN SUITE - fetch image and headers of the newest release
@@ -48,6 +74,7 @@ debian()
 	find "$tmp/root/lib/modules" \( -name msr.ko\* -o -name cpuid.ko\* \) \
 		-exec cp {} "$tmp/modules/" \;
 	for f in "$tmp"/modules/*.xz; do [ ! -e "$f" ] || unxz "$f"; done
+	userland "$tmp/root/lib/modules" "$tmp/userland"
 	rm -rf "$tmp/root/lib/modules" "$tmp/root/boot"
 	echo "$rel" >"$tmp/release"
 	ln -s "root/usr/src/linux-headers-$rel" "$tmp/build"
@@ -78,7 +105,8 @@ build72()
 	shift
 	need_tools make gcc-12 flex bison bc
 	src=$("$0" source)
-	rm -rf "$tmp"; mkdir -p "$tmp/build" "$tmp/modules"
+	rm -rf "$tmp"; mkdir -p "$tmp/build" "$tmp/modules" "$tmp/userland"
+	: >"$tmp/userland/order"
 	cat "$@" >"$tmp/frag"
 	say "building kernel 7.2 for the guest ($name): 7 to 18 minutes, once"
 	make -s -C "$src" O="$tmp/build" CC=gcc-12 KCONFIG_ALLCONFIG="$tmp/frag" \
@@ -102,7 +130,8 @@ given()
 	local dir=$1
 	[ -r "${KERNEL:-}" ] || die "KERNEL= must name a vmlinuz"
 	[ -r "${KDIR:-}/Makefile" ] || die "KDIR= must name a kernel build tree"
-	rm -rf "$dir"; mkdir -p "$dir/modules"
+	rm -rf "$dir"; mkdir -p "$dir/modules" "$dir/userland"
+	: >"$dir/userland/order"
 	cp "$KERNEL" "$dir/vmlinuz"
 	ln -s "$(realpath "$KDIR")" "$dir/build"
 	make -s -C "$KDIR" kernelrelease >"$dir/release"
@@ -112,6 +141,7 @@ here=$KPMU_TOP/qemu/kernels
 name=${1:-}
 dir=$KPMU_CACHE/kernel/$name
 case $name in
+6.1|6.12) dir+=-$(hash_of "$here/modules") ;;
 7.2) dir+=-$(hash_of "$here/min.frag") ;;
 debug) dir+=-$(hash_of "$here/min.frag" "$here/dbg.frag") ;;
 gcov) dir+=-$(hash_of "$here/min.frag" "$here/gcov.frag") ;;

@@ -22,7 +22,9 @@
 #  -o FILE    also write the kernel log to FILE
 #  -W PLACE   report a WARNING at a source file that matches PLACE (a regular
 #             expression) but do not fail, unless kpmu is in its backtrace
-#  -I         interactive: a shell on this terminal
+#  -q ARGS    more arguments of QEMU
+#  -O         print the output as it comes, not at the end
+#  -I         interactive: a shell on this terminal; /userland/enter, if -f copies it, else busybox's
 #
 # Exit status: that of the command; 99 if rmmod failed; 124 if the time limit was
 # exceeded; 125 if the harness failed; 126 if the kernel log has a warning, BUG or stall.
@@ -36,17 +38,18 @@ trap 'exit 125' ERR
 here=$KPMU_TOP/qemu
 kernel=6.12 model=skylake cpus='' mem=1024 limit=60
 module='' params='' props='' kargs='' keeplog='' place=''
-icount=0 keep=0 interactive=0 lbr=0
-files=()
+icount=0 keep=0 interactive=0 lbr=0 stream=0
+files=() more=()
 accel=${ACCEL:-tcg}
 
-while getopts k:m:P:c:p:s:M:f:t:a:o:W:iKIL opt; do
+while getopts k:m:P:c:p:s:M:f:t:a:o:W:q:iKIOL opt; do
 	case $opt in
 	k) kernel=$OPTARG ;; m) module=$OPTARG ;; P) params=$OPTARG ;;
 	c) model=$OPTARG ;; p) props=,$OPTARG ;; s) cpus=$OPTARG ;;
 	M) mem=$OPTARG ;; f) files+=("$OPTARG") ;; t) limit=$OPTARG ;;
 	a) kargs=$OPTARG ;; o) keeplog=$OPTARG ;; W) place=$OPTARG ;; i) icount=1 ;;
-	K) keep=1 ;; I) interactive=1 ;; L) lbr=1 ;;
+	K) keep=1 ;; I) interactive=1 ;; L) lbr=1 ;; O) stream=1 ;;
+	q) read -ra more <<<"$OPTARG" ;;
 	*) sed -n '3,/^$/s/^# \?//p' "$0" >&2; exit 125 ;;
 	esac
 done
@@ -123,6 +126,8 @@ overlay()
 		echo "export KPMU_SLOW=$slow"
 		echo "export KPMU_CPUS=$cpus KPMU_ICOUNT=$icount KPMU_MODEL=$model"
 		echo "export KPMU_PROPS='$props'"
+		[ $interactive = 0 ] || echo "stty $(stty -a 2>/dev/null |
+			sed -n 's/.*\(rows [0-9]*\); \(columns [0-9]*\).*/\1 \2/p')"
 	} >"$o/run/env"
 	# The cpio must be reproducible, or runs under -icount differ
 	find "$o" -exec touch -hd @0 {} +
@@ -145,12 +150,13 @@ tsc_khz()
 	echo "tsc_early_khz=$(cat "$kept")"
 }
 
-# boot CPIO OUT LOG LIMIT - run QEMU until it exits; returns the status of timeout
+# boot CPIO OUT LOG LIMIT - run QEMU until it exits, then exit with the status of timeout.  With -I,
+# boot CPIO
 boot()
 {
 	local args=(-display none -nodefaults -no-user-config -no-reboot -M pc
 		-L "$qemu" -m "$mem" -smp "$cpus" -cpu "$(cpu_line "$model")"
-		-kernel "$kdir/vmlinuz" -initrd "$1")
+		-kernel "$kdir/vmlinuz" -initrd "$1" "${more[@]}")
 	local append="console=ttyS0 loglevel=5 panic=-1 oops=panic nmi_watchdog=0 no_timer_check tsc=reliable rcupdate.rcu_cpu_stall_timeout=30 softlockup_all_cpu_backtrace=1 $kargs"
 
 	case $accel in
@@ -169,7 +175,7 @@ boot()
 		"$qemu/qemu-system-x86_64" "${args[@]}" -append "$append quiet" \
 			-chardev stdio,id=c,signal=off,mux=on -serial chardev:c -mon chardev=c
 	else
-		timeout -k 5 "$4" "$qemu/qemu-system-x86_64" "${args[@]}" \
+		exec timeout -k 5 "$4" "$qemu/qemu-system-x86_64" "${args[@]}" \
 			-append "$append" -serial "file:$3" -serial "file:$2" \
 			</dev/null 2>"$work/qemu.err"
 	fi
@@ -181,7 +187,7 @@ kvm_trial()
 	[ -w /dev/kvm ] || die "ACCEL=kvm, but /dev/kvm is not there or not ours"
 	module=none overlay 'grep -q . /sys/bus/event_source/devices/cpu/type' >"$work/t.cpio"
 	cat "$base" "$work/t.cpio" >"$work/trial"
-	boot "$work/trial" "$work/t.out" "$work/t.log" 25 || rc=$?
+	(boot "$work/trial" "$work/t.out" "$work/t.log" 25) || rc=$?
 	grep -q '^@@exit 0' "$work/t.out" 2>/dev/null ||
 		die "ACCEL=kvm: a trial boot gave no guest with a PMU (status $rc); use the default ACCEL=tcg"
 }
@@ -216,9 +222,14 @@ fi
 
 rc=0
 : >"$work/out"
-boot "$work/initrd" "$work/out" "$work/log" "$limit" || rc=$?
+boot "$work/initrd" "$work/out" "$work/log" "$limit" &
+trap 'kill $! 2>/dev/null || true; rm -rf "$work"' EXIT
+if [ $stream = 1 ]; then
+	tail -n +1 -s 0.1 -f --pid=$! "$work/out" | sed -u 's/\r//g; /^@@exit [0-9]*$/d'
+fi
+wait $! || rc=$?
 status=$(tr -d '\r' <"$work/out" | sed -n 's/^@@exit \([0-9]*\)$/\1/p' | tail -n1)
-tr -d '\r' <"$work/out" | grep -v '^@@exit ' || true
+[ $stream = 1 ] || tr -d '\r' <"$work/out" | grep -v '^@@exit ' || true
 [ -z "$keeplog" ] || cp "$work/log" "$keeplog"
 
 # The guest did not exit in time: print the backtraces that init has requested

@@ -25,9 +25,11 @@
 #	@@ prog.test kpmu-result native-result
 #	@@sum passed failed skipped
 #
+# Each program starts with perf_event_paranoid 2, upstream's value, and with kpmu's own as loaded.
+#
 # selftests/harness.sh tests this script on the host, with programs and folders of its own.
 
-tests=${KPMU_TESTS:-/tests} tmp=${KPMU_TMP:-/tmp}
+tests=${KPMU_TESTS:-/tests} tmp=${KPMU_TMP:-/tmp} sysctl=${KPMU_SYSCTL:-/proc/sys/kernel}
 pass=0 fail=0 skip=0
 
 # kill_session SID - kill all processes of a session; fails if there are none
@@ -40,11 +42,19 @@ kill_session()
 		'{ pid = $1; sub(/.*\) /, ""); if ($4 == sid) print pid }') 2>/dev/null
 }
 
+# paranoid LEVEL FILE - write the level unless the file has it or does not exist
+paranoid()
+{
+	[ ! -e "$sysctl/$2" ] || [ "$(cat "$sysctl/$2")" = "$1" ] || echo "$1" >"$sysctl/$2"
+}
+
 # column PROGRAM ROUTE - run the program by a route; its results go to ROUTE.res.  If it
 # failed, kill the remaining processes: events of a test that timed out would hold counters
 # that later tests need.
 column()
 {
+	paranoid 2 perf_event_paranoid
+	paranoid "$loaded" kpmu/perf_event_paranoid
 	# shellcheck disable=SC2016 # expanded by the inner shell
 	KPMU_ROUTE=$2 KPMU_SESSION=$tmp/session setsid \
 		sh -c 'echo $$ >"$KPMU_SESSION"; exec "$0"' "$tests/$1" \
@@ -113,6 +123,7 @@ reached()
 
 slow=
 [ "${KPMU_SLOW:-1}" = 1 ] || slow=1
+loaded=$(cat "$sysctl/kpmu/perf_event_paranoid" 2>/dev/null)
 kernel=${KPMU_KERNEL:-$(uname -r | sed 's/^\([0-9]*\.[0-9]*\).*/\1/')}
 
 reached load

@@ -13,45 +13,28 @@
 
 #include "cost.h"
 #include "event.h"
+#include "msr.h"
 
 /* Statistics MSRs of the PMU model, per CPU */
 #define MSR_KERNEL_INSNS	0x51504d01
 #define MSR_WRMSRS		0x51504d02
 #define MSR_RDMSRS		0x51504d03
 
-#define MAX_CPUS		16
-
 static int cpus = 1;
 
 void cost_on(int n)
 {
-	cpus = n < MAX_CPUS ? n : MAX_CPUS;
-}
-
-static int open_msrs(int cpu)
-{
-	char path[32];
-	int fd, high;
-
-	snprintf(path, sizeof(path), "/dev/cpu/%d/msr", cpu);
-	fd = open(path, O_RDONLY);
-	/* Use a high number, apart from the fds of the events that programs open and close */
-	high = fcntl(fd, F_DUPFD_CLOEXEC, 200);
-	close(fd);
-	return high;
+	cpus = n < MSR_MAX_CPUS ? n : MSR_MAX_CPUS;
 }
 
 /* Sum over the CPUs of cost_on() */
 static uint64_t rdmsr(uint32_t msr)
 {
-	static int fds[MAX_CPUS];
 	uint64_t v, sum = 0;
 	int i;
 
 	for (i = 0; i < cpus; i++) {
-		if (!fds[i])
-			fds[i] = open_msrs(i);
-		if (pread(fds[i], &v, 8, msr) != 8) {
+		if (!msr_read(i, msr, &v)) {
 			perror("reading the model's statistics");
 			exit(1);
 		}

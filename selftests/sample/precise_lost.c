@@ -6,11 +6,9 @@
  */
 #define _GNU_SOURCE
 #include <string.h>
-#include <sys/klog.h>
 
+#include "msr.h"
 #include "precise.h"
-
-#define SYSLOG_ACTION_READ_ALL	3
 
 #define NR	2
 
@@ -21,13 +19,11 @@ struct found {
 	uint64_t first;		/* address of the first sample */
 };
 
-/* Format 2; native perf of every kernel prints the format when it starts */
 static bool is_vague(void)
 {
-	static char log[1 << 20];
-	int n = klogctl(SYSLOG_ACTION_READ_ALL, log, sizeof(log) - 1);
+	uint64_t caps;
 
-	return n > 0 && strstr(log, "PEBS fmt2");
+	return msr_read(0, MSR_PERF_CAPABILITIES, &caps) && (caps >> 8 & 15) == 2;
 }
 
 /* Formats 2 and 3 */
