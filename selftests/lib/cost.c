@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The costs are differences of statistics of the PMU model in QEMU; see cost.h. */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
