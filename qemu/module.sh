@@ -3,6 +3,7 @@
 #
 # module.sh NAME [MAKE-ARGUMENTS] - build kpmu.ko in build/NAME for a kernel of
 # kernel.sh.  Warnings are errors.  SOURCES= and OUT= select other folders.
+# If the kernel has KUnit, build/NAME/kunit has kpmu-kunit.ko and the kernel's kunit.ko.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -18,8 +19,10 @@ mkdir -p "$out"
 # Copy changed files only, so that kbuild rebuilds only these
 cd "${SOURCES:-$KPMU_TOP}"
 sources=(kernel include Kbuild)
-# Mutants have no drivers
-[ ! -e selftests/driver ] || sources+=(selftests/driver)
+# Mutants have none of these
+for f in driver kunit unit; do
+	[ ! -e selftests/$f ] || sources+=("selftests/$f")
+done
 find "${sources[@]}" -type f \( -name '*.[chS]' -o -name Kbuild \) |
 while read -r f; do
 	cmp -s "$f" "$out/$f" && continue
@@ -50,5 +53,20 @@ if [ -e selftests/driver ]; then
 		die "the templates of drivers do not build for $name"
 	fi
 	strip --strip-debug "$out"/selftests/driver/kpmu-{toy,few}.ko
+fi
+
+# The unit tests as suites of KUnit
+rm -rf "$out/kunit"
+mkdir "$out/kunit"
+if [ -e selftests/kunit ] && grep -qs '^CONFIG_KUNIT=' "$kdir/build/.config"; then
+	if ! make -C "$kdir/build" M="$out/selftests/kunit" "${cc[@]}" \
+		CONFIG_DEBUG_INFO_BTF_MODULES= \
+		modules >"$out/kunit.log" 2>&1 || grep -E 'warning|WARNING' "$out/kunit.log"; then
+		cat "$out/kunit.log" >&2
+		die "the KUnit suites do not build for $name"
+	fi
+	strip --strip-debug "$out/selftests/kunit/kpmu-kunit.ko" -o "$out/kunit/kpmu-kunit.ko"
+	[ ! -e "$kdir/build/lib/kunit/kunit.ko" ] ||
+		cp "$kdir/build/lib/kunit/kunit.ko" "$out/kunit/"
 fi
 say "built $out/kpmu.ko for $(cat "$kdir/release")"

@@ -16,6 +16,7 @@
 #include "../sched/sched.h"
 #include "../source/period.h"
 #include "fair.h"
+#include "ideal.h"
 #include "rate.h"
 
 int kpmu_sysctl_max_rate = 100000;

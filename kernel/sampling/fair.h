@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Durations that are charged, in get_cycles(). */
+/* Durations that are charged, in get_cycles(); also built in user space, except the last function. */
 #ifndef KPMU_FAIR_H
 #define KPMU_FAIR_H
 
+#ifdef __KERNEL__
 #include <linux/math64.h>
 #include <linux/minmax.h>
 
 #include "../compat/tsc.h"
+#else
+#include "shim.h"
+#endif
 
 /**
  * kpmu_fair() - limit a measured duration to the median of the three before it
@@ -47,6 +51,7 @@ static __always_inline u64 kpmu_charge(u64 before[3], u64 took, u64 limit)
 	return min(took, max(kpmu_fair(before, took), limit / 4));
 }
 
+#ifdef __KERNEL__
 /**
  * kpmu_tick_cycles() - length of a tick
  *
@@ -57,5 +62,6 @@ static __always_inline u64 kpmu_tick_cycles(void)
 {
 	return max_t(u64, div_u64((u64)kpmu_cycles_khz() * MSEC_PER_SEC, HZ), 1);
 }
+#endif
 
 #endif

@@ -5,36 +5,16 @@
  */
 #include <linux/jiffies.h>
 #include <linux/kprobes.h>
-#include <linux/math64.h>
 
 #include "../sched/sched.h"
 #include "../source/period.h"
+#include "ideal.h"
 #include "rate.h"
 
-/* The period that gives frequency @freq (Hz) if @events occur in @ns */
-static u64 ideal_period(u32 freq, u64 events, u64 ns)
-{
-	int shift = fls64(events) > 33 ? fls64(events) - 33 : 0;
-
-	/* The product is less than 2^33 * 2^30: no overflow.  @ns is at most a few ticks */
-	return div64_u64((events >> shift) * NSEC_PER_SEC, ns * freq) << shift;
-}
-
-/*
- * Change the period by half of the distance to the ideal, to limit the effect of a single odd
- * interval.
- * The ideal is first clamped to between half and 8 times the old period.
- */
 static void adjust_period(struct kpmu_event *e, u64 events, u64 ns)
 {
-	u64 old = e->se.hw.period, new = ideal_period(e->sampling->freq, events, ns), period;
-
-	new = clamp(new, old / 2, old * 8);
-	period = clamp_t(u64, old + ((s64)(new - old) / 2), 1, KPMU_LONGEST_PERIOD);
-	/* Halving would stick at period 1 */
-	if (period == old && new > old)
-		period++;
-	kpmu_period_change(&e->se.hw, period);
+	kpmu_period_change(&e->se.hw, kpmu_next_period(e->se.hw.period, e->sampling->freq,
+						       events, ns));
 }
 
 /* A period shorter than this may be over within one interrupt, in events */

@@ -12,9 +12,6 @@ extern int kpmu_sysctl_cpu_time;
 extern u32 kpmu_rate_per_tick;
 extern u64 kpmu_rate_share;
 
-/* Maximum period that is set for a frequency, in events */
-#define KPMU_LONGEST_PERIOD	(S64_MAX / 16)
-
 void kpmu_rate_window(struct kpmu_event *e, unsigned long now);
 void kpmu_rate_exceeded(struct kpmu_event *e);
 

@@ -2,12 +2,16 @@
 /*
  * Periods and due overflows.  All changes of hw->period and hw->next are made here,
  * except those of overflows_due() in sampling/hit.c, which competes with NMIs for
- * hw->next.
+ * hw->next.  Also built in user space, with the fields of struct kpmu_hw that are used here.
  */
 #ifndef KPMU_PERIOD_H
 #define KPMU_PERIOD_H
 
+#ifdef __KERNEL__
 #include "source.h"
+#else
+#include "shim.h"
+#endif
 
 /**
  * kpmu_period_start() - set the period, counted from a certain count

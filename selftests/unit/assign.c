@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of kernel/assign in user space, under ASan and UBSan.  Results are compared with an
- * exhaustive search where that is feasible, and checked to be a valid matching.
+ * Tests of kernel/assign.  Results are compared with an exhaustive search where that is feasible, and
+ * checked to be a valid matching.
  */
-#include "harness.h"
-#include "shim.h"
+#include "unit.h"
 #include "../../kernel/assign/assign.h"
 
 /* Can @n events all get a counter out of the mask @free?  Tries all assignments. */
@@ -72,7 +71,7 @@ TEST(random_groups)
 	s8 hint[32];
 	int round, i, n, nr, fits, refused = 0;
 
-	for (round = 0; round < 20000; round++) {
+	for (round = 0; round < unit_often(20000); round++) {
 		kpmu_matching_init(&m);
 		nr = 0;
 		while (nr < 9) {
@@ -98,7 +97,7 @@ TEST(random_groups)
 			nr += n;
 		}
 	}
-	EXPECT_GT(refused, 1000);
+	EXPECT_GT(refused, unit_often(1000));
 }
 
 /* The hint is used if it is free, which saves reprogramming the counter */
@@ -157,4 +156,6 @@ TEST(long_path)
 	ASSERT_TRUE(sound(&m));
 }
 
-TEST_HARNESS_MAIN
+UNIT_SUITE(kpmu_assign, unit_nothing,
+	   CASE(every_small_set) CASE(random_groups) CASE(hint) CASE(all_counters)
+	   CASE(long_path));

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Tests of kernel/pmu/x86/branch_decode.c in user space, under ASan and UBSan. */
-#include <stdlib.h>
-
-#include "harness.h"
-#include "shim.h"
+/* Tests of kernel/pmu/x86/branch_decode.c. */
+#include "unit.h"
 #include "../../kernel/pmu/x86/branch.h"
 
 /* Instructions whose kind does not depend on the mode, and some that are no branches */
@@ -49,15 +46,15 @@ static const struct {
 	{ X86_BRANCH_ABORT, 1, { 0xff } },
 };
 
-/* A copy of exactly @len bytes, so that ASan finds a read beyond them */
+/* A copy of exactly @len bytes, so that the sanitizer finds a read beyond them */
 static unsigned int decode(const u8 *bytes, int len, bool is_64)
 {
-	u8 *copy = malloc(len ?: 1);
+	u8 *copy = unit_alloc(len ?: 1);
 	unsigned int kind;
 
 	memcpy(copy, bytes, len);
 	kind = x86_branch_decode(copy, len, is_64);
-	free(copy);
+	unit_free(copy);
 	return kind;
 }
 
@@ -99,7 +96,7 @@ TEST(random_bytes)
 	int i, n;
 
 	ROWS("S-19");
-	for (n = 0; n < 200000; n++) {
+	for (n = 0; n < unit_often(200000); n++) {
 		for (i = 0; i < X86_MAX_INSN; i++)
 			bytes[i] = unit_random(&state);
 		kind = decode(bytes, unit_random(&state) % (X86_MAX_INSN + 1), n & 1);
@@ -109,4 +106,5 @@ TEST(random_bytes)
 	}
 }
 
-TEST_HARNESS_MAIN
+UNIT_SUITE(kpmu_branch, unit_nothing,
+	   CASE(kinds) CASE(modes) CASE(random_bytes));

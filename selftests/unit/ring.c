@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of kernel/ring/write.c and write.h in user space, under ASan and UBSan.  Other
- * writers interrupt the writer at every point that matters.  A reader checks at each of these
- * points that there are only complete records before the head.
+ * Tests of kernel/ring/write.c and write.h.  Other writers interrupt the writer at every point that
+ * matters.  A reader checks at each of these points that there are only complete records before the
+ * head.
  */
-#include "harness.h"
-#include "shim.h"
+#include "unit.h"
 #include "../../kernel/ring/write.h"
 
 #define SIZE	1024
@@ -20,13 +19,11 @@ struct head {
 	u64 what;		/* DATA: sequence number; LOST: number of lost records */
 };
 
-void (*unit_ring_point)(void);
-
 /* The ring, and the state of its reader */
 static struct ring {
 	struct kpmu_ring_core core;
 	u64 head, tail;
-	u8 *data;		/* allocated with the exact size, for ASan to see overruns */
+	u8 *data;		/* allocated with the exact size, for the sanitizer to see overruns */
 	u64 seen;		/* end of what the reader has read */
 	u64 found;		/* DATA records read */
 	u64 lost;		/* sum of the LOST records read */
@@ -37,12 +34,18 @@ static struct ring {
 
 static void setup(u64 size)
 {
-	free(r.data);
+	unit_free(r.data);
 	memset(&r, 0, sizeof(r));
-	r.data = calloc(1, size);
+	r.data = unit_alloc(size);
 	kpmu_core_init(&r.core, r.data, size, &r.head, &r.tail);
 	unit_ring_point = NULL;
 }
+
+/* Emulated interrupts: level 0 interrupts the writer, level 1 interrupts level 0, and so on */
+#define LEVELS	3
+
+static u8 fills[LEVELS + 1][65536];	/* the payload that each writer is writing */
+static int writing;			/* number of writers */
 
 static u8 pattern(u64 seq, u64 i)
 {
@@ -54,11 +57,12 @@ static bool write_record(u64 size, u64 piece, u32 wakeup_events)
 {
 	struct head h = { .type = DATA, .size = size, .what = r.tried++ };
 	struct kpmu_ring_handle handle;
-	u8 fill[65536];
+	u8 *fill = fills[writing++];
 	u64 i, n;
 
 	if (!kpmu_core_begin(&r.core, &handle, size, LOST_SIZE)) {
 		r.wakes += handle.wake;
+		writing--;
 		return false;
 	}
 	if (handle.lost) {
@@ -77,6 +81,7 @@ static bool write_record(u64 size, u64 piece, u32 wakeup_events)
 	}
 	kpmu_ring_sample(&handle, wakeup_events);
 	r.wakes += kpmu_core_commit(&handle);
+	writing--;
 	return true;
 }
 
@@ -310,7 +315,7 @@ static u64 woken_at(int nr, u64 watermark, u32 events, u64 *which)
 
 TEST(marks)
 {
-	u64 at[300];
+	static u64 at[300];
 
 	ROWS("R-14 R-15 R-16");
 	EXPECT_EQ(woken_at(16, 64, 0, at), 3);
@@ -325,9 +330,6 @@ TEST(marks)
 	EXPECT_EQ(at[0], 129);
 	EXPECT_EQ(woken_at(5, 0, 1, at), 5);
 }
-
-/* Emulated interrupts: level 0 interrupts the writer, level 1 interrupts level 0, and so on */
-#define LEVELS	3
 
 static struct {
 	int level;
@@ -473,7 +475,7 @@ TEST(fuzz_honest)
 	int round, i;
 
 	ROWS("R-25 R-03 R-24");
-	for (round = 1; round < 300; round++) {
+	for (round = 1; round < unit_often(300); round++) {
 		seed = round;
 		setup(256 << unit_random(&seed) % 4);
 		unit_ring_point = random_point;
@@ -506,13 +508,13 @@ static void lying_point(void)
 	r.seen = r.head;
 }
 
-/* The writer must not write outside of the ring, which ASan checks */
+/* The writer must not write outside of the ring, which the sanitizer checks */
 TEST(fuzz_lying_reader)
 {
 	int round, i;
 
 	ROWS("M-28");
-	for (round = 1; round < 300; round++) {
+	for (round = 1; round < unit_often(300); round++) {
 		seed = round * 77777;
 		setup(128 << unit_random(&seed) % 5);
 		r.core.overwrite = round % 3 == 0;
@@ -525,4 +527,17 @@ TEST(fuzz_lying_reader)
 	}
 }
 
-TEST_HARNESS_MAIN
+static void reset(void)
+{
+	r.data = NULL;
+	writing = 0;
+	depth = 0;
+	unit_ring_point = NULL;
+}
+
+UNIT_SUITE(kpmu_ring, reset,
+	   CASE(all_sizes_and_pieces) CASE(large_ring_large_records) CASE(full)
+	   CASE(lost_needs_room_too) CASE(overwrite) CASE(backward)
+	   CASE(backward_not_overwritten) CASE(paused) CASE(without_data) CASE(marks)
+	   CASE(nested_everywhere) CASE(nested_everywhere_and_full) CASE(nested_marks)
+	   CASE(nested_marks_and_full) CASE(fuzz_honest) CASE(fuzz_lying_reader));

@@ -3,11 +3,7 @@
  * Records for which room is reserved together, compared with records written one by one: the same
  * bytes, lost records and wakeups.  See ring.c for the writer itself.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "harness.h"
-#include "shim.h"
+#include "unit.h"
 #include "../../kernel/ring/write.h"
 
 #define LOST_SIZE	24
@@ -16,7 +12,7 @@
 struct ring {
 	struct kpmu_ring_core core;
 	u64 head, tail;
-	u8 *data;		/* allocated with the exact size, for ASan to see overruns */
+	u8 *data;		/* allocated with the exact size, for the sanitizer to see overruns */
 	u64 lost;		/* of the event */
 	u64 wakes;		/* sum of the numbers of the records that woke the reader */
 	u64 nr;			/* records so far */
@@ -27,13 +23,11 @@ static struct ring one, many;
 static struct ring *interrupted;	/* the ring that an interrupt writes to */
 static int left;			/* points until then, -1: none */
 
-void (*unit_ring_point)(void);
-
 static void setup(struct ring *r, u64 size, u64 watermark)
 {
-	free(r->data);
+	unit_free(r->data);
 	memset(r, 0, sizeof(*r));
-	r->data = calloc(1, size);
+	r->data = unit_alloc(size);
 	kpmu_core_init(&r->core, r->data, size, &r->head, &r->tail);
 	if (watermark)
 		r->core.watermark = watermark;
@@ -106,7 +100,7 @@ TEST(as_one_by_one)
 	int round, i;
 
 	ROWS("R-05 R-06 R-07 R-08 R-14 R-24");
-	for (round = 0; round < 2000; round++) {
+	for (round = 0; round < unit_often(2000); round++) {
 		u64 size = 16 + unit_random(&seed) % 12 * 8;
 		u64 ring = 256 << unit_random(&seed) % 5;
 		u64 mark = unit_random(&seed) % 3 ? unit_random(&seed) % ring : 0;
@@ -134,7 +128,7 @@ TEST(as_one_by_one)
 		}
 		reserved += many.many;
 	}
-	EXPECT_GT(reserved, 10000);
+	EXPECT_GT(reserved, unit_often(10000));
 }
 
 /* The record that passes the watermark is the last of its batch, so the reader is woken at once */
@@ -203,7 +197,7 @@ TEST(interrupted_and_full)
 	}
 }
 
-/* Whatever the reader stores as its tail, the ring's memory is not exceeded (ASan) */
+/* Whatever the reader stores as its tail, the ring's memory is not exceeded */
 TEST(lying_reader)
 {
 	u64 seed = 99;
@@ -211,11 +205,20 @@ TEST(lying_reader)
 
 	ROWS("M-28");
 	setup(&many, 512, 0);
-	for (i = 0; i < 20000; i++) {
+	for (i = 0; i < unit_often(20000); i++) {
 		many.tail = unit_random(&seed);
 		write_many(&many, 16 + i % 12 * 8, 1 + i % 64);
 		ASSERT_EQ(many.core.nest, 0);
 	}
 }
 
-TEST_HARNESS_MAIN
+static void reset(void)
+{
+	one.data = NULL;
+	many.data = NULL;
+	unit_ring_point = NULL;
+}
+
+UNIT_SUITE(kpmu_ring_many, reset,
+	   CASE(as_one_by_one) CASE(ends_at_the_mark) CASE(interrupted_everywhere)
+	   CASE(interrupted_and_full) CASE(lying_reader));

@@ -27,11 +27,32 @@ typedef int64_t s64;
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #endif
 
+#define S64_MAX		INT64_MAX
+#define NSEC_PER_SEC	1000000000L
+#define min(a, b)	((a) < (b) ? (a) : (b))
+#define max(a, b)	((a) > (b) ? (a) : (b))
+#define clamp(x, lo, hi) min(max(x, lo), hi)
+#define clamp_t(type, x, lo, hi) clamp((type)(x), (type)(lo), (type)(hi))
+#define barrier()	__asm__ volatile("" ::: "memory")
+
+/* Position of the highest bit, counted from 1; 0 for 0 */
+static inline int fls64(u64 x)
+{
+	return x ? 64 - __builtin_clzll(x) : 0;
+}
+
+static inline u64 div64_u64(u64 a, u64 b)
+{
+	return a / b;
+}
+
 /* Not atomic: there is one CPU, and tests emulate an interrupt by a function call */
 typedef struct { u64 v; } local64_t;
 
 #define local64_read(l)		((l)->v)
+#define local64_set(l, n)	((l)->v = (n))
 #define local64_add(n, l)	((l)->v += (n))
+#define local64_sub(n, l)	((l)->v -= (n))
 #define READ_ONCE(x)		(*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, val)	(*(volatile __typeof__(x) *)&(x) = (val))
 /* Pairs with the load at the reader, as in the kernel */
@@ -55,20 +76,18 @@ static inline u64 local64_cmpxchg(local64_t *l, u64 old, u64 val)
 	return now;
 }
 
+/* The fields of the module's struct that kernel/source/period.h uses */
+struct kpmu_hw {
+	local64_t count;
+	u64 period;
+	u64 next;
+};
+
 /* If a test sets it, called wherever a writer of the ring can be interrupted */
-extern void (*unit_ring_point)(void) __attribute__((weak));
+void (*unit_ring_point)(void) __attribute__((weak));
 #define RING_POINT() do {						\
-	if (&unit_ring_point && unit_ring_point)			\
+	if (unit_ring_point)						\
 		unit_ring_point();					\
 } while (0)
-
-/* xorshift64: the same numbers on every machine */
-static inline u64 unit_random(u64 *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
 
 #endif
