@@ -3,7 +3,8 @@
 #
 # check.sh [KERNEL...] - static checks: sparse on the module as built for the kernels (default:
 # 6.1, 6.12 and 7.2), checkpatch on the C code, shellcheck on the scripts, the syzkaller
-# description against the uapi header, and the SPDX line of each file.  Clean results are cached:
+# description against the uapi header, the tests in a kernel tree (kselftest/check.sh), and the SPDX
+# line of each file.  Clean results are cached:
 # of all checks under a hash of all files, tools and kernels, of sparse under one of what it sees, of
 # checkpatch and shellcheck under one of the file.  FRESH=1 ignores the cache.
 
@@ -136,6 +137,12 @@ verdict syzkaller $rc
 rc=0
 tools/lib/check.sh || rc=1
 verdict library $rc
+
+rc=0
+mkdir -p build/log
+selftests/kselftest/check.sh >build/log/kselftest || { grep -a '^not ok' build/log/kselftest || true; rc=1; }
+grep -a '^# skipped' build/log/kselftest || true
+verdict kselftest $rc
 
 rc=0
 git ls-files | grep -vE '^(COPYING|.*\.md|.*\.png|qemu/patches/.*)$' | while read -r f; do
