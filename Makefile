@@ -28,6 +28,7 @@
 ## make shell        a shell in a guest with kpmu loaded (K=6.12)
 ## make grade LAB=1  grade your own file of a lab of the course, or prepare it (LAB=all: all eight)
 ## make labs         test the course: solutions pass, skeletons and mistakes fail
+## make kselftest TREE=linux  put the tests into a kernel tree, as tools/testing/selftests/kpmu
 ## make conformance  rows of the specification that the last tests proved (V=1: with the tests)
 ## make check        sparse, checkpatch, names, shellcheck, syzkaller description, SPDX lines
 ## make htmldocs     Documentation/ and the kernel-doc as HTML: build/htmldocs/index.html
@@ -61,7 +62,7 @@ selftests: tools
 demo: deps module selftests
 	@qemu/run.sh -k $(K) -s 1 -f build/selftests/demo_demo demo_demo
 kinds: deps module selftests
-	@qemu/run.sh -k $(K) -s 2 -f build/selftests/events_kinds events_kinds
+	@qemu/run.sh -k $(K) -s 2 -f build/selftests/kinds_every kinds_every
 bench: modules selftests
 	@selftests/bench/run.sh
 check:
@@ -75,6 +76,8 @@ deps:
 	@qemu/deps.sh
 shell: module
 	@qemu/run.sh -k $(K) -I
+kselftest:
+	@selftests/kselftest/into.sh $(or $(TREE),$(error TREE= must name a kernel tree))
 conformance:
 	@selftests/conformance.sh $(if $(V),-v)
 test: deps modules selftests
@@ -124,4 +127,4 @@ clean:
 
 .PHONY: help module modules selftests demo kinds bench check layers conformance deps
 .PHONY: tools install clients clients-amd perf-test bolt perf-busy perf-switching shell test test-all test-debug test-quick stress fuzz clean
-.PHONY: timeline-page grade labs coverage mutants htmldocs test-repeat
+.PHONY: kselftest timeline-page grade labs coverage mutants htmldocs test-repeat

@@ -18,7 +18,7 @@ src=build/htmldocs-src
 out=build/htmldocs
 rm -rf "$src" "$out"
 mkdir -p "$src/api" "$src/man"
-cp -r Documentation/*.rst Documentation/*.md Documentation/conf.py Documentation/labs "$src/"
+cp -r Documentation/*.rst Documentation/*.md Documentation/*.png Documentation/conf.py Documentation/labs "$src/"
 
 title()
 {

@@ -3,8 +3,8 @@
 #
 # check.sh [KERNEL...] - static checks: sparse on the module as built for the kernels (default:
 # 6.1, 6.12 and 7.2), checkpatch on the C code, shellcheck on the scripts, the syzkaller
-# description against the uapi header, the tests in a kernel tree (kselftest/check.sh), and the SPDX
-# line of each file.  Clean results are cached:
+# description against the uapi header, the tests in a kernel tree (kselftest/check.sh), the table
+# in README.md, and the SPDX line of each file.  Clean results are cached:
 # of all checks under a hash of all files, tools and kernels, of sparse under one of what it sees, of
 # checkpatch and shellcheck under one of the file.  FRESH=1 ignores the cache.
 
@@ -137,6 +137,10 @@ verdict syzkaller $rc
 rc=0
 tools/lib/check.sh || rc=1
 verdict library $rc
+
+rc=0
+selftests/clients/table.sh -c || rc=1
+verdict readme $rc
 
 rc=0
 mkdir -p build/log

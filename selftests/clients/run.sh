@@ -48,5 +48,10 @@ for kernel in "${@:-6.1}"; do
 		"$log/$name" | tail -n 1; echo 0 0)
 	equal=$((equal + e)) all=$((all + a))
 done
+if [ "$script$only$model" = guest.shskylake ]; then
+	mapfile -t logs < <(printf "$log/guest-%s\n" "${@:-6.1}")
+	echo "== for README.md: selftests/clients/table.sh -w ${logs[*]#"$KPMU_TOP/"}"
+	"$here/table.sh" "${logs[@]}"
+fi
 [ $all = 0 ] || echo "clients: $equal passed, $((all - equal)) failed"
 exit $bad
