@@ -84,7 +84,7 @@ struct kpmu_hw {
 };
 
 /* If a test sets it, called wherever a writer of the ring can be interrupted */
-void (*unit_ring_point)(void) __attribute__((weak));
+__attribute__((weak)) void (*unit_ring_point)(void);
 #define RING_POINT() do {						\
 	if (unit_ring_point)						\
 		unit_ring_point();					\
