@@ -17,12 +17,18 @@
 static inline ssize_t kpmu_read_copy(char __user *buf, const u64 *words, int n)
 {
 	u64 __user *to = (u64 __user *)buf;
-	int i;
+	int rest;
 
 	if (!user_access_begin(buf, n * sizeof(u64)))
 		return -EFAULT;
-	for (i = 0; i < n; i++)
-		unsafe_put_user(words[i], to + i, fault);
+	for (rest = n; rest >= 4; rest -= 4, to += 4, words += 4) {
+		unsafe_put_user(words[0], to, fault);
+		unsafe_put_user(words[1], to + 1, fault);
+		unsafe_put_user(words[2], to + 2, fault);
+		unsafe_put_user(words[3], to + 3, fault);
+	}
+	for (; rest; rest--)
+		unsafe_put_user(*words++, to++, fault);
 	user_access_end();
 	return n * sizeof(u64);
 fault:

@@ -17,6 +17,7 @@
 #include "../compat/ksym.h"
 #include "../event/family.h"
 #include "../event/values.h"
+#include "../source/counters.h"
 #include "../sched/bucket.h"
 #include "../sched/timeline.h"
 #include "copy.h"
@@ -45,26 +46,73 @@ static u64 *put_none(const struct kpmu_set *s, u64 *p)
 	return put_member(s, p, KPMU_SET_NONE, (struct kpmu_times){ });
 }
 
-static int read_unit(struct kpmu_ctx *ctx, void *data)
+static void read_member(const struct kpmu_set *s, u32 i)
 {
-	const struct kpmu_set_unit *u = data;
+	struct kpmu_event *e = s->events[i];
+
+	if (likely(e && e->se.state != KPMU_ERROR))
+		*word_of(s, i) = kpmu_event_count(e);
+	else
+		put_none(s, word_of(s, i));
+}
+
+#define AT_A_TIME	64	/* of kpmu_counters_peek() */
+
+static __always_inline void read_counts(const struct kpmu_set *s, u32 from, u32 n)
+{
+	u64 done = kpmu_counters_peek(s->hw + from, n, word_of(s, from));
+	u64 rest = ~done & GENMASK_ULL(n - 1, 0);
+
+	for (; rest; rest &= rest - 1)
+		read_member(s, from + __ffs64(rest));
+}
+
+static int read_times(struct kpmu_ctx *ctx, const struct kpmu_set_unit *u)
+{
 	const struct kpmu_set *s = u->set;
-	u64 *p = word_of(s, u->first), now = s->each > 1 ? kpmu_ctx_now(ctx) : 0;
+	u64 *p = word_of(s, u->first), now = kpmu_ctx_now(ctx);
 	struct kpmu_event *const *at, *e;
 
 	for (at = s->events + u->first; at < s->events + u->first + u->n; at++) {
-		struct kpmu_times t = { };
-
 		e = *at;
 		if (unlikely(!e || e->se.state == KPMU_ERROR)) {
 			p = put_none(s, p);
 			continue;
 		}
-		if (s->each > 1)
-			t = kpmu_times_at(&e->se.clock, now);
-		p = put_member(s, p, kpmu_event_count(e), t);
+		p = put_member(s, p, kpmu_event_count(e), kpmu_times_at(&e->se.clock, now));
 	}
 	return 0;
+}
+
+static __always_inline int read_unit(struct kpmu_ctx *ctx, void *data)
+{
+	const struct kpmu_set_unit *u = data;
+	u32 at = u->first, rest = u->n;
+
+	if (u->set->each > 1)
+		return read_times(ctx, u);
+	for (; rest > AT_A_TIME; at += AT_A_TIME, rest -= AT_A_TIME)
+		read_counts(u->set, at, AT_A_TIME);
+	read_counts(u->set, at, rest);
+	return 0;
+}
+
+/* The common case: all events have one context, which is active on this CPU */
+static __always_inline bool read_here(struct kpmu_set *s)
+{
+	struct kpmu_ctx *ctx;
+	unsigned long flags;
+	bool here;
+
+	if (s->nr_units != 1)
+		return false;
+	ctx = s->calls->ctx;
+	local_irq_save(flags);
+	here = READ_ONCE(ctx->cpu) == smp_processor_id();
+	if (here)
+		read_unit(ctx, s->units);
+	local_irq_restore(flags);
+	return here;
 }
 
 static void read_families(struct kpmu_set *s)
@@ -108,7 +156,8 @@ void kpmu_set_fill(struct kpmu_set *s)
 	struct kpmu_set_head *head = (struct kpmu_set_head *)s->words;
 
 	head->time = ktime_get_ns();
-	kpmu_set_call(s, read_unit, false);
+	if (!read_here(s))
+		kpmu_set_call(s, read_unit, false);
 	if (s->families)
 		read_families(s);
 }
@@ -225,6 +274,15 @@ static void add_to_unit(struct kpmu_set *s, u32 i, struct kpmu_ctx *ctx)
 	s->units[last].n = i + 1 - s->units[last].first;
 }
 
+static struct kpmu_hw never = { .idx = -1 };
+
+static struct kpmu_hw *counted(struct kpmu_event *e)
+{
+	struct kpmu_hw *hw = &e->se.hw;
+
+	return hw->allowed && !hw->source->start ? hw : &never;
+}
+
 /**
  * kpmu_set_ready() - prepare a set whose events exist for reads and operations
  * @s: the set
@@ -242,6 +300,7 @@ void kpmu_set_ready(struct kpmu_set *s)
 	for (i = 0; i < kpmu_set_size(s); i++) {
 		e = s->events[i];
 		put_none(s, word_of(s, i));
+		s->hw[i] = e ? counted(e) : &never;
 		if (!e)
 			continue;
 		s->families |= !!e->family;
@@ -255,16 +314,17 @@ static bool alloc_arrays(struct kpmu_set *s)
 	u32 n = kpmu_set_size(s);
 
 	s->events = kvcalloc(n, sizeof(*s->events), GFP_KERNEL_ACCOUNT);
+	s->hw = kvcalloc(n, sizeof(*s->hw), GFP_KERNEL_ACCOUNT);
 	s->units = kvcalloc(n, sizeof(*s->units), GFP_KERNEL_ACCOUNT);
 	s->calls = kvcalloc(n, sizeof(*s->calls), GFP_KERNEL_ACCOUNT);
 	s->words = kvcalloc(kpmu_set_words(s), sizeof(u64), GFP_KERNEL_ACCOUNT);
-	return s->events && s->units && s->calls && s->words &&
+	return s->events && s->hw && s->units && s->calls && s->words &&
 	       zalloc_cpumask_var(&s->cpus, GFP_KERNEL_ACCOUNT);
 }
 
 /* What an event of a set takes, beside the fd that it does not have */
 #define EVENT_BYTES	(sizeof(struct kpmu_event) + sizeof(struct kpmu_set_unit) + \
-			 sizeof(struct kpmu_call) + 4 * sizeof(u64))
+			 sizeof(struct kpmu_call) + 5 * sizeof(u64))
 
 /**
  * kpmu_set_new() - create a set without events
@@ -312,6 +372,7 @@ void kpmu_set_free(struct kpmu_set *s)
 	kvfree(s->words);
 	kvfree(s->calls);
 	kvfree(s->units);
+	kvfree(s->hw);
 	kvfree(s->events);
 	mutex_destroy(&s->set_lock);
 	kfree(s);

@@ -48,6 +48,8 @@ struct kpmu_set_unit {
  * @seq: number of the last read
  * @op: the operation in progress
  * @events: the events, those of the first target first; NULL for one that does not exist
+ * @hw: for kpmu_counters_peek(): the source's part of each event that uses a counter of the core
+ *	PMU, else of one that is never on a counter
  * @units: the events by their contexts
  * @calls: a call for each of @units
  * @nr_units: number of @units
@@ -69,6 +71,7 @@ struct kpmu_set {
 	u64 seq;
 	enum kpmu_op op;
 	struct kpmu_event **events;
+	struct kpmu_hw **hw;
 	struct kpmu_set_unit *units;
 	struct kpmu_call *calls;
 	u32 nr_units;
@@ -133,6 +136,13 @@ static inline void kpmu_set_call(struct kpmu_set *s, int (*fn)(struct kpmu_ctx *
 {
 	u32 i;
 
+	if (s->nr_units == 1) {
+		if (changes)
+			kpmu_ctx_call(s->calls->ctx, fn, s->units);
+		else
+			kpmu_ctx_visit(s->calls->ctx, fn, s->units);
+		return;
+	}
 	for (i = 0; i < s->nr_units; i++)
 		s->calls[i].fn = fn;
 	kpmu_ctxs_call(s->calls, s->nr_units, changes, s->cpus);

@@ -112,6 +112,15 @@ static bool add_group(struct kpmu_slots *slots, struct kpmu_entity *leader)
 						    add_members(slots, leader);
 }
 
+/* Is the group no candidate on this CPU? */
+static __always_inline bool is_elsewhere(const struct kpmu_entity *leader,
+					 const struct kpmu_cpu *kc)
+{
+	if (leader->cpu >= 0 && leader->cpu != kc->ctx.home)
+		return true;
+	return leader->group.kind && leader->group.kind != kpmu_kind_of_cpu(kc->ctx.home);
+}
+
 /**
  * kpmu_plan_insert() - add a group to the plan in force
  * @kc: from kpmu_plan_live(); with NULL nothing is done
@@ -127,7 +136,7 @@ void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_entity *leader)
 	struct kpmu_ctx *ctx = leader->ctx;
 	struct kpmu_plan *plan;
 
-	if (!kc || leader->group.free || leader->cpu >= 0 || leader->group.kind ||
+	if (!kc || leader->group.free || is_elsewhere(leader, kc) ||
 	    leader->flags & KPMU_ATTR_EXCLUSIVE || static_branch_unlikely(&kpmu_reserved_key))
 		return;
 	plan = kc->applied;
@@ -135,6 +144,8 @@ void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_entity *leader)
 	if (plan->nr == KPMU_NR_SLOTS || !add_group(&plan->slots, leader))
 		return;
 	plan->groups[plan->nr++] = leader;
+	if (ctx->home >= 0)
+		plan->nr_cpu++;
 	ctx->placed[ctx->nr_placed++] = leader;
 	leader->group.placed = true;
 	leader->group.charged = ctx->time;
@@ -157,9 +168,7 @@ struct kpmu_cpu *kpmu_plan_waiting(const struct kpmu_ctx *ctx,
 	const struct kpmu_group *g = &leader->group;
 
 	if (ctx->cpu < 0 || !kc->applied || kc->stale || !g->queued || g->placed || g->free ||
-	    ctx->parked == leader || kpmu_is_pinned(leader) ||
-	    (leader->cpu >= 0 && leader->cpu != kc->ctx.home) ||
-	    (g->kind && g->kind != kpmu_kind_of_cpu(kc->ctx.home)))
+	    ctx->parked == leader || kpmu_is_pinned(leader) || is_elsewhere(leader, kc))
 		return NULL;
 	return kc;
 }

@@ -126,6 +126,41 @@ static const char *place_needs(struct kpmu_build *b, const struct needs *n)
 	return NULL;
 }
 
+/* The most common group: one event, which shares nothing */
+static const char *place_single(struct kpmu_build *b, struct kpmu_entity *e)
+{
+	u8 kind = kpmu_hw_kind(&e->hw);
+	u32 allowed;
+
+	if (kind && b->kind && kind != b->kind)
+		return kpmu_place_other_kind;
+	allowed = kpmu_usable(e, b->cpu);
+	if (!allowed)
+		return why_reserved;
+	if (!kpmu_assign(&b->m, allowed, e->hw.hint))
+		return why_counters;
+	b->hw[b->m.nr - 1] = &e->hw;
+	return NULL;
+}
+
+static const char *place_all(struct kpmu_build *b, struct kpmu_entity *leader)
+{
+	struct kpmu_entity *e;
+	struct needs n;
+	const char *why;
+
+	n.n = 0;
+	why = add_need(&n, leader, b);
+	if (why)
+		return why;
+	kpmu_for_each_in_group(e, leader) {
+		why = add_need(&n, e, b);
+		if (why)
+			return why;
+	}
+	return place_needs(b, &n);
+}
+
 /**
  * kpmu_place() - place a group together with those already placed
  * @b: the build
@@ -138,8 +173,6 @@ static const char *place_needs(struct kpmu_build *b, const struct needs *n)
 const char *kpmu_place(struct kpmu_build *b, struct kpmu_entity *leader)
 {
 	bool alone = leader->flags & KPMU_ATTR_EXCLUSIVE;
-	struct kpmu_entity *e;
-	struct needs n;
 	const char *why;
 
 	if (leader->cpu >= 0 && leader->cpu != b->cpu)
@@ -148,16 +181,11 @@ const char *kpmu_place(struct kpmu_build *b, struct kpmu_entity *leader)
 		return why_exclusive;
 	if (alone && b->m.nr)
 		return why_not_alone;
-	n.n = 0;
-	why = add_need(&n, leader, b);
-	if (why)
-		return why;
-	kpmu_for_each_in_group(e, leader) {
-		why = add_need(&n, e, b);
-		if (why)
-			return why;
-	}
-	why = place_needs(b, &n);
+	if (list_empty(&leader->group.members) && kpmu_has_counter(leader) && !leader->hw.rare &&
+	    leader->state == KPMU_ON)
+		why = place_single(b, leader);
+	else
+		why = place_all(b, leader);
 	if (why)
 		return why;
 	b->exclusive = alone;

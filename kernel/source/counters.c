@@ -13,6 +13,7 @@ struct kpmu_core kpmu_core __ro_after_init;
 DEFINE_STATIC_KEY_DEFERRED_FALSE(kpmu_branches_key, HZ);
 DEFINE_STATIC_KEY_FALSE(kpmu_kinds_key);
 
+DEFINE_STATIC_CALL_RET0(kpmu_core_peek, *kpmu_core.peek);
 /* Not called before kpmu_core_set() */
 DEFINE_STATIC_CALL_NULL(kpmu_core_commit, *kpmu_core.commit);
 DEFINE_STATIC_CALL_NULL(kpmu_core_halt, *kpmu_core.halt);
@@ -32,6 +33,7 @@ DEFINE_STATIC_CALL_NULL(kpmu_core_branches_enter, *kpmu_core.branches_enter);
 void __init kpmu_core_set(const struct kpmu_core *core)
 {
 	kpmu_core = *core;
+	static_call_update(kpmu_core_peek, core->peek);
 	static_call_update(kpmu_core_commit, core->commit);
 	static_call_update(kpmu_core_halt, core->halt);
 	static_call_update(kpmu_core_resume, core->resume);

@@ -72,6 +72,7 @@ static inline u32 kpmu_slots_used(const struct kpmu_slots *slots)
  * @width: width of the counters in bits; 0 without counters
  * @holder: their holder.  Task, IRQs on
  * @on_overflow: see kpmu_on_overflow()
+ * @peek: see kpmu_counters_peek()
  * @commit: see kpmu_commit()
  * @halt: see kpmu_counters_halt()
  * @resume: see kpmu_counters_resume()
@@ -110,6 +111,7 @@ struct kpmu_core {
 	int (*width)(void);
 	enum kpmu_holder (*holder)(void);
 	void (*on_overflow)(kpmu_overflow_fn fn);
+	u64 (*peek)(struct kpmu_hw *const *hw, u32 n, u64 *counts);
 	void (*commit)(struct kpmu_slots *want);
 	void (*halt)(const struct kpmu_hw *hw);
 	void (*resume)(const struct kpmu_hw *hw);
@@ -139,6 +141,7 @@ struct kpmu_core {
 /* That of this machine; constant after module init */
 extern struct kpmu_core kpmu_core;
 
+DECLARE_STATIC_CALL(kpmu_core_peek, *kpmu_core.peek);
 DECLARE_STATIC_CALL(kpmu_core_commit, *kpmu_core.commit);
 DECLARE_STATIC_CALL(kpmu_core_halt, *kpmu_core.halt);
 DECLARE_STATIC_CALL(kpmu_core_resume, *kpmu_core.resume);
@@ -222,6 +225,21 @@ static inline u32 kpmu_counters_slots(void)
 static __always_inline void kpmu_commit(struct kpmu_slots *want)
 {
 	static_call(kpmu_core_commit)(want);
+}
+
+/**
+ * kpmu_counters_peek() - the counts of many events, without folding them
+ * @hw: the events; those that use counters must be of the core PMU
+ * @n: how many, at most 64
+ * @counts: where to write the counts, in the order of @hw
+ *
+ * Context: IRQs off, on the CPU of the events.
+ * Return: a bit for each event whose count was written: not for those that are on no counter, or
+ * that must be folded to be read.
+ */
+static __always_inline u64 kpmu_counters_peek(struct kpmu_hw *const *hw, u32 n, u64 *counts)
+{
+	return static_call(kpmu_core_peek)(hw, n, counts);
 }
 
 /**

@@ -49,6 +49,44 @@ u64 x86_read(struct kpmu_hw *hw)
 	return local64_read(&hw->count);
 }
 
+/* A PMI that folds or sets the counter meanwhile changes hw->prev: see x86_change() */
+static __always_inline u64 count_now(const struct kpmu_hw *hw, int idx)
+{
+	u64 prev, count, raw;
+
+	do {
+		prev = local64_read(&hw->prev);
+		count = local64_read(&hw->count);
+		raw = x86_counter_read(idx);
+	} while (unlikely(local64_read(&hw->prev) != prev));
+	return count + ((raw - prev) & x86_pmu.value);
+}
+
+/**
+ * x86_peek() - .peek of struct kpmu_core
+ * @hw: the events
+ * @n: how many, at most 64
+ * @counts: where to write the counts
+ *
+ * Context: IRQs off.
+ * Return: a bit for each event that is on a counter and not precise.
+ */
+u64 x86_peek(struct kpmu_hw *const *hw, u32 n, u64 *counts)
+{
+	u64 done = 0, bit = 1;
+	u32 i;
+
+	for (i = 0; i < n; i++, bit <<= 1) {
+		int idx = hw[i]->idx;
+
+		if (idx < 0 || unlikely(hw[i]->precise))
+			continue;
+		counts[i] = count_now(hw[i], idx);
+		done |= bit;
+	}
+	return done;
+}
+
 /*
  * A counter is stopped while it is set, but other counters may continue to count.  Their PMIs
  * must not see the counter half set: neither take it for one that has wrapped, nor read it for
