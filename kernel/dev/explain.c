@@ -98,6 +98,9 @@ static int look_owned(struct kpmu_ctx *ctx, void *data)
 	l->it->key = l->e->leader;
 	l->it->user.enabled = t.enabled;
 	l->it->user.running = t.running;
+	l->it->user.count = l->e->hw.source->read(&l->e->hw);
+	l->it->user.turns = l->e->rates.turns;
+	kpmu_rates_span(l->e, t, l->it->user.count, &l->it->user.low, &l->it->user.high);
 	strscpy(l->it->user.now, why ?: "", sizeof(l->it->user.now));
 	look_at_wait(l, ctx, now);
 	kpmu_trial_copy(&l->it->copy, l->e);

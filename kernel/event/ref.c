@@ -14,7 +14,7 @@
 #include "sampling.h"
 
 /* Limits the memory cost of an event; tools open thousands */
-static_assert(sizeof(struct kpmu_event) <= 512);
+static_assert(sizeof(struct kpmu_event) <= 576);
 
 static struct kmem_cache *cache;
 static struct workqueue_struct *ends;

@@ -16,6 +16,7 @@ struct control {
 /* Only the count restarts; time_enabled and time_running continue */
 static void reset_count(struct kpmu_event *e)
 {
+	e->se.rates.reset = true;
 	if (e->se.hw.source->reset)
 		e->se.hw.source->reset(&e->se.hw);
 	else

@@ -37,6 +37,7 @@ static void place_groups(struct kpmu_ctx *ctx, const struct kpmu_plan *plan)
 			continue;
 		leader->group.placed = false;
 		kpmu_group_clocks(leader, ctx->time);
+		kpmu_group_rates(leader);
 	}
 	for (i = 0; i < plan->nr; i++) {
 		struct kpmu_entity *leader = plan->groups[i];

@@ -295,7 +295,8 @@ static __always_inline u32 kpmu_usable(const struct kpmu_entity *e, int cpu)
 /* time.c: time_enabled and time_running */
 void kpmu_entity_clock(struct kpmu_entity *e, u64 now);
 void kpmu_group_rates(struct kpmu_entity *leader);
-void kpmu_rates_span(const struct kpmu_entity *e, struct kpmu_times t, u64 count, u64 *low, u64 *high);
+void kpmu_rates_span(const struct kpmu_entity *e, struct kpmu_times t, u64 count, u64 *low,
+		     u64 *high);
 void kpmu_group_clocks(struct kpmu_entity *leader, u64 now);
 
 u64 kpmu_entity_time(struct kpmu_hw *hw);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "event.h"
@@ -256,6 +257,86 @@ TEST(waiting)
 	ASSERT_EQ(ask(), 0);
 	EXPECT_GT(ev[1].waits, 0);
 	EXPECT_EQ(ev[1].holder, 0);
+}
+
+#define TURNS	8
+
+/* Work until all events of the set from the second on have had some turns; false if they do not get them */
+static bool take_turns(uint64_t turns)
+{
+	for (int n = 0; n < 20000; n++) {
+		int i = 1;
+
+		work(20000);
+		if (ask())
+			return false;
+		while (i < (int)set.nr && ev[i].turns >= turns)
+			i++;
+		if (i == (int)set.nr)
+			return true;
+	}
+	return false;
+}
+
+/* Events that take turns count the same as one that always has a counter */
+TEST(limits_of_the_count)
+{
+	ROWS("W-45");
+	NEED_PMU();
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	int gp = counters_general(), i;
+
+	if (gp < 2)
+		SKIP(return, "%d general counters", gp);
+	start(gp + 2);
+	for (i = 0; i < gp + 2; i++) {
+		a.pinned = !i;
+		ev[i].fd = ev_must(&a, 0, -1, -1, 0);
+	}
+	prctl(PR_TASK_PERF_EVENTS_ENABLE);
+	ASSERT_EQ(ask(), 0);
+	EXPECT_EQ(ev[1].turns, 0);
+	ASSERT_TRUE(take_turns(TURNS));
+	prctl(PR_TASK_PERF_EVENTS_DISABLE);
+	ASSERT_EQ(ask(), 0);
+	EXPECT_EQ(ev[0].count, ev_count(ev[0].fd));
+	EXPECT_EQ(ev[0].low, ev[0].count);
+	EXPECT_EQ(ev[0].high, ev[0].count);
+	for (i = 1; i < gp + 2; i++) {
+		EXPECT_LT(ev[i].running, ev[i].enabled);
+		EXPECT_EQ(ev[i].count, ev_count(ev[i].fd));
+		EXPECT_LT(ev[i].count, ev[i].low);
+		/* With -icount all turns are alike, and the limits are closer than the last, unfinished turns */
+		EXPECT_LE(ev[i].low, ev[0].count + ev[0].count / 500);
+		EXPECT_GE(ev[i].high, ev[0].count - ev[0].count / 500);
+	}
+}
+
+/* A reset is no turn in which nothing was counted */
+TEST(limits_after_a_reset)
+{
+	ROWS("W-45");
+	NEED_PMU();
+	int gp = counters_general(), i;
+
+	if (gp < 2)
+		SKIP(return, "%d general counters", gp);
+	start(gp + 2);
+	for (i = 0; i < gp + 2; i++)
+		ev[i].fd = ev_self(PERF_TYPE_RAW, RAW_BRANCHES, -1);
+	prctl(PR_TASK_PERF_EVENTS_ENABLE);
+	for (i = 0; i < 3; i++) {
+		ASSERT_TRUE(take_turns(i + 1));
+		for (int k = 0; k < gp + 2; k++)
+			ioctl(ev[k].fd, PERF_EVENT_IOC_RESET, 0);
+	}
+	ASSERT_TRUE(take_turns(TURNS));
+	/* Without -icount, a host that is busy makes turns slow */
+	for (i = 0; i < gp + 2; i++) {
+		EXPECT_LE(ev[i].low, ev[i].high);
+		if (exact_time())
+			EXPECT_GT(ev[i].low - ev[i].count, (ev[i].high - ev[i].count) / 4);
+	}
 }
 
 /* A program that was built with the first version of the structure */

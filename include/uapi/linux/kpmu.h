@@ -135,6 +135,12 @@ struct kpmu_why {
  *	its task, cgroup or CPU was active; 0 if it has one
  * @holder: of such an event: the id of an event that is on a counter that it could use; 0 if there is
  *	none at present, or if the caller has no permission to observe that one's target
+ * @count: of an open event: its count, without inherited copies and not scaled
+ * @low: of such an event: what it would have counted in the whole of @enabled if its rate without a
+ *	counter was the least that was seen in one of its @turns
+ * @high: likewise with the greatest rate.  @low and @high are @count if @running is @enabled, and 0 if
+ *	no turn has ended
+ * @turns: turns on the counters that have ended and took at least half of the interval of rotation
  */
 struct kpmu_explain_event {
 	__u64 attr;
@@ -152,11 +158,16 @@ struct kpmu_explain_event {
 	char now[64];
 	__u64 waits;
 	__u64 holder;
+	__u64 count;
+	__u64 low;
+	__u64 high;
+	__u64 turns;
 };
 
 /* Size of the first published struct kpmu_explain_event */
 #define KPMU_EXPLAIN_SIZE_VER0	192
 #define KPMU_EXPLAIN_SIZE_VER1	208	/* waits, holder */
+#define KPMU_EXPLAIN_SIZE_VER2	240	/* count, low, high, turns */
 #define KPMU_EXPLAIN_MAX	128	/* events of a set */
 
 /**
@@ -627,7 +638,7 @@ static_assert(sizeof(struct kpmu_bucket) == 16, "kpmu ABI");
 static_assert(sizeof(struct kpmu_info) == KPMU_INFO_SIZE_VER0, "kpmu ABI");
 static_assert(sizeof(struct kpmu_info_counter) == KPMU_INFO_COUNTER_SIZE_VER0, "kpmu ABI");
 static_assert(sizeof(struct kpmu_ask_info) == 32, "kpmu ABI");
-static_assert(sizeof(struct kpmu_explain_event) == KPMU_EXPLAIN_SIZE_VER1, "kpmu ABI");
+static_assert(sizeof(struct kpmu_explain_event) == KPMU_EXPLAIN_SIZE_VER2, "kpmu ABI");
 static_assert(sizeof(struct kpmu_explain) == 24, "kpmu ABI");
 static_assert(sizeof(struct kpmu_open) == 32, "kpmu ABI");
 static_assert(sizeof(struct kpmu_open_for) == 40, "kpmu ABI");
@@ -644,7 +655,7 @@ _Static_assert(sizeof(struct kpmu_bucket) == 16, "kpmu ABI");
 _Static_assert(sizeof(struct kpmu_info) == KPMU_INFO_SIZE_VER0, "kpmu ABI");
 _Static_assert(sizeof(struct kpmu_info_counter) == KPMU_INFO_COUNTER_SIZE_VER0, "kpmu ABI");
 _Static_assert(sizeof(struct kpmu_ask_info) == 32, "kpmu ABI");
-_Static_assert(sizeof(struct kpmu_explain_event) == KPMU_EXPLAIN_SIZE_VER1, "kpmu ABI");
+_Static_assert(sizeof(struct kpmu_explain_event) == KPMU_EXPLAIN_SIZE_VER2, "kpmu ABI");
 _Static_assert(sizeof(struct kpmu_explain) == 24, "kpmu ABI");
 _Static_assert(sizeof(struct kpmu_open) == 32, "kpmu ABI");
 _Static_assert(sizeof(struct kpmu_open_for) == 40, "kpmu ABI");
