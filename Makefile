@@ -25,7 +25,12 @@
 ## make mutants      insert small bugs, one at a time: does a test fail? (N=40, SEED=n,
 ##                   T=seconds of tests for each, J=at a time; needs make coverage)
 ## make bench        measure the cost of operations, natively and on kpmu, on 6.1 and 7.2
-## make shell        a shell in a guest with kpmu loaded (K=6.12)
+## make shell        a shell in a guest with kpmu, perf, gdb, bpftrace and others, in this checkout (K=6.12;
+##                   ROOT=/: this machine's programs; BUSYBOX=1: only busybox, nothing to fetch)
+## make run CMD='perf stat ls'  run one command there (K=6.12; T=3600 seconds)
+## make shell-test   test both, with a terminal (fetches Debian packages the first time; WARM=seconds)
+## make ci-test      test ci/: qemu-pmu, counts of a sample project in guests, the CI action, virtme-ng
+## make deb          the Debian package qemu-pmu: QEMU with the PMU model (J=jobs; build/deb)
 ## make grade LAB=1  grade your own file of a lab of the course, or prepare it (LAB=all: all eight)
 ## make labs         test the course: solutions pass, skeletons and mistakes fail
 ## make kselftest TREE=linux  put the tests into a kernel tree, as tools/testing/selftests/kpmu
@@ -74,10 +79,23 @@ layers: module
 	@selftests/layers.sh $(K)
 deps:
 	@qemu/deps.sh
-shell: module
-	@qemu/run.sh -k $(K) -I
 kselftest:
 	@selftests/kselftest/into.sh $(or $(TREE),$(error TREE= must name a kernel tree))
+# Within the guest the tools are those of build/tools
+guest-deps: module tools
+	@$(if $(BUSYBOX)$(ROOT),:,qemu/userland.sh >/dev/null)
+shell: guest-deps
+	@$(if $(BUSYBOX),qemu/run.sh -k $(K) -I,qemu/shell.sh -k $(K) $(if $(ROOT),-r $(ROOT)))
+run: export KPMU_RUN := $(value CMD)
+run: $(if $(CMD),guest-deps)
+	@$(if $(CMD),,echo "make run: what to run? CMD='perf stat ls'" >&2; exit 1)
+	@qemu/shell.sh -k $(K) $(if $(ROOT),-r $(ROOT)) $(if $(T),-t $(T)) "$$KPMU_RUN"
+shell-test: guest-deps
+	@qemu/userland/test.sh $(K)
+ci-test: guest-deps
+	@ci/test.sh
+deb:
+	@J=$(J) ci/deb.sh
 conformance:
 	@selftests/conformance.sh $(if $(V),-v)
 test: deps modules selftests
@@ -127,4 +145,5 @@ clean:
 
 .PHONY: help module modules selftests demo kinds bench check layers conformance deps
 .PHONY: tools install clients clients-amd perf-test bolt perf-busy perf-switching shell test test-all test-debug test-quick stress fuzz clean
+.PHONY: run guest-deps shell-test ci-test deb
 .PHONY: kselftest timeline-page grade labs coverage mutants htmldocs test-repeat

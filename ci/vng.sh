@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# vng.sh fetch               - fetch Debian 13's virtme-ng, to run it without installing; print its folder
+# vng.sh run DIR COMMAND...  - run vng of DIR with qemu-pmu on the kernel 7.2 of qemu/kernel.sh: the
+#                              command's instructions:u, by perf of the userland (qemu/userland.sh)
+
+# shellcheck source=qemu/lib.sh
+. "$(dirname "$0")/../qemu/lib.sh"
+
+fetch()
+{
+	local dir=$KPMU_CACHE/virtme-ng
+	if [ ! -e "$dir/ok" ]; then
+		apt_setup
+		rm -rf "$dir"
+		apt_unpack "$dir" virtme-ng/trixie \
+			python3-{requests,urllib3,idna,certifi,chardet,argcomplete,pkg-resources}/bookworm
+		: >"$dir/ok"
+	fi
+	echo "$dir"
+}
+
+run()
+{
+	local dir=$1 kernel root
+	shift
+	kernel=$("$KPMU_TOP/qemu/kernel.sh" 7.2)
+	root=$("$KPMU_TOP/qemu/userland.sh")
+	cd "$(dirname "$1")"
+	PYTHONPATH=$dir/usr/lib/python3/dist-packages /usr/bin/python3 "$dir/usr/bin/vng" \
+		-v -r "$kernel/vmlinuz" --qemu "$KPMU_TOP/ci/qemu-pmu" --disable-microvm --root "$root" \
+		--cpus 1 --memory 1G --append "nmi_watchdog=0" --rwdir "$PWD=$PWD" \
+		-- "perf stat -x ';' -e instructions:u $*"
+}
+
+case ${1:-} in
+fetch|run) "$@" ;;
+*) sed -n '3,/^$/s/^# \?//p' "$0" >&2; exit 2 ;;
+esac
