@@ -118,7 +118,7 @@ levels="$work/sysctl/perf_event_paranoid $work/sysctl/kpmu/perf_event_paranoid"
 program levels "cat $levels | tr '\n' ' ' | grep -qx '2 1 ' && ok a || bad a
 	for f in $levels; do echo 0 >\$f; done; ok b; ok c"
 judged levels 'a pass pass' 'b pass pass' 'c pass pass'
-rm $levels
+rm "$work/sysctl/perf_event_paranoid" "$work/sysctl/kpmu/perf_event_paranoid"
 
 # The kpmu column has a second try only with KPMU_RETRY=1
 rm -f "$work/second"
