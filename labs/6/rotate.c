@@ -33,8 +33,8 @@ void group_join(struct group *g, const struct group *groups, int nr)
 }
 
 /*
- * Choose who runs next: in the order of their accounts, the smallest first, of equal ones the first
- * in the array.  Who does not fit waits, and the next is tried.
+ * Choose the groups of the next turn: in the order of their accounts, the smallest first, of equal ones
+ * the first in the array.  A group that does not fit waits, and the next is tried.
  */
 void choose(struct group *groups, int nr, int counters)
 {

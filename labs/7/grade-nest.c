@@ -143,7 +143,7 @@ int main(void)
 
 	sigaction(SIGTRAP, &act, NULL);
 	ring = ring_new(256);
-	lab_check("a writer that nobody interrupts fails", !one(0, 0, 8), 0);
+	lab_check("a writer that is not interrupted fails", !one(0, 0, 8), 0);
 	lab_check("interrupted at one of its instructions, by a writer: failures",
 		  each(8, &instructions), 0);
 	lab_check("its instructions are more than 50", instructions > 50, 1);

@@ -27,7 +27,7 @@ static void get(struct ring *r, u64 pos, struct entry *e)
 bool ring_write(struct ring *r, const struct entry *e)
 {
 	/*
-	 * SOLUTION: reserve room such that nobody else gets the same; put the entry there; and let the
+	 * SOLUTION: reserve room that no other writer gets; put the entry there; and let the
 	 * reader see it, but nothing that an interrupted writer has not yet put
 	 */
 	u64 pos, head;
@@ -44,7 +44,7 @@ bool ring_write(struct ring *r, const struct entry *e)
 	else
 		__atomic_fetch_add(&r->lost, 1, __ATOMIC_RELAXED);
 	if (r->nest > 1) {
-		/* Who was interrupted will publish this entry, too */
+		/* The writer that was interrupted publishes this entry, too */
 		r->nest--;
 		return room;
 	}
