@@ -312,17 +312,6 @@ static void list_events(void)
 	puts("rHEX (as PERFEVTSEL: r81d0 is event d0, umask 81)");
 }
 
-static void parse_events(const char *list)
-{
-	char bad[64];
-
-	nr_events = kpmu_events_parse(list, events, MAX_EVENTS, bad);
-	if (nr_events < 0 && errno == E2BIG)
-		die("more than %d events", MAX_EVENTS);
-	if (nr_events < 0)
-		die("unknown event '%s'; -l lists those known", bad);
-}
-
 static void usage(FILE *f)
 {
 	fputs("usage: kpmu-stat [OPTION...] COMMAND [ARGUMENT...]\n"
@@ -442,7 +431,7 @@ int main(int argc, char **argv)
 	print_begin(opts.format, isatty(STDOUT_FILENO));
 	if (opts.holders)
 		return tell_holders(opts.cpus);
-	parse_events(opts.list);
+	nr_events = parse_events(opts.list, events);
 	if (opts.draw)
 		return draw_table(opts.cpus ? atoi(opts.cpus) : -1);
 	check_options(argv + optind);

@@ -248,19 +248,6 @@ static void number_same(void)
 	}
 }
 
-static void parse_events(void)
-{
-	char bad[64];
-
-	nr_events = kpmu_events_parse(opts.list, events, MAX_EVENTS, bad);
-	if (nr_events < 0)
-		die(bad[0] ? "unknown event '%s'; kpmu-stat -l lists those known" :
-		    "too many events", bad);
-	if (!nr_events)
-		die("no events");
-	number_same();
-}
-
 /* The arguments with spaces between */
 static char *join(char **argv)
 {
@@ -320,7 +307,10 @@ int main(int argc, char **argv)
 		opts.json = "timeline.json";
 		opts.page = "timeline.html";
 	}
-	parse_events();
+	nr_events = parse_events(opts.list, events);
+	if (!nr_events)
+		die("no events");
+	number_same();
 	add_cpus(opts.cpus);
 	need_device();
 	json = create(opts.json);

@@ -39,6 +39,7 @@ void die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 void need_device(void);
 void refused(const char *what, const struct kpmu_event *event, int err) __attribute__((noreturn));
 uint64_t positive(const char *text, uint64_t max, const char *what);
+int parse_events(const char *list, struct kpmu_event *events);
 
 /* A task, or a CPU with all tasks that run there */
 struct target {

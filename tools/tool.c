@@ -68,3 +68,24 @@ uint64_t positive(const char *text, uint64_t max, const char *what)
 		die("%s must be a number from 1 to %llu, not %s", what, (unsigned long long)max, text);
 	return n;
 }
+
+/**
+ * parse_events() - parse the names of events
+ * @list: the names, with commas between
+ * @events: filled in, room for MAX_EVENTS
+ *
+ * The tool ends with a message if there are more, or if one is not known.
+ *
+ * Return: how many there are.
+ */
+int parse_events(const char *list, struct kpmu_event *events)
+{
+	char bad[64];
+	int nr = kpmu_events_parse(list, events, MAX_EVENTS, bad);
+
+	if (nr < 0 && errno == E2BIG)
+		die("more than %d events", MAX_EVENTS);
+	if (nr < 0)
+		die("unknown event '%s'; kpmu-stat -l lists those known", bad);
+	return nr;
+}
