@@ -360,6 +360,17 @@ int cpu_online(int cpu, int online)
 	return write_long(path, online);
 }
 
+void *toggle_last_cpu(void *stop)
+{
+	int last = nr_cpus() - 1;
+
+	while (!*(volatile int *)stop) {
+		cpu_online(last, 0);
+		cpu_online(last, 1);
+	}
+	return NULL;
+}
+
 uint64_t now_ns(void)
 {
 	struct timespec t;
@@ -393,6 +404,19 @@ void drop_privilege(void)
 	}
 	/* Changing ids clears the dumpable flag.  Set it again: only privileges are under test. */
 	prctl(PR_SET_DUMPABLE, 1);
+}
+
+int try_unprivileged(int (*fn)(void))
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	if (!pid) {
+		drop_privilege();
+		_exit(fn());
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 void drop_to(int cap)

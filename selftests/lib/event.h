@@ -102,6 +102,8 @@ int pin_to(int cpu);
 int pin_task(pid_t pid, int cpu);
 int nr_cpus(void);
 bool has_pmu(void);
+/* At the begin of a test that needs counters; of harness.h */
+#define NEED_PMU()	do { if (!has_pmu()) SKIP(return, "no PMU"); } while (0)
 /* On AMD 2 with PerfMonV2, else 1 */
 int pmu_version(void);
 int counters_general(void);
@@ -119,9 +121,13 @@ enum cpu cpu_model(void);
 bool exact_time(void);
 /* Take @cpu online or offline; -1 if that fails, as it usually does for CPU 0 */
 int cpu_online(int cpu, int online);
+/* A thread that takes the last CPU offline and online again, until the volatile int at @stop is not 0 */
+void *toggle_last_cpu(void *stop);
 int open_fds(void);
 /* Become user nobody without capabilities; irreversible for the calling process */
 void drop_privilege(void);
+/* The result of @fn in a child process without privilege, -1 if that does not exit */
+int try_unprivileged(int (*fn)(void));
 /* Become user nobody with no capability but @cap (CAP_*); irreversible, too */
 void drop_to(int cap);
 uint64_t now_ns(void);

@@ -13,8 +13,6 @@
 #define N	100001
 #define MAX	16
 
-#define NEED_PMU()	do { if (!has_pmu()) SKIP(return, "no PMU"); } while (0)
-
 /* An event that starts enabled, and needs a general counter */
 static inline struct perf_event_attr busy(void)
 {

@@ -82,20 +82,6 @@ TEST(arguments)
 	EXPECT_EQ(errno, EINVAL);
 }
 
-/* Run @fn in a child without privilege, and return what it returns */
-static int unprivileged(int (*fn)(void))
-{
-	pid_t pid = fork();
-	int status = -1;
-
-	if (!pid) {
-		drop_privilege();
-		_exit(fn());
-	}
-	waitpid(pid, &status, 0);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 static int try_it(void)
 {
 	plan_software(1, 1, KPMU_SET_BY_TASK, 10);
@@ -123,12 +109,12 @@ TEST(permissions)
 	ROWS("W-32");
 
 	set_paranoid(2);
-	EXPECT_EQ(unprivileged(try_it), EACCES);
+	EXPECT_EQ(try_unprivileged(try_it), EACCES);
 	set_paranoid(0);
-	EXPECT_EQ(unprivileged(try_it), 0);
-	EXPECT_EQ(unprivileged(hoard), 0);
+	EXPECT_EQ(try_unprivileged(try_it), 0);
+	EXPECT_EQ(try_unprivileged(hoard), 0);
 	/* All of it is free again */
-	EXPECT_EQ(unprivileged(hoard), 0);
+	EXPECT_EQ(try_unprivileged(hoard), 0);
 	set_paranoid(2);
 }
 
@@ -159,17 +145,6 @@ TEST(events_of_a_cpu)
 
 static volatile int stop;
 
-static void *toggle_cpus(void *unused)
-{
-	int last = nr_cpus() - 1;
-
-	while (!stop) {
-		cpu_online(last, 0);
-		cpu_online(last, 1);
-	}
-	return unused;
-}
-
 static void plan_counting(uint32_t flags, int buckets)
 {
 	plan_buckets(3, nr_cpus(), flags, buckets);
@@ -195,7 +170,7 @@ TEST(hotplug)
 	plan_counting(KPMU_SET_BY_TASK | KPMU_SET_TIMES, 10000);
 	fd = open_set();
 	ASSERT_GE(fd, 0);
-	pthread_create(&thread, NULL, toggle_cpus, NULL);
+	pthread_create(&thread, NULL, toggle_last_cpu, (void *)&stop);
 	for (int round = 0; round < 30; round++) {
 		pin_to(round % (n - 1));
 		work(N);

@@ -14,8 +14,6 @@
 
 #define N	100001
 
-#define NEED_PMU()	do { if (!has_pmu()) SKIP(return, "no PMU"); } while (0)
-
 /* Few buckets: the first come first, all others are together, and all sums are right */
 TEST(full)
 {

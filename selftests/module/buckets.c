@@ -14,8 +14,6 @@
 
 #define N	100001
 
-#define NEED_PMU()	do { if (!has_pmu()) SKIP(return, "no PMU"); } while (0)
-
 /* The id of a cgroup: its inode's number */
 static uint64_t id_of(const struct cgroup *c)
 {

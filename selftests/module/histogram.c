@@ -21,8 +21,6 @@
 #define N	100001
 #define PERIOD	1009
 
-#define NEED_PMU()	do { if (!has_pmu()) SKIP(return, "no PMU"); } while (0)
-
 static struct kpmu_open_histogram args;
 
 static int histogram(int event, uint32_t by, uint32_t order)

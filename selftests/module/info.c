@@ -17,8 +17,6 @@
 
 #define SLOTS	32
 
-#define NEED_PMU()	do { if (!has_pmu()) SKIP(return, "no PMU"); } while (0)
-
 static struct kpmu_info info;
 static struct kpmu_info_counter counter[SLOTS];
 static struct kpmu_ask_info question;

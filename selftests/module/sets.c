@@ -15,8 +15,6 @@
 
 #define N	100001
 
-#define NEED_PMU()	do { if (!has_pmu()) SKIP(return, "no PMU"); } while (0)
-
 TEST(own_work)
 {
 	ROWS("W-10");
@@ -357,17 +355,6 @@ TEST(pinned_in_error)
 
 static volatile int stop;
 
-static void *toggle_cpus(void *unused)
-{
-	int last = nr_cpus() - 1;
-
-	while (!stop) {
-		cpu_online(last, 0);
-		cpu_online(last, 1);
-	}
-	return unused;
-}
-
 #define EACH	8
 
 /* Four events with counters and four without on each CPU */
@@ -420,7 +407,7 @@ TEST(hotplug)
 	plan_each(n);
 	fd = open_set();
 	ASSERT_GE(fd, 0);
-	pthread_create(&thread, NULL, toggle_cpus, NULL);
+	pthread_create(&thread, NULL, toggle_last_cpu, (void *)&stop);
 	for (int round = 0; round < 100; round++) {
 		pin_to(round % (n - 1));
 		ASSERT_EQ(get(fd), size_of(EACH * n));

@@ -18,8 +18,6 @@
 
 #define N	100001
 
-#define NEED_PMU()	do { if (!has_pmu()) SKIP(return, "no PMU"); } while (0)
-
 /* The mapped timeline of the last set */
 static struct kpmu_timeline_page *page;
 
