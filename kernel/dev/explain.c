@@ -12,6 +12,7 @@
 #include <uapi/linux/kpmu.h>
 
 #include "../event/event.h"
+#include "../event/rates.h"
 #include "../sched/sched.h"
 #include "../source/drivers.h"
 #include "dev.h"
@@ -65,6 +66,7 @@ static void try_attr(const struct set *s, struct item *it)
 struct look {
 	struct item *it;
 	struct kpmu_entity *e;
+	struct kpmu_rates *rates;	/* if it has none yet */
 };
 
 /* For how long does an event wait for a counter, and what is on one that it could use? */
@@ -84,6 +86,21 @@ static void look_at_wait(struct look *l, const struct kpmu_ctx *ctx, u64 now)
 		kpmu_held_note(&l->it->held, kc->applied->slots.hw[__ffs(others)]);
 }
 
+/* What an event would have counted with a counter all the time */
+static void look_at_count(struct look *l, struct kpmu_times t)
+{
+	struct kpmu_explain_event *u = &l->it->user;
+	struct kpmu_event *e = kpmu_event_of(l->e);
+
+	if (l->rates && !kpmu_rates_of(e)) {
+		kpmu_rates_start(e, l->rates, t.running);
+		l->rates = NULL;
+	}
+	u->count = kpmu_event_count(e);
+	u->turns = kpmu_rates_of(e) ? kpmu_rates_of(e)->turns : 0;
+	kpmu_rates_span(e, t, u->count, &u->low, &u->high);
+}
+
 /* The present state of an open event */
 static int look_owned(struct kpmu_ctx *ctx, void *data)
 {
@@ -98,10 +115,8 @@ static int look_owned(struct kpmu_ctx *ctx, void *data)
 	l->it->key = l->e->leader;
 	l->it->user.enabled = t.enabled;
 	l->it->user.running = t.running;
-	l->it->user.count = l->e->hw.source->read(&l->e->hw);
-	l->it->user.turns = l->e->rates.turns;
-	kpmu_rates_span(l->e, t, l->it->user.count, &l->it->user.low, &l->it->user.high);
 	strscpy(l->it->user.now, why ?: "", sizeof(l->it->user.now));
+	look_at_count(l, t);
 	look_at_wait(l, ctx, now);
 	kpmu_trial_copy(&l->it->copy, l->e);
 	return 0;
@@ -118,7 +133,9 @@ static void look_at_fd(struct item *it)
 		strscpy(it->user.text, "not an event of kpmu", sizeof(it->user.text));
 	} else {
 		l.e = &e->se;
+		l.rates = kpmu_rates_new(e);
 		kpmu_ctx_visit(e->se.ctx, look_owned, &l);
+		kfree(l.rates);
 		if (it->held.id && kpmu_held_visible(&it->held))
 			it->user.holder = it->held.id;
 		kpmu_held_put(&it->held);

@@ -49,6 +49,7 @@ struct task_struct;
  *	low 32 bits of jiffies
  * @mapped_node: entry in ctx->mapped
  * @hit_node: entry in ctx->hits; or in ctx->timed, see kpmu_is_followed()
+ * @rates: instead of @hit_node, of an event with a counter: how fast it counts (rates.h), or NULL
  * @owner: key of the task that opened the event, see life/owner.c
  * @owner_led: its key once it has become the leader of its process
  * @owned: entry in a list of events by owner, see life/owner.c
@@ -82,7 +83,10 @@ struct kpmu_event {
 	u32 user_reads;
 	u32 pause;
 	struct hlist_node mapped_node;
-	struct hlist_node hit_node;
+	union {
+		struct hlist_node hit_node;
+		struct kpmu_rates *rates;	/* where hit_node.next is: the node stays unhashed */
+	};
 	u64 owner;
 	u64 owner_led;
 	union {

@@ -11,10 +11,11 @@
 #include "../trace/stats.h"
 #include "event.h"
 #include "family.h"
+#include "rates.h"
 #include "sampling.h"
 
 /* Limits the memory cost of an event; tools open thousands */
-static_assert(sizeof(struct kpmu_event) <= 576);
+static_assert(sizeof(struct kpmu_event) <= 512);
 
 static struct kmem_cache *cache;
 static struct workqueue_struct *ends;
@@ -173,6 +174,7 @@ void kpmu_event_put(struct kpmu_event *e)
 		put_hardware(e);
 		if (e->label)
 			kpmu_lsm_free(e->label);
+		kpmu_rates_free(e);
 		kpmu_stat_inc(closes);
 	}
 	if (e->family)

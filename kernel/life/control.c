@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Enable, disable and reset one event or its whole group. */
 #include "../event/family.h"
+#include "../event/rates.h"
 #include "../sched/sched.h"
 #include "../source/period.h"
 #include "life.h"
@@ -16,7 +17,7 @@ struct control {
 /* Only the count restarts; time_enabled and time_running continue */
 static void reset_count(struct kpmu_event *e)
 {
-	e->se.rates.reset = true;
+	kpmu_rates_reset(e);
 	if (e->se.hw.source->reset)
 		e->se.hw.source->reset(&e->se.hw);
 	else

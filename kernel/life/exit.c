@@ -6,6 +6,7 @@
 #include <linux/rcupdate.h>
 
 #include "../event/family.h"
+#include "../event/rates.h"
 #include "../ring/ring.h"
 #include "../sampling/follow.h"
 #include "../sched/sched.h"
@@ -130,4 +131,5 @@ const struct kpmu_sched_ops kpmu_event_ops = {
 	.end = end_batch,
 	.put = kpmu_events_put_list,
 	.lost = kpmu_events_lost,
+	.turn = kpmu_rates_turn,
 };

@@ -56,15 +56,16 @@ static void read_member(const struct kpmu_set *s, u32 i)
 		put_none(s, word_of(s, i));
 }
 
-#define AT_A_TIME	64	/* of kpmu_counters_peek() */
-
-static __always_inline void read_counts(const struct kpmu_set *s, u32 from, u32 n)
+static __always_inline void read_counts(const struct kpmu_set *s, u32 at, u32 n)
 {
-	u64 done = kpmu_counters_peek(s->hw + from, n, word_of(s, from));
-	u64 rest = ~done & GENMASK_ULL(n - 1, 0);
+	u32 end = at + n;
 
-	for (; rest; rest &= rest - 1)
-		read_member(s, from + __ffs64(rest));
+	for (;;) {
+		at += kpmu_counters_peek(s->hw + at, end - at, word_of(s, at));
+		if (at == end)
+			return;
+		read_member(s, at++);
+	}
 }
 
 static int read_times(struct kpmu_ctx *ctx, const struct kpmu_set_unit *u)
@@ -87,31 +88,27 @@ static int read_times(struct kpmu_ctx *ctx, const struct kpmu_set_unit *u)
 static __always_inline int read_unit(struct kpmu_ctx *ctx, void *data)
 {
 	const struct kpmu_set_unit *u = data;
-	u32 at = u->first, rest = u->n;
 
 	if (u->set->each > 1)
 		return read_times(ctx, u);
-	for (; rest > AT_A_TIME; at += AT_A_TIME, rest -= AT_A_TIME)
-		read_counts(u->set, at, AT_A_TIME);
-	read_counts(u->set, at, rest);
+	read_counts(u->set, u->first, u->n);
 	return 0;
 }
 
 /* The common case: all events have one context, which is active on this CPU */
-static __always_inline bool read_here(struct kpmu_set *s)
+static __always_inline bool read_local(struct kpmu_set *s)
 {
 	struct kpmu_ctx *ctx;
-	unsigned long flags;
 	bool here;
 
 	if (s->nr_units != 1)
 		return false;
 	ctx = s->calls->ctx;
-	local_irq_save(flags);
+	local_irq_disable();
 	here = READ_ONCE(ctx->cpu) == smp_processor_id();
 	if (here)
 		read_unit(ctx, s->units);
-	local_irq_restore(flags);
+	local_irq_enable();
 	return here;
 }
 
@@ -156,7 +153,7 @@ void kpmu_set_fill(struct kpmu_set *s)
 	struct kpmu_set_head *head = (struct kpmu_set_head *)s->words;
 
 	head->time = ktime_get_ns();
-	if (!read_here(s))
+	if (!read_local(s))
 		kpmu_set_call(s, read_unit, false);
 	if (s->families)
 		read_families(s);

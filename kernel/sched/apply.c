@@ -37,7 +37,8 @@ static void place_groups(struct kpmu_ctx *ctx, const struct kpmu_plan *plan)
 			continue;
 		leader->group.placed = false;
 		kpmu_group_clocks(leader, ctx->time);
-		kpmu_group_rates(leader);
+		if (static_branch_unlikely(&kpmu_turns_key))
+			kpmu_sched_events->turn(leader);
 	}
 	for (i = 0; i < plan->nr; i++) {
 		struct kpmu_entity *leader = plan->groups[i];

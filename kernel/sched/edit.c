@@ -113,7 +113,7 @@ static bool add_group(struct kpmu_slots *slots, struct kpmu_entity *leader)
 }
 
 /* Is the group no candidate on this CPU? */
-static __always_inline bool is_elsewhere(const struct kpmu_entity *leader,
+static __always_inline bool not_for_cpu(const struct kpmu_entity *leader,
 					 const struct kpmu_cpu *kc)
 {
 	if (leader->cpu >= 0 && leader->cpu != kc->ctx.home)
@@ -136,7 +136,7 @@ void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_entity *leader)
 	struct kpmu_ctx *ctx = leader->ctx;
 	struct kpmu_plan *plan;
 
-	if (!kc || leader->group.free || is_elsewhere(leader, kc) ||
+	if (!kc || leader->group.free || not_for_cpu(leader, kc) ||
 	    leader->flags & KPMU_ATTR_EXCLUSIVE || static_branch_unlikely(&kpmu_reserved_key))
 		return;
 	plan = kc->applied;
@@ -168,7 +168,7 @@ struct kpmu_cpu *kpmu_plan_waiting(const struct kpmu_ctx *ctx,
 	const struct kpmu_group *g = &leader->group;
 
 	if (ctx->cpu < 0 || !kc->applied || kc->stale || !g->queued || g->placed || g->free ||
-	    ctx->parked == leader || kpmu_is_pinned(leader) || is_elsewhere(leader, kc))
+	    ctx->parked == leader || kpmu_is_pinned(leader) || not_for_cpu(leader, kc))
 		return NULL;
 	return kc;
 }

@@ -51,24 +51,6 @@ struct kpmu_times {
 };
 
 /**
- * struct kpmu_rates - how fast an event counted in its turns on the counters
- * @count: its count at the end of the last turn
- * @running: its time counting then, ns
- * @least: the least rate of a turn, in 2^-32 events a ns
- * @most: the greatest one
- * @turns: how many turns @least and @most are of
- * @reset: the count was reset after the end of the last turn
- */
-struct kpmu_rates {
-	u64 count;
-	u64 running;
-	u64 least;
-	u64 most;
-	u32 turns;
-	bool reset;
-};
-
-/**
  * kpmu_times_at() - an event's times at a moment of its context's clock
  * @c: the event's clock
  * @now: the context's clock, in ns; not before @c->since
@@ -167,7 +149,6 @@ struct kpmu_group {
  * @cpu: CPU the event is bound to, -1 for any
  * @flags: the attr's flag word
  * @clock: time_enabled and time_running
- * @rates: of an event with a counter
  * @ctx: the context, referenced; constant once attached
  * @leader: group leader; a leader points to itself
  * @node: of a leader in ctx->leaders, of a member in the leader's group.members
@@ -182,7 +163,6 @@ struct kpmu_entity {
 	int cpu;
 	u64 flags;
 	struct kpmu_clock clock;
-	struct kpmu_rates rates;
 	struct kpmu_ctx *ctx;
 	struct kpmu_entity *leader;
 	struct list_head node;

@@ -216,13 +216,20 @@ static inline bool kpmu_ctx_borrows_mm(const struct kpmu_ctx *ctx)
  * @put: release @gone.  Task, may be atomic
  * @lost: a strict group has entered error state: tell its readers.  Owner of the context, IRQs
  *	off, possibly under the run-queue lock
+ * @turn: if kpmu_turns_key: a group's turn on the counters ends, its times are up to date.  Owner of
+ *	the context, IRQs off, possibly under the run-queue lock; before the commit that takes its
+ *	counters
  */
 struct kpmu_sched_ops {
 	void (*follow)(struct kpmu_ctx *ctx, bool active);
 	bool (*end)(struct kpmu_ctx *ctx, struct list_head *gone);
 	void (*put)(struct list_head *gone);
 	void (*lost)(struct kpmu_entity *leader);
+	void (*turn)(struct kpmu_entity *leader);
 };
+
+/* kpmu_sched_ops.turn is wanted; stays on, as few switches end a turn */
+DECLARE_STATIC_KEY_FALSE(kpmu_turns_key);
 
 extern const struct kpmu_sched_ops *kpmu_sched_events;
 
@@ -294,9 +301,6 @@ static __always_inline u32 kpmu_usable(const struct kpmu_entity *e, int cpu)
 
 /* time.c: time_enabled and time_running */
 void kpmu_entity_clock(struct kpmu_entity *e, u64 now);
-void kpmu_group_rates(struct kpmu_entity *leader);
-void kpmu_rates_span(const struct kpmu_entity *e, struct kpmu_times t, u64 count, u64 *low,
-		     u64 *high);
 void kpmu_group_clocks(struct kpmu_entity *leader, u64 now);
 
 u64 kpmu_entity_time(struct kpmu_hw *hw);

@@ -11,6 +11,8 @@ DEFINE_STATIC_CALL(kpmu_follow, kpmu_follow_none);
 unsigned int kpmu_mux_interval_ms = 4;
 DEFINE_STATIC_KEY_DEFERRED_FALSE(kpmu_firm_key, HZ);
 DEFINE_STATIC_KEY_FALSE(kpmu_reserved_key);
+DEFINE_STATIC_KEY_FALSE(kpmu_turns_key);
+
 const struct kpmu_sched_ops *kpmu_sched_events;	/* constant after module init */
 
 /* Each CPU's generations advance by this step, so they are unique over all CPUs */

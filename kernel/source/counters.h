@@ -111,7 +111,7 @@ struct kpmu_core {
 	int (*width)(void);
 	enum kpmu_holder (*holder)(void);
 	void (*on_overflow)(kpmu_overflow_fn fn);
-	u64 (*peek)(struct kpmu_hw *const *hw, u32 n, u64 *counts);
+	u32 (*peek)(struct kpmu_hw *const *hw, u32 n, u64 *counts);
 	void (*commit)(struct kpmu_slots *want);
 	void (*halt)(const struct kpmu_hw *hw);
 	void (*resume)(const struct kpmu_hw *hw);
@@ -230,14 +230,14 @@ static __always_inline void kpmu_commit(struct kpmu_slots *want)
 /**
  * kpmu_counters_peek() - the counts of many events, without folding them
  * @hw: the events; those that use counters must be of the core PMU
- * @n: how many, at most 64
+ * @n: how many
  * @counts: where to write the counts, in the order of @hw
  *
  * Context: IRQs off, on the CPU of the events.
- * Return: a bit for each event whose count was written: not for those that are on no counter, or
- * that must be folded to be read.
+ * Return: how many counts were written: up to the first event that is on no counter, or that must be
+ * folded to be read.
  */
-static __always_inline u64 kpmu_counters_peek(struct kpmu_hw *const *hw, u32 n, u64 *counts)
+static __always_inline u32 kpmu_counters_peek(struct kpmu_hw *const *hw, u32 n, u64 *counts)
 {
 	return static_call(kpmu_core_peek)(hw, n, counts);
 }

@@ -139,8 +139,9 @@ struct kpmu_why {
  * @low: of such an event: what it would have counted in the whole of @enabled if its rate without a
  *	counter was the least that was seen in one of its @turns
  * @high: likewise with the greatest rate.  @low and @high are @count if @running is @enabled, and 0 if
- *	no turn has ended
- * @turns: turns on the counters that have ended and took at least half of the interval of rotation
+ *	@turns is 0
+ * @turns: turns on the counters that have ended since the event was first explained, and took at least
+ *	half of the interval of rotation
  */
 struct kpmu_explain_event {
 	__u64 attr;

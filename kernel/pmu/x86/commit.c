@@ -65,26 +65,24 @@ static __always_inline u64 count_now(const struct kpmu_hw *hw, int idx)
 /**
  * x86_peek() - .peek of struct kpmu_core
  * @hw: the events
- * @n: how many, at most 64
+ * @n: how many
  * @counts: where to write the counts
  *
  * Context: IRQs off.
- * Return: a bit for each event that is on a counter and not precise.
+ * Return: how many were read: up to the first event that is on no counter, or precise.
  */
-u64 x86_peek(struct kpmu_hw *const *hw, u32 n, u64 *counts)
+u32 x86_peek(struct kpmu_hw *const *hw, u32 n, u64 *counts)
 {
-	u64 done = 0, bit = 1;
 	u32 i;
 
-	for (i = 0; i < n; i++, bit <<= 1) {
+	for (i = 0; i < n; i++) {
 		int idx = hw[i]->idx;
 
 		if (idx < 0 || unlikely(hw[i]->precise))
-			continue;
+			break;
 		counts[i] = count_now(hw[i], idx);
-		done |= bit;
 	}
-	return done;
+	return i;
 }
 
 /*

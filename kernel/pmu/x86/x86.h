@@ -363,7 +363,7 @@ void x86_kind_online(u8 kind);
 void x86_kind_offline(void);
 int x86_start(void);
 void x86_end(void);
-u64 x86_peek(struct kpmu_hw *const *hw, u32 n, u64 *counts);
+u32 x86_peek(struct kpmu_hw *const *hw, u32 n, u64 *counts);
 u64 x86_read(struct kpmu_hw *hw);
 u32 x86_user_view(struct kpmu_hw *hw, u16 *width, s64 *offset);
 void x86_user_jump(struct kpmu_hw *hw, u64 from, u64 to);
