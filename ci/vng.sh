@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # vng.sh fetch               - fetch Debian 13's virtme-ng, to run it without installing; print its folder
-# vng.sh run DIR COMMAND...  - run vng of DIR with qemu-pmu on the kernel 7.2 of qemu/kernel.sh: the
-#                              command's instructions:u, by perf of the userland (qemu/userland.sh)
+# vng.sh run DIR COMMAND...  - run the command by vng of DIR and qemu-pmu, on the kernel 7.2 of
+#                              qemu/kernel.sh and with this machine's programs
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
@@ -23,15 +23,12 @@ fetch()
 
 run()
 {
-	local dir=$1 kernel root
+	local dir=$1 kernel
 	shift
 	kernel=$("$KPMU_TOP/qemu/kernel.sh" 7.2)
-	root=$("$KPMU_TOP/qemu/userland.sh")
-	cd "$(dirname "$1")"
-	PYTHONPATH=$dir/usr/lib/python3/dist-packages /usr/bin/python3 "$dir/usr/bin/vng" \
-		-v -r "$kernel/vmlinuz" --qemu "$KPMU_TOP/ci/qemu-pmu" --disable-microvm --root "$root" \
-		--cpus 1 --memory 1G --append "nmi_watchdog=0" --rwdir "$PWD=$PWD" \
-		-- "perf stat -x ';' -e instructions:u $*"
+	PATH=$dir/usr/bin:$PATH PYTHONPATH=$dir/usr/lib/python3/dist-packages /usr/bin/python3 \
+		"$dir/usr/bin/vng" -r "$kernel/vmlinuz" --qemu "$KPMU_TOP/ci/qemu-pmu" --disable-microvm \
+		--cpus 1 --memory 1G --append nmi_watchdog=0 -- "$*"
 }
 
 case ${1:-} in
