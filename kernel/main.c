@@ -5,6 +5,7 @@
 #include <linux/module.h>
 
 #include "check/check.h"
+#include "compat/bpf_run.h"
 #include "compat/ksym.h"
 #include "dev/dev.h"
 #include "event/sampling.h"
@@ -93,6 +94,7 @@ static void __exit kpmu_exit(void)
 	kpmu_events_exit();
 	kpmu_rings_exit();
 	kpmu_chains_exit();
+	kpmu_bpf_exit();
 }
 
 module_init(kpmu_init);

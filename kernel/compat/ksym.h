@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 
+struct bpf_prog;
 struct cgroup_subsys_state;
 struct event_filter;
 struct pt_regs;
@@ -50,6 +51,8 @@ struct vm_area_struct;
 	X(create_event_filter)			\
 	X(free_event_filter)			\
 	X(bpf_prog_get)				\
+	X(bpf_prog_active)			\
+	X(perf_event_free_bpf_prog)		\
 	X(perf_event_set_bpf_prog)		\
 	X(perf_event_query_prog_array)		\
 	X(build_id_parse)			\
@@ -121,7 +124,9 @@ bool kpmu_tracepoint_is_open(u64 id);
 bool kpmu_tracepoints_open(void);
 bool kpmu_tracepoint_find(const struct perf_event *event,
 			  struct kpmu_tracepoint *t);
-int kpmu_native_set_bpf(struct perf_event *event, int fd);
+struct bpf_prog *kpmu_native_program(int fd);
+int kpmu_native_set_bpf(struct perf_event *event, struct bpf_prog *prog, u64 cookie);
+void kpmu_native_unset_bpf(struct perf_event *event);
 int kpmu_native_query_bpf(struct perf_event *event, void __user *query);
 
 #endif
