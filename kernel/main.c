@@ -56,6 +56,7 @@ static int __init kpmu_init(void)
 		goto err_debugfs;
 	/* Nothing may fail from here on: the device may be open */
 	kpmu_redirect_init();
+	kpmu_bpf_links_init();
 	kpmu_hooks_on_busy(kpmu_busy);
 	return 0;
 
@@ -77,6 +78,7 @@ err_events:
 
 static void __exit kpmu_exit(void)
 {
+	kpmu_bpf_links_exit();
 	kpmu_redirect_exit();
 	kpmu_chardev_exit();
 	kpmu_debugfs_exit();

@@ -52,6 +52,11 @@ struct vm_area_struct;
 	X(free_event_filter)			\
 	X(bpf_prog_get)				\
 	X(bpf_prog_active)			\
+	X(bpf_link_init)			\
+	X(bpf_link_prime)			\
+	X(bpf_link_settle)			\
+	X(bpf_link_cleanup)			\
+	X(security_bpf)			\
 	X(perf_event_free_bpf_prog)		\
 	X(perf_event_set_bpf_prog)		\
 	X(perf_event_query_prog_array)		\
@@ -81,6 +86,8 @@ void *kpmu_ksym_data(enum kpmu_ksym sym);
 unsigned long kpmu_ksym_call(enum kpmu_ksym sym, unsigned long a0,
 			     unsigned long a1, unsigned long a2,
 			     unsigned long a3);
+unsigned long kpmu_ksym_call5(enum kpmu_ksym sym, unsigned long a0, unsigned long a1, unsigned long a2,
+			      unsigned long a3, unsigned long a4);
 
 /* Typed wrappers; only this directory uses kpmu_ksym_call() itself */
 bool kpmu_ptrace_may_read(struct task_struct *task, bool *known);

@@ -163,8 +163,9 @@ static int tracepoint_set_bpf(struct kpmu_hw *hw, struct bpf_prog *prog, u64 coo
 	struct kpmu_tap *tap;
 	int err;
 
+	/* The kernel checks the program before it returns EEXIST */
 	if (hw->own)
-		return -EEXIST;
+		return kpmu_native_set_bpf(kpmu_tap_event(hw->own), prog, cookie);
 	err = kpmu_tap_enable_bpf(kpmu_tap_of(hw));
 	if (err)
 		return err;
