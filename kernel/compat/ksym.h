@@ -50,6 +50,9 @@ struct vm_area_struct;
 	X(event_mutex)			\
 	X(create_event_filter)			\
 	X(free_event_filter)			\
+	X(_perf_event_disable)			\
+	X(_perf_event_enable)			\
+	X(modify_user_hw_breakpoint_check)	\
 	X(bpf_prog_get)				\
 	X(bpf_prog_active)			\
 	X(bpf_link_init)			\
@@ -135,5 +138,8 @@ struct bpf_prog *kpmu_native_program(int fd);
 int kpmu_native_set_bpf(struct perf_event *event, struct bpf_prog *prog, u64 cookie);
 void kpmu_native_unset_bpf(struct perf_event *event);
 int kpmu_native_query_bpf(struct perf_event *event, void __user *query);
+
+/* native_move.c */
+int kpmu_native_move(struct perf_event *event, u64 addr, u32 type, u64 len);
 
 #endif

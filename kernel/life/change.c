@@ -203,8 +203,8 @@ int kpmu_event_query_bpf(struct kpmu_event *e, void __user *query)
  * kernel's perf.
  *
  * Context: task, may sleep.
- * Return: 0; -EOPNOTSUPP if the event is not a breakpoint or has inherit set; -EINVAL for
- * a change of anything but the breakpoint; an error of the kernel for an invalid one.
+ * Return: 0; -EOPNOTSUPP if the event is not a breakpoint; -EINVAL for a change of anything but the
+ * breakpoint; an error of the kernel for an invalid one.
  */
 int kpmu_event_modify(struct kpmu_event *e, const struct kpmu_attr *attr)
 {
