@@ -22,7 +22,7 @@ static void get_values(void *event, u64 values[3])
 }
 NOKPROBE_SYMBOL(get_values);
 
-static void describe_event(struct kpmu_bpf_sample *b, struct kpmu_event *e)
+static void put_event_part(struct kpmu_bpf_sample *b, struct kpmu_event *e)
 {
 	b->type = e->type;
 	b->config = e->config;
@@ -34,9 +34,9 @@ static void describe_event(struct kpmu_bpf_sample *b, struct kpmu_event *e)
 	b->event = e;
 	b->read = get_values;
 }
-NOKPROBE_SYMBOL(describe_event);
+NOKPROBE_SYMBOL(put_event_part);
 
-static void describe_precise(struct kpmu_bpf_sample *b, const struct kpmu_precise *p)
+static void put_precise_part(struct kpmu_bpf_sample *b, const struct kpmu_precise *p)
 {
 	if (b->sample_type & KPMU_SAMPLE_WEIGHT_STRUCT)
 		b->weight = p->weight_struct;
@@ -45,9 +45,9 @@ static void describe_precise(struct kpmu_bpf_sample *b, const struct kpmu_precis
 	b->data_src = p->data_src;
 	b->txn = p->txn;
 }
-NOKPROBE_SYMBOL(describe_precise);
+NOKPROBE_SYMBOL(put_precise_part);
 
-static void describe_hit(struct kpmu_bpf_sample *b, struct kpmu_event *e, const struct kpmu_hit *hit)
+static void put_hit_part(struct kpmu_bpf_sample *b, struct kpmu_event *e, const struct kpmu_hit *hit)
 {
 	u64 ids = kpmu_record_ids(e, kpmu_task_of(e));
 
@@ -61,10 +61,10 @@ static void describe_hit(struct kpmu_bpf_sample *b, struct kpmu_event *e, const 
 	b->data_src = KPMU_NO_DATA_SRC;
 	b->txn = 0;
 	if (hit->precise)
-		describe_precise(b, hit->precise);
+		put_precise_part(b, hit->precise);
 	b->branches = b->sample_type & KPMU_SAMPLE_BRANCH_STACK ? kpmu_sample_branches(e, hit) : NULL;
 }
-NOKPROBE_SYMBOL(describe_hit);
+NOKPROBE_SYMBOL(put_hit_part);
 
 static u32 run_program(struct kpmu_event *e, const struct bpf_prog *prog, const struct kpmu_hit *hit)
 {
@@ -72,8 +72,8 @@ static u32 run_program(struct kpmu_event *e, const struct bpf_prog *prog, const 
 	struct kpmu_bpf_sample b;
 	u32 result;
 
-	describe_event(&b, e);
-	describe_hit(&b, e, hit);
+	put_event_part(&b, e);
+	put_hit_part(&b, e, hit);
 	if (kpmu_has_chains(e))
 		chain = kpmu_chain_take(e, hit->frames ?: hit->regs);
 	b.chain = chain;
