@@ -9,6 +9,7 @@
 ## make test-repeat  make test IDLE times (5), then BUSY times (3) beside busy loops
 ## make test-debug   the tests in guests, on a kernel with KASAN, lockdep and other checks
 ## make clients      Debian's perf and other programs, natively and on kpmu (K=6.1: only there)
+## make clients-bpf  bpftrace and libbpf-tools, natively and on kpmu
 ## make clients-amd  the same on AMD's EPYC-Genoa (on 6.12, or K=)
 ## make perf-test    perf's own tests, natively and on kpmu (K=6.12)
 ## make bolt         optimise a program with BOLT from kpmu's branch records (K=7.2)
@@ -123,6 +124,8 @@ install: tools
 	@tools/install.sh
 clients: modules selftests
 	@selftests/clients/run.sh $(if $(filter command%,$(origin K)),$(K),6.1 7.2)
+clients-bpf: modules selftests
+	@selftests/clients/run.sh -b $(if $(filter command%,$(origin K)),$(K),6.1 6.12 7.2)
 clients-amd: module selftests
 	@selftests/clients/run.sh -c genoa $(K)
 perf-test: module selftests
@@ -144,6 +147,6 @@ clean:
 	@[ ! -e build ] || find build -mindepth 1 -maxdepth 1 ! -name labs -exec rm -rf {} +
 
 .PHONY: help module modules selftests demo kinds bench check layers conformance deps
-.PHONY: tools install clients clients-amd perf-test bolt perf-busy perf-switching shell test test-all test-debug test-quick stress fuzz clean
+.PHONY: tools install clients clients-amd clients-bpf perf-test bolt perf-busy perf-switching shell test test-all test-debug test-quick stress fuzz clean
 .PHONY: run guest-deps shell-test ci-test deb
 .PHONY: kselftest timeline-page grade labs coverage mutants htmldocs test-repeat

@@ -5,6 +5,7 @@
 #include <linux/module.h>
 
 #include "check/check.h"
+#include "compat/bpf_run.h"
 #include "compat/ksym.h"
 #include "dev/dev.h"
 #include "event/sampling.h"
@@ -55,6 +56,7 @@ static int __init kpmu_init(void)
 		goto err_debugfs;
 	/* Nothing may fail from here on: the device may be open */
 	kpmu_redirect_init();
+	kpmu_bpf_links_init();
 	kpmu_hooks_on_busy(kpmu_busy);
 	return 0;
 
@@ -76,6 +78,7 @@ err_events:
 
 static void __exit kpmu_exit(void)
 {
+	kpmu_bpf_links_exit();
 	kpmu_redirect_exit();
 	kpmu_chardev_exit();
 	kpmu_debugfs_exit();
@@ -93,6 +96,7 @@ static void __exit kpmu_exit(void)
 	kpmu_events_exit();
 	kpmu_rings_exit();
 	kpmu_chains_exit();
+	kpmu_bpf_exit();
 }
 
 module_init(kpmu_init);

@@ -233,6 +233,16 @@ static void __attribute__((format(printf, 1, 2))) say(const char *fmt, ...)
 		return;
 }
 
+/*
+ * BPF programs write to such an event, which the kernel permits only for those of its own perf.  The attr can
+ * be read if the open succeeded.
+ */
+static bool is_bpf_output(const struct perf_event_attr *attr, int group_fd)
+{
+	return attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_BPF_OUTPUT &&
+	       group_fd == -1;
+}
+
 static void report(const struct perf_event_attr *attr, const struct kpmu_open *o,
 		   long ret, int err, bool native)
 {
@@ -290,6 +300,10 @@ HIDDEN long preload_open(struct perf_event_attr *attr, pid_t pid, int cpu,
 				return no_device(errno);
 			native = true;
 		}
+	}
+	if (ret >= 0 && is_bpf_output(attr, group_fd)) {
+		close(ret);
+		native = true;
 	}
 	if (native) {
 		errno = saved;

@@ -139,6 +139,24 @@ unsigned long kpmu_ksym_call(enum kpmu_ksym sym, unsigned long a0,
 	return kpmu_thunk(addr[sym], a0, a1, a2, a3, 0);
 }
 
+/**
+ * kpmu_ksym_call5() - kpmu_ksym_call() with one more argument
+ * @sym: the symbol; kpmu_ksym_has() must be true
+ * @a0: first argument
+ * @a1: second argument
+ * @a2: third argument
+ * @a3: fourth argument
+ * @a4: fifth argument
+ *
+ * Context: as for the function.
+ * Return: as kpmu_ksym_call().
+ */
+unsigned long kpmu_ksym_call5(enum kpmu_ksym sym, unsigned long a0, unsigned long a1, unsigned long a2,
+			      unsigned long a3, unsigned long a4)
+{
+	return kpmu_thunk(addr[sym], a0, a1, a2, a3, a4);
+}
+
 static bool may_access(struct task_struct *task, unsigned int mode, bool *known)
 {
 	*known = addr[KSYM_ptrace_may_access];

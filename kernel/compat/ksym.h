@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 
+struct bpf_prog;
 struct cgroup_subsys_state;
 struct event_filter;
 struct pt_regs;
@@ -49,7 +50,17 @@ struct vm_area_struct;
 	X(event_mutex)			\
 	X(create_event_filter)			\
 	X(free_event_filter)			\
+	X(_perf_event_disable)			\
+	X(_perf_event_enable)			\
+	X(modify_user_hw_breakpoint_check)	\
 	X(bpf_prog_get)				\
+	X(bpf_prog_active)			\
+	X(bpf_link_init)			\
+	X(bpf_link_prime)			\
+	X(bpf_link_settle)			\
+	X(bpf_link_cleanup)			\
+	X(security_bpf)			\
+	X(perf_event_free_bpf_prog)		\
 	X(perf_event_set_bpf_prog)		\
 	X(perf_event_query_prog_array)		\
 	X(build_id_parse)			\
@@ -78,6 +89,8 @@ void *kpmu_ksym_data(enum kpmu_ksym sym);
 unsigned long kpmu_ksym_call(enum kpmu_ksym sym, unsigned long a0,
 			     unsigned long a1, unsigned long a2,
 			     unsigned long a3);
+unsigned long kpmu_ksym_call5(enum kpmu_ksym sym, unsigned long a0, unsigned long a1, unsigned long a2,
+			      unsigned long a3, unsigned long a4);
 
 /* Typed wrappers; only this directory uses kpmu_ksym_call() itself */
 bool kpmu_ptrace_may_read(struct task_struct *task, bool *known);
@@ -121,7 +134,12 @@ bool kpmu_tracepoint_is_open(u64 id);
 bool kpmu_tracepoints_open(void);
 bool kpmu_tracepoint_find(const struct perf_event *event,
 			  struct kpmu_tracepoint *t);
-int kpmu_native_set_bpf(struct perf_event *event, int fd);
+struct bpf_prog *kpmu_native_program(int fd);
+int kpmu_native_set_bpf(struct perf_event *event, struct bpf_prog *prog, u64 cookie);
+void kpmu_native_unset_bpf(struct perf_event *event);
 int kpmu_native_query_bpf(struct perf_event *event, void __user *query);
+
+/* native_move.c */
+int kpmu_native_move(struct perf_event *event, u64 addr, u32 type, u64 len);
 
 #endif

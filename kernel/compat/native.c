@@ -178,37 +178,48 @@ bool kpmu_tracepoint_find(const struct perf_event *event,
 }
 
 /**
- * kpmu_native_set_bpf() - attach a BPF program to an event
- * @event: a native event of a tracepoint or a probe; NULL for a kpmu event that
- *	is not backed by one
+ * kpmu_native_program() - get a BPF program
  * @fd: fd of the program
  *
- * Context: task, may sleep.  perf_event_open(2), PERF_EVENT_IOC_SET_BPF.
- * Return: 0; -EBADF, -EINVAL for an unsuitable fd or program, -EEXIST;
- * -EOPNOTSUPP for a program that only native events can run, or if the kernel's
- * functions were not found.
+ * Context: task, may sleep.
+ * Return: the program, with a reference; an ERR_PTR(): -EBADF, -EINVAL for another kind of fd,
+ * -EOPNOTSUPP if the kernel's function was not found.
  */
-int kpmu_native_set_bpf(struct perf_event *event, int fd)
+struct bpf_prog *kpmu_native_program(int fd)
 {
-	struct bpf_prog *prog;
-	int err;
+	if (!kpmu_ksym_has(KSYM_bpf_prog_get))
+		return ERR_PTR(-EOPNOTSUPP);
+	return (void *)kpmu_ksym_call(KSYM_bpf_prog_get, fd, 0, 0, 0);
+}
 
-	if (!kpmu_ksym_has(KSYM_bpf_prog_get) ||
-	    !kpmu_ksym_has(KSYM_perf_event_set_bpf_prog))
+/**
+ * kpmu_native_set_bpf() - attach a BPF program to an event
+ * @event: a native event of a tracepoint or a probe
+ * @prog: the program; on success the event takes the caller's reference
+ * @cookie: for bpf_get_attach_cookie()
+ *
+ * Context: task, may sleep.  perf_event_open(2), PERF_EVENT_IOC_SET_BPF.
+ * Return: 0; -EINVAL for an unsuitable program, -EACCES, -EEXIST, -E2BIG, -ENOMEM; -EOPNOTSUPP if
+ * the kernel's function was not found.
+ */
+int kpmu_native_set_bpf(struct perf_event *event, struct bpf_prog *prog, u64 cookie)
+{
+	if (!kpmu_ksym_has(KSYM_perf_event_set_bpf_prog))
 		return -EOPNOTSUPP;
-	prog = (void *)kpmu_ksym_call(KSYM_bpf_prog_get, fd, 0, 0, 0);
-	if (IS_ERR(prog))
-		return PTR_ERR(prog);
-	if (event)
-		err = kpmu_ksym_call(KSYM_perf_event_set_bpf_prog,
-				     (unsigned long)event, (unsigned long)prog,
-				     0, 0);
-	else
-		err = prog->type == BPF_PROG_TYPE_PERF_EVENT ?
-			-EOPNOTSUPP : -EINVAL;
-	if (err)
-		bpf_prog_put(prog);
-	return err;
+	return kpmu_ksym_call(KSYM_perf_event_set_bpf_prog, (unsigned long)event,
+			      (unsigned long)prog, cookie, 0);
+}
+
+/**
+ * kpmu_native_unset_bpf() - detach the BPF program of an event, if it has one
+ * @event: a native event of a tracepoint or a probe
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_native_unset_bpf(struct perf_event *event)
+{
+	if (kpmu_ksym_has(KSYM_perf_event_free_bpf_prog))
+		kpmu_ksym_call(KSYM_perf_event_free_bpf_prog, (unsigned long)event, 0, 0, 0);
 }
 
 /**

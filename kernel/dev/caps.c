@@ -12,6 +12,7 @@
 
 #include <uapi/linux/kpmu.h>
 
+#include "../compat/bpf_run.h"
 #include "../compat/ksym.h"
 #include "../hooks/hooks.h"
 #include "../source/counters.h"
@@ -56,9 +57,9 @@ static const char *no_faults(void)
 		"this kernel has no tracepoints of them; reported by its own perf";
 }
 
-static const char *no_counters_bpf(void)
+static const char *no_overflow_bpf(void)
 {
-	return "BPF programs see only events of the kernel's own perf";
+	return kpmu_bpf_can_run() ? NULL : "the kernel's count of running programs was not found";
 }
 
 static const char *no_branches(void)
@@ -92,7 +93,7 @@ static const struct {
 	{ "count tracepoints", no_count_points, "hits are counted by a kpmu probe" },
 	{ "page faults", no_faults, "counted by tracepoints" },
 	{ "bpf", no_bpf, "BPF programs on tracepoints and probes", KPMU_FEATURE_BPF },
-	{ "bpf on overflow", no_counters_bpf },
+	{ "bpf on overflow", no_overflow_bpf, "BPF programs decide about samples" },
 	{ "branch stack", no_branches, "samples contain the last branches",
 	  KPMU_FEATURE_BRANCHES },
 	{ "precise_ip", no_precise, "samples at the very instruction", KPMU_FEATURE_PRECISE },

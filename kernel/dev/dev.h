@@ -61,6 +61,8 @@ void kpmu_chardev_exit(void);
 void kpmu_busy(void);
 void kpmu_busy_exit(void);
 bool kpmu_redirects(void);
+void kpmu_bpf_links_init(void);
+void kpmu_bpf_links_exit(void);
 void kpmu_redirect_init(void);
 void kpmu_redirect_exit(void);
 int kpmu_sysctl_init(void);

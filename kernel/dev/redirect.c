@@ -6,7 +6,8 @@
  * give a running program some events of kpmu and some of the kernel's own perf.  So
  * the value at the start of a process (fork) holds for its lifetime: the times of the
  * last changes are recorded, and the start time is looked up among them.  The only
- * exception is a group: its members are opened where their leader is.
+ * exceptions are groups, whose members are opened where their leader is, and bpf-output events, which are
+ * always the kernel's own.
  *
  * In-kernel users of perf make no system calls and are not affected.
  */
@@ -88,6 +89,17 @@ static bool in_cgroup(void)
 	return in;
 }
 
+/* BPF programs write to such an event, which the kernel permits only for those of its own perf */
+static bool is_bpf_output(const struct kpmu_open *args)
+{
+	const struct perf_event_attr __user *attr = u64_to_user_ptr(args->attr);
+	u64 config;
+	u32 type;
+
+	return !get_user(type, &attr->type) && type == PERF_TYPE_SOFTWARE &&
+	       !get_user(config, &attr->config) && config == PERF_COUNT_SW_BPF_OUTPUT;
+}
+
 /* Whether kpmu serves this open */
 static bool is_ours(const struct kpmu_open *args)
 {
@@ -95,7 +107,8 @@ static bool is_ours(const struct kpmu_open *args)
 	bool ours;
 
 	if (!file)
-		return was_on_at(current->group_leader->start_boottime) && in_cgroup();
+		return was_on_at(current->group_leader->start_boottime) && in_cgroup() &&
+		       !is_bpf_output(args);
 	ours = kpmu_event_of_file(file);
 	fput(file);
 	return ours;

@@ -23,6 +23,7 @@ struct file;
 struct kpmu_output;
 struct kpmu_ring;
 struct kpmu_family;
+struct kpmu_program;
 struct kpmu_sampling;
 struct poll_table_struct;
 struct task_struct;
@@ -59,6 +60,7 @@ struct task_struct;
  * @root: root of a child (inherited) event, valid while attached; NULL for a root
  * @sibling: entry of a child in family->children
  * @epoch: of a child: the last family walk that visited it
+ * @idle: of a root without a sampling part: its BPF program, which never runs; or NULL
  * @changing: bit 0: lock bit of life/change.c
  * @ref: of a root: the fd; of a child: its context and family; and temporary users
  * @se: what is scheduled; its id is unique, never reused; a child has its root's
@@ -97,7 +99,10 @@ struct kpmu_event {
 	struct kpmu_family *family;
 	struct kpmu_event *root;
 	struct list_head sibling;
-	u64 epoch;
+	union {
+		u64 epoch;
+		struct kpmu_program *idle;
+	};
 	unsigned long changing;
 	struct kpmu_entity se;	/* last: se.group.class is not zeroed */
 };

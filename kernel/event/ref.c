@@ -11,6 +11,7 @@
 #include "../trace/stats.h"
 #include "event.h"
 #include "family.h"
+#include "program.h"
 #include "rates.h"
 #include "sampling.h"
 
@@ -179,6 +180,7 @@ void kpmu_event_put(struct kpmu_event *e)
 	}
 	if (e->family)
 		kpmu_family_put(e);
+	kpmu_program_leave(e);
 	if (e->sampling && !e->root) {
 		retire_event(e);
 		return;

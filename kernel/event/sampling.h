@@ -15,6 +15,7 @@
 #include "event.h"
 
 struct kpmu_histogram;
+struct kpmu_program;
 struct kpmu_trap;
 struct pid_namespace;
 
@@ -42,6 +43,7 @@ struct kpmu_timer {
  * @regs_user: mask of user registers in a sample
  * @regs_intr: mask of registers at the overflow in a sample
  * @trap: for sigtrap, else NULL
+ * @program: BPF program that is run at its overflows, see program.h; usually NULL
  * @stack_user: bytes of user stack in a sample
  * @wakeup_events: wake the reader after this many samples; 0 with attr.watermark
  * @max_stack: maximum frames of a call chain, and entries of a branch stack
@@ -85,6 +87,7 @@ struct kpmu_sampling {
 	u64 regs_user;
 	u64 regs_intr;
 	struct kpmu_trap *trap;
+	struct kpmu_program *program;
 	u32 stack_user;
 	u32 wakeup_events;
 	u32 aux_watermark;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Changes of an open event: its filter, BPF program or breakpoint. */
+#include <linux/bpf.h>
 #include <linux/capability.h>
+#include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/wait_bit.h>
 
 #include "../compat/ksym.h"
 #include "../event/family.h"
+#include "../event/program.h"
 #include "../sched/sched.h"
 #include "life.h"
 
@@ -106,22 +109,65 @@ int kpmu_event_filter(struct kpmu_event *e, char *filter)
 }
 
 /**
+ * kpmu_event_attach_program() - attach a BPF program
+ * @e: the event
+ * @prog: the program; on success the event takes the caller's reference
+ * @cookie: for bpf_get_attach_cookie()
+ *
+ * Context: task, may sleep.
+ * Return: 0; see kpmu_program_set(), and kpmu_native_set_bpf() for tracepoints and probes; another error
+ * of the source.
+ */
+int kpmu_event_attach_program(struct kpmu_event *e, struct bpf_prog *prog, u64 cookie)
+{
+	const struct kpmu_source *source = e->se.hw.source;
+	int err;
+
+	lock_changes(e);
+	if (source->set_bpf)
+		err = source->set_bpf(&e->se.hw, prog, cookie);
+	else
+		err = kpmu_program_set(e, prog, cookie);
+	unlock_changes(e);
+	return err;
+}
+
+/**
+ * kpmu_event_detach_program() - undo kpmu_event_attach_program()
+ * @e: the event
+ *
+ * Context: task, may sleep.
+ */
+void kpmu_event_detach_program(struct kpmu_event *e)
+{
+	const struct kpmu_source *source = e->se.hw.source;
+
+	lock_changes(e);
+	if (source->set_bpf)
+		source->unset_bpf(&e->se.hw);
+	else
+		kpmu_program_unset(e);
+	unlock_changes(e);
+}
+
+/**
  * kpmu_event_set_bpf() - attach a BPF program: PERF_EVENT_IOC_SET_BPF
  * @e: the event
  * @fd: fd of the program
  *
  * Context: task, may sleep.
- * Return: see kpmu_native_set_bpf(); -ENOMEM, or another error of the source.
+ * Return: see kpmu_native_program() and kpmu_event_attach_program().
  */
 int kpmu_event_set_bpf(struct kpmu_event *e, int fd)
 {
+	struct bpf_prog *prog = kpmu_native_program(fd);
 	int err;
 
-	if (!e->se.hw.source->set_bpf)
-		return kpmu_native_set_bpf(NULL, fd);
-	lock_changes(e);
-	err = e->se.hw.source->set_bpf(&e->se.hw, fd);
-	unlock_changes(e);
+	if (IS_ERR(prog))
+		return PTR_ERR(prog);
+	err = kpmu_event_attach_program(e, prog, 0);
+	if (err)
+		bpf_prog_put(prog);
 	return err;
 }
 
@@ -157,8 +203,8 @@ int kpmu_event_query_bpf(struct kpmu_event *e, void __user *query)
  * kernel's perf.
  *
  * Context: task, may sleep.
- * Return: 0; -EOPNOTSUPP if the event is not a breakpoint or has inherit set; -EINVAL for
- * a change of anything but the breakpoint; an error of the kernel for an invalid one.
+ * Return: 0; -EOPNOTSUPP if the event is not a breakpoint; -EINVAL for a change of anything but the
+ * breakpoint; an error of the kernel for an invalid one.
  */
 int kpmu_event_modify(struct kpmu_event *e, const struct kpmu_attr *attr)
 {

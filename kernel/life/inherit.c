@@ -11,6 +11,7 @@
 #include <linux/spinlock.h>
 
 #include "../event/family.h"
+#include "../event/program.h"
 #include "../sched/sched.h"
 #include "../trace/stats.h"
 #include "life.h"
@@ -129,6 +130,7 @@ static struct kpmu_event *copy_event(struct fork *f, struct kpmu_event *e,
 		put_blank(f, child);
 		return NULL;
 	}
+	kpmu_program_inherit(child, e);
 	kpmu_ctx_get(f->ctx);
 	kpmu_event_join(child, f->ctx, leader);
 	if (f->first)

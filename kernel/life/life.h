@@ -6,6 +6,8 @@
 #include "../event/event.h"
 #include "../event/sampling.h"
 
+struct bpf_prog;
+
 /* create.c: new events, and copies for child tasks */
 struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 				    const char **why);
@@ -34,6 +36,8 @@ int kpmu_event_refresh(struct kpmu_event *e, int n);
 
 /* change.c: filters, BPF programs, breakpoints */
 int kpmu_event_filter(struct kpmu_event *e, char *filter);
+int kpmu_event_attach_program(struct kpmu_event *e, struct bpf_prog *prog, u64 cookie);
+void kpmu_event_detach_program(struct kpmu_event *e);
 int kpmu_event_set_bpf(struct kpmu_event *e, int fd);
 int kpmu_event_query_bpf(struct kpmu_event *e, void __user *query);
 int kpmu_event_modify(struct kpmu_event *e, const struct kpmu_attr *attr);

@@ -97,3 +97,17 @@ void kpmu_values_put(struct kpmu_record *r, struct kpmu_event *e)
 							  kpmu_value_of(e, e->read_format, count_of(e, e)),
 							  times_of(e, e->read_format)));
 }
+
+/**
+ * kpmu_values_get() - read the values of an event at its overflow
+ * @e: the event; its counter is folded
+ * @count: set to its count
+ * @times: set to its times, in ns
+ *
+ * Context: as kpmu_values_put().
+ */
+void kpmu_values_get(struct kpmu_event *e, u64 *count, struct kpmu_times *times)
+{
+	*count = count_of(e, e);
+	*times = kpmu_times_at(&e->se.clock, kpmu_ctx_now(e->se.ctx));
+}

@@ -14,9 +14,6 @@
 /* Largest size of header and fixed fields, in u64 words */
 #define FIXED_WORDS	10
 
-/* Data source word without information: every field is "not available" */
-#define NO_DATA_SRC	0x1e05080021ULL
-
 static u32 size_read(struct kpmu_filling *f)
 {
 	return kpmu_values_size(f->e);
@@ -63,15 +60,28 @@ static void put_raw(struct kpmu_filling *f)
 	kpmu_ring_put(&f->r.h, zeros, size - raw);
 }
 
+/**
+ * kpmu_sample_branches() - the branch stack of a sample
+ * @e: the event; its samples contain branch stacks
+ * @s: details of the hit, from the event's source
+ *
+ * Context: as kpmu_sample_write().
+ * Return: the branches; NULL if there are none.
+ */
+const struct kpmu_branches *kpmu_sample_branches(const struct kpmu_event *e, const struct kpmu_hit *s)
+{
+	const struct kpmu_hw *hw = &e->se.hw;
+
+	if (s->precise && s->precise->branches)
+		return s->precise->branches;
+	return hw->source->branches ? hw->source->branches(hw) : NULL;
+}
+
 static u32 size_branches(struct kpmu_filling *f)
 {
 	const struct kpmu_sampling *s = f->e->sampling;
-	const struct kpmu_hw *hw = &f->e->se.hw;
 
-	if (f->s->precise && f->s->precise->branches)
-		f->branches = f->s->precise->branches;
-	else
-		f->branches = hw->source->branches ? hw->source->branches(hw) : NULL;
+	f->branches = kpmu_sample_branches(f->e, f->s);
 	if (!f->branches)
 		return sizeof(u64);
 	f->nr_branches = min_t(u64, f->branches->nr, s->max_stack);
@@ -163,7 +173,7 @@ static void put_weight_struct(struct kpmu_filling *f)
 
 static void put_data_src(struct kpmu_filling *f)
 {
-	kpmu_fill_word(f, f->s->precise ? f->s->precise->data_src : NO_DATA_SRC);
+	kpmu_fill_word(f, f->s->precise ? f->s->precise->data_src : KPMU_NO_DATA_SRC);
 }
 
 static void put_transaction(struct kpmu_filling *f)
@@ -248,6 +258,19 @@ static __always_inline u64 time_of(const struct kpmu_event *e, const struct kpmu
 	if (unlikely(s->precise) && s->precise->time && e->clockid < 0)
 		return s->precise->time;
 	return kpmu_record_clock(e);
+}
+
+/**
+ * kpmu_sample_time() - the time of a sample
+ * @e: the event
+ * @s: details of the hit, from the event's source
+ *
+ * Context: as kpmu_sample_write().
+ * Return: the time by the event's clock, in ns.
+ */
+u64 kpmu_sample_time(const struct kpmu_event *e, const struct kpmu_hit *s)
+{
+	return time_of(e, s);
 }
 
 /* The fixed fields, in the order of the table */

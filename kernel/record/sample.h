@@ -7,8 +7,13 @@
 
 #include "record.h"
 
+/* Data source word without information: every field is "not available" */
+#define KPMU_NO_DATA_SRC	0x1e05080021ULL
+
 bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s);
 bool kpmu_sample_count(struct kpmu_event *e, const struct kpmu_hit *hit);
+const struct kpmu_branches *kpmu_sample_branches(const struct kpmu_event *e, const struct kpmu_hit *s);
+u64 kpmu_sample_time(const struct kpmu_event *e, const struct kpmu_hit *s);
 u64 kpmu_sample_cgroup(const struct kpmu_event *e);
 void kpmu_sample_write_batch(struct kpmu_event *e, const struct kpmu_hit *s,
 			     struct kpmu_batch *batch);
@@ -80,6 +85,7 @@ static inline void kpmu_fill_word(struct kpmu_filling *f, u64 word)
 /* read_format.c */
 u32 kpmu_values_size(const struct kpmu_event *e);
 void kpmu_values_put(struct kpmu_record *r, struct kpmu_event *e);
+void kpmu_values_get(struct kpmu_event *e, u64 *count, struct kpmu_times *times);
 
 /* chain.c */
 int kpmu_chains_get(void);

@@ -68,6 +68,7 @@ static __always_inline bool kpmu_hit_excluded(const struct kpmu_event *e, struct
 }
 
 /* overflow.c */
+bool kpmu_program_allows(struct kpmu_event *e, const struct kpmu_hit *hit);
 bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit);
 
 /* hit.c */

@@ -77,6 +77,8 @@ bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 		kpmu_aux_output(e, hit);
 		return halt;
 	}
+	if (unlikely(s->program) && !kpmu_program_allows(e, hit))
+		goto out;
 	if (unlikely(take_refresh(s))) {
 		s->stopped = true;
 		atomic_or(KPMU_TELL_STOP | KPMU_TELL_WAKE | KPMU_TELL_HUP, &s->what);
@@ -91,6 +93,7 @@ bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 	kpmu_sample_write(e, hit);
 	if (root->fasync)
 		kpmu_notify(root);
+out:
 	if (hit->began)
 		halt |= kpmu_rate_took(e, hit);
 	return halt;

@@ -14,6 +14,7 @@
 #include <linux/types.h>
 #include <asm/local64.h>
 
+struct bpf_prog;
 struct cpumask;
 struct kpmu_attr;
 struct kpmu_hw;
@@ -315,8 +316,9 @@ struct kpmu_target {
  *	Any context
  * @check_period: is this period possible with these attr flags?  Any context.
  *	NULL: every period is
- * @set_bpf: SET_BPF: run a BPF program at each hit.  Task context, may sleep.
- *	NULL: not supported
+ * @set_bpf: SET_BPF: run a BPF program at each hit, and take the caller's reference to it.  Task
+ *	context, may sleep.  NULL: the program is run at overflows, see kpmu_program_set()
+ * @unset_bpf: detach the program.  Likewise
  * @query_bpf: QUERY_BPF.  Likewise
  * @trace: write a hit's data for the AUX area to @to, and return its size in bytes, at
  *	most KPMU_TRACE_MAX.  NULL: no AUX area.  Any context, including NMI
@@ -358,7 +360,8 @@ struct kpmu_source {
 		      const struct kpmu_match **match);
 	void (*unfilter)(const struct kpmu_hit_key *key);
 	int (*modify)(struct kpmu_hw *hw, const struct kpmu_attr *attr);
-	int (*set_bpf)(struct kpmu_hw *hw, int fd);
+	int (*set_bpf)(struct kpmu_hw *hw, struct bpf_prog *prog, u64 cookie);
+	void (*unset_bpf)(struct kpmu_hw *hw);
 	int (*query_bpf)(struct kpmu_hw *hw, void __user *query);
 	const struct kpmu_branches *(*branches)(const struct kpmu_hw *hw);
 	u32 (*user_view)(struct kpmu_hw *hw, u16 *width, s64 *offset);

@@ -4,6 +4,8 @@
 # run.sh [-c MODEL] [-e REGEX] [KERNEL...] - compare existing, unmodified clients (make clients): run
 # the lines of the file list (that match REGEX) in a guest, natively and by each route.  MODEL is a
 # CPU of qemu/run.sh: skylake (default), genoa (make clients-amd), or icelake, a server's, for numatop
+# run.sh -b [-e REGEX] [KERNEL...] - likewise the lines of the file list-bpf: clients that attach BPF programs
+# to events (make clients-bpf)
 # run.sh -g SCRIPT [-e ARG] [KERNEL...] - run another script in the guest: perftest.sh, busy.sh,
 # switching.sh or driver.sh
 
@@ -14,10 +16,13 @@ here=$KPMU_TOP/selftests/clients
 build=$KPMU_TOP/build
 log=$build/log
 mkdir -p "$log"
-programs=$("$here/programs.sh")
-script=guest.sh cpus=2 only='' model=skylake pebs=(-p pebs-fmt=3)
-while getopts c:e:g: opt; do
+script=guest.sh cpus=2 only='' model=skylake pebs=(-p pebs-fmt=3) list=list more=()
+while getopts bc:e:g: opt; do
 	case $opt in
+	b)
+		list=list-bpf more=(-M 2048)
+		: "${CLIENTS_LIMIT:=3600}"
+		;;
 	c)
 		model=$OPTARG pebs=()
 		[ "$model" != icelake ] || pebs=(-p pebs-fmt=4)
@@ -28,7 +33,12 @@ while getopts c:e:g: opt; do
 	esac
 done
 shift $((OPTIND - 1))
-files=(-f "$here/$script" -f "$here/list" -f "$build/tools/libkpmu-preload.so"
+if [ $list = list ]; then
+	programs=$("$here/programs.sh")
+else
+	programs=$("$here/bpf-programs.sh")
+fi
+files=(-f "$here/$script" -f "$here/$list:/tests/list" -f "$build/tools/libkpmu-preload.so"
 	-f "$build/tools/kpmu-exec" -f "$programs/.:/")
 for f in "$build"/selftests/client_*; do files+=(-f "$f"); done
 
@@ -37,8 +47,9 @@ equal=0 all=0 bad=0 only_arg=""
 for kernel in "${@:-6.1}"; do
 	name=${script%.sh}-$kernel
 	[ "$model" = skylake ] || name+=-$model
+	[ $list = list ] || name+=-bpf
 	echo "== ${script%.sh} on $kernel, $model"
-	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -c "$model" -s $cpus -L "${pebs[@]}" \
+	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -c "$model" -s $cpus -L "${pebs[@]}" "${more[@]}" \
 		-t "${CLIENTS_LIMIT:-900}" "${files[@]}" \
 		-f "$build/$kernel/selftests/driver/kpmu-toy.ko" \
 		-f "$build/$kernel/selftests/driver/kpmu-few.ko" \

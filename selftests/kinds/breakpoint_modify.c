@@ -51,23 +51,79 @@ TEST(address)
 	EXPECT_EQ(ev_count(fd), 4);
 }
 
-/* Not supported by kpmu: Documentation/abi.rst, "What cannot be built" */
+/* The breakpoints of child tasks move, too, also those of tasks that are created later */
 TEST(inherited)
 {
 	ROWS("I-26");
 	struct perf_event_attr a = bp(&data[0]);
-	int fd;
+	int fd, go[2];
+	char c = 0;
 
-	if (route_is_native())
-		SKIP(return, "the kernel's own perf can");
 	a.disabled = 0;
 	a.inherit = 1;
 	fd = ev_must(&a, 0, -1, -1, 0);
+	ASSERT_EQ(pipe(go), 0);
+	if (!fork()) {
+		data[0] = 1;
+		if (read(go[0], &c, 1) != 1)
+			_exit(1);
+		data[0] = 1;
+		data[1] = 1;
+		data[1] = 1;
+		_exit(0);
+	}
+	while (ev_count(fd) < 1)
+		usleep(1000);
 	a.bp_addr = (uintptr_t)&data[1];
-	EXPECT_EQ(modify(fd, &a), EOPNOTSUPP);
+	EXPECT_EQ(modify(fd, &a), 0);
+	EXPECT_EQ(write(go[1], &c, 1), 1);
+	wait(NULL);
+	EXPECT_EQ(ev_count(fd), 3);
 	data[0] = 1;
 	data[1] = 1;
-	EXPECT_EQ(ev_count(fd), 1);
+	EXPECT_EQ(ev_count(fd), 4);
+	if (!fork()) {
+		data[0] = 1;
+		data[1] = 1;
+		_exit(0);
+	}
+	wait(NULL);
+	EXPECT_EQ(ev_count(fd), 5);
+	/* An invalid one changes nothing */
+	a.bp_addr = (uintptr_t)&data[1] + 1;
+	EXPECT_EQ(modify(fd, &a), EINVAL);
+	data[1] = 1;
+	EXPECT_EQ(ev_count(fd), 6);
+}
+
+/* Children come and go while the breakpoint moves to and fro */
+TEST(inherited_under_load)
+{
+	ROWS("I-26");
+	struct perf_event_attr a = bp(&data[0]);
+	int fd, i, n = often(200);
+	pid_t load;
+
+	a.disabled = 0;
+	a.inherit = 1;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	load = fork();
+	if (!load) {
+		for (;;) {
+			if (!fork())
+				_exit(0);
+			wait(NULL);
+		}
+	}
+	for (i = 1; i <= n; i++) {
+		a.bp_addr = (uintptr_t)&data[i & 1];
+		EXPECT_EQ(modify(fd, &a), 0);
+		data[i & 1] = 1;
+		data[~i & 1] = 1;
+		EXPECT_EQ(ev_count(fd), i);
+	}
+	kill(load, SIGKILL);
+	waitpid(load, NULL, 0);
 }
 
 TEST(other_fields_refused)

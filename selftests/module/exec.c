@@ -43,6 +43,18 @@ TEST(dynamic_program)
 	as_native(_metadata, "/tests/client_libc", 6);
 }
 
+/* Its BPF program writes to a bpf-output event, which has to be one of native perf */
+TEST(bpf_program)
+{
+	int status;
+
+	as_native(_metadata, "/tests/client_bpf ioctl", 1);
+	as_native(_metadata, "/tests/client_bpf link", 1);
+	if (exact())
+		EXPECT_TRUE(has_line(run(EXEC "/tests/client_bpf link", &status),
+				     "link: 10 records, in order"));
+}
+
 TEST(expected_counts)
 {
 	const char *got;

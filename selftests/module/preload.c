@@ -47,6 +47,24 @@ TEST(as_native)
 	EXPECT_EQ(opens() - before, 6);
 }
 
+/* Its BPF program writes to a bpf-output event, which has to be one of native perf */
+TEST(bpf_program)
+{
+	const char *want = native("/tests/client_bpf ioctl"), *got;
+	long before = opens();
+	int status;
+
+	got = run(PRELOAD "/tests/client_bpf ioctl", &status);
+	EXPECT_EQ(status, 0);
+	EXPECT_TRUE(same(want, got));
+	/* The bpf-output event is opened on kpmu, too, and closed again */
+	EXPECT_EQ(opens() - before, 2);
+	got = run(PRELOAD "/tests/client_bpf link", &status);
+	EXPECT_EQ(status, 0);
+	if (exact())
+		EXPECT_TRUE(has_line(got, "link: 10 records, in order"));
+}
+
 /* The program closes all fds from 3 on, including the device fd that the library holds */
 TEST(fds_closed)
 {

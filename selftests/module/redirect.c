@@ -133,6 +133,13 @@ TEST(dynamic_program)
 	as_native(_metadata, "/tests/client_libc", 6);
 }
 
+/* Its BPF program writes to a bpf-output event, which has to be one of native perf */
+TEST(bpf_program)
+{
+	as_native(_metadata, "/tests/client_bpf ioctl", 1);
+	as_native(_metadata, "/tests/client_bpf link", 1);
+}
+
 TEST(values)
 {
 	int status;

@@ -8,12 +8,12 @@
  * is open.
  */
 #include <linux/err.h>
-#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
 #include "../../abi/attr.h"
+#include "../../compat/ksym.h"
 #include "host.h"
 #include "tap.h"
 
@@ -77,16 +77,6 @@ static bool same_but_place(const struct kpmu_attr *old, struct kpmu_attr new)
 	return !memcmp(old, &new, sizeof(new));
 }
 
-static int move_breakpoint(struct perf_event *event, const struct kpmu_attr *to)
-{
-	struct perf_event_attr attr = event->attr;
-
-	attr.bp_addr = to->bp_addr;
-	attr.bp_type = to->bp_type;
-	attr.bp_len = to->bp_len;
-	return modify_user_hw_breakpoint(event, &attr);
-}
-
 static int breakpoint_modify(struct kpmu_hw *hw, const struct kpmu_attr *attr)
 {
 	struct kpmu_attr *own = hw->own;
@@ -94,13 +84,7 @@ static int breakpoint_modify(struct kpmu_hw *hw, const struct kpmu_attr *attr)
 
 	if (!same_but_place(own, *attr))
 		return -EINVAL;
-	/*
-	 * The inherited children of the kernel's event can be modified only under its
-	 * own locks, which cannot be taken in the right order from here.
-	 */
-	if (own->flags & KPMU_ATTR_INHERIT)
-		return -EOPNOTSUPP;
-	err = move_breakpoint(kpmu_tap_event(kpmu_tap_of(hw)), attr);
+	err = kpmu_native_move(kpmu_tap_event(kpmu_tap_of(hw)), attr->bp_addr, attr->bp_type, attr->bp_len);
 	if (err)
 		return err;
 	own->bp_addr = attr->bp_addr;

@@ -53,9 +53,14 @@ static int probe_filter(struct kpmu_hw *hw, char *filter, const struct kpmu_hit_
 	return kpmu_native_filter(kpmu_tap_event(kpmu_tap_of(hw)), 0, filter);
 }
 
-static int probe_set_bpf(struct kpmu_hw *hw, int fd)
+static int probe_set_bpf(struct kpmu_hw *hw, struct bpf_prog *prog, u64 cookie)
 {
-	return kpmu_native_set_bpf(kpmu_tap_event(kpmu_tap_of(hw)), fd);
+	return kpmu_native_set_bpf(kpmu_tap_event(kpmu_tap_of(hw)), prog, cookie);
+}
+
+static void probe_unset_bpf(struct kpmu_hw *hw)
+{
+	kpmu_native_unset_bpf(kpmu_tap_event(kpmu_tap_of(hw)));
 }
 
 const struct kpmu_source kpmu_kprobe = {
@@ -70,6 +75,7 @@ const struct kpmu_source kpmu_kprobe = {
 	.set_period = kpmu_source_set_period,
 	.filter = probe_filter,
 	.set_bpf = probe_set_bpf,
+	.unset_bpf = probe_unset_bpf,
 };
 
 const struct kpmu_source kpmu_uprobe = {
@@ -84,4 +90,5 @@ const struct kpmu_source kpmu_uprobe = {
 	.set_period = kpmu_source_set_period,
 	.filter = probe_filter,
 	.set_bpf = probe_set_bpf,
+	.unset_bpf = probe_unset_bpf,
 };

@@ -158,25 +158,33 @@ static void tracepoint_unfilter(const struct kpmu_hit_key *key)
  * At each hit on any CPU, the kernel runs the BPF programs of all its events for the
  * tracepoint, one program for each event.  So a disabled event can hold the program.
  */
-static int tracepoint_set_bpf(struct kpmu_hw *hw, int fd)
+static int tracepoint_set_bpf(struct kpmu_hw *hw, struct bpf_prog *prog, u64 cookie)
 {
 	struct kpmu_tap *tap;
 	int err;
 
+	/* The kernel checks the program before it returns EEXIST */
 	if (hw->own)
-		return -EEXIST;
+		return kpmu_native_set_bpf(kpmu_tap_event(hw->own), prog, cookie);
 	err = kpmu_tap_enable_bpf(kpmu_tap_of(hw));
 	if (err)
 		return err;
 	tap = kpmu_tap_silent(kpmu_tap_of(hw));
 	if (IS_ERR(tap))
 		return PTR_ERR(tap);
-	err = kpmu_native_set_bpf(kpmu_tap_event(tap), fd);
+	err = kpmu_native_set_bpf(kpmu_tap_event(tap), prog, cookie);
 	if (err)
 		kpmu_tap_put(tap);
 	else
 		hw->own = tap;
 	return err;
+}
+
+static void tracepoint_unset_bpf(struct kpmu_hw *hw)
+{
+	if (hw->own)
+		kpmu_tap_put(hw->own);
+	hw->own = NULL;
 }
 
 /*
@@ -208,5 +216,6 @@ const struct kpmu_source kpmu_tracepoint = {
 	.filter = tracepoint_filter,
 	.unfilter = tracepoint_unfilter,
 	.set_bpf = tracepoint_set_bpf,
+	.unset_bpf = tracepoint_unset_bpf,
 	.query_bpf = tracepoint_query_bpf,
 };

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* BPF links of events: bpf(2), BPF_LINK_CREATE with the fd of an event. */
+#define _GNU_SOURCE
+#include <linux/bpf_perf_event.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+
+#include "bpf.h"
+#include "event.h"
+#include "harness.h"
+
+#define PE	BPF_PROG_TYPE_PERF_EVENT
+#define ROUNDS	250006		/* 1,000,027 instructions */
+#define PERIOD	10000
+#define DUE	(WORK_INSNS(ROUNDS) / PERIOD)
+#define COOKIE	0x123456789abcdef0
+
+static int insns(void)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+
+	a.sample_period = PERIOD;
+	no_throttle();
+	return ev_must(&a, 0, -1, -1, 0);
+}
+
+static int counting(uint32_t type, int map)
+{
+	return BUILD(type, map, SET(8, 1));
+}
+
+/* Create a link: its fd, or -1 and errno */
+static int attach(int prog, int fd)
+{
+	union bpf_attr a = {
+		.link_create = { .prog_fd = prog, .target_fd = fd, .attach_type = BPF_PERF_EVENT },
+	};
+
+	return sys_bpf(BPF_LINK_CREATE, &a);
+}
+
+static int attach_errno(int prog, int fd)
+{
+	return fd_errno(attach(prog, fd));
+}
+
+static int set(int fd, int prog)
+{
+	return ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog) ? errno : 0;
+}
+
+#define EXPECT_DUE(n) do {				\
+	if (exact())					\
+		EXPECT_EQ(n, DUE);			\
+	else						\
+		EXPECT_GT(n, DUE * 9 / 10);		\
+} while (0)
+
+/* The program runs as long as the link exists */
+TEST(runs)
+{
+	ROWS("I-39");
+	int fd = insns(), map = words_map(), link = attach(counting(PE, map), fd);
+
+	ASSERT_GE(link, 0);
+	work_counted(fd, ROUNDS, 0);
+	EXPECT_DUE(map_word(map, 0));
+	close(link);
+	work_counted(fd, ROUNDS, 0);
+	EXPECT_DUE(map_word(map, 0));
+	/* Now there is room for another one */
+	link = attach(counting(PE, map), fd);
+	EXPECT_GE(link, 0);
+	work_counted(fd, ROUNDS, 0);
+	EXPECT_GE(map_word(map, 0), 2 * DUE - SLACK(2 * DUE));
+}
+
+/* The link keeps the event open, and a program's id */
+TEST(outlives_the_event)
+{
+	ROWS("I-39");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+	int fd, map = words_map(), prog = counting(PE, map), link;
+	uint64_t end = patience(), n;
+	uint32_t id = program_id(prog);
+
+	a.sample_period = PERIOD;
+	a.disabled = 0;
+	no_throttle();
+	fd = ev_must(&a, 0, -1, -1, 0);
+	link = attach(prog, fd);
+	ASSERT_GE(link, 0);
+	close(fd);
+	close(prog);
+	n = map_word(map, 0);
+	work(ROUNDS);
+	EXPECT_GE(map_word(map, 0) - n, DUE - SLACK(DUE));
+	close(link);
+	while (program_exists(id) && now_ns() < end)
+		usleep(1000);
+	EXPECT_EQ(program_exists(id), 0);
+	n = map_word(map, 0);
+	work(ROUNDS);
+	EXPECT_EQ(map_word(map, 0), n);
+}
+
+TEST(cookie)
+{
+	ROWS("I-36 I-39");
+	int fd = insns(), map = words_map(), link;
+	int prog = BUILD(PE, map, COPY(1, 7), CALL(BPF_FUNC_get_attach_cookie), STORE(6, 0, 8),
+			 SET(8, 1));
+	union bpf_attr a = {
+		.link_create = { .prog_fd = prog, .target_fd = fd, .attach_type = BPF_PERF_EVENT,
+				 .perf_event = { .bpf_cookie = COOKIE } },
+	};
+
+	link = sys_bpf(BPF_LINK_CREATE, &a);
+	ASSERT_GE(link, 0);
+	work_counted(fd, ROUNDS, 0);
+	EXPECT_EQ(map_word(map, 1), COOKIE);
+	close(link);
+	/* The cookie of SET_BPF is 0 */
+	EXPECT_EQ(set(fd, prog), 0);
+	work_counted(fd, ROUNDS, 0);
+	EXPECT_EQ(map_word(map, 1), 0);
+}
+
+TEST(one_program)
+{
+	ROWS("I-23 I-39");
+	int fd = insns(), map = words_map(), prog = counting(PE, map);
+	int link = attach(prog, fd);
+
+	ASSERT_GE(link, 0);
+	EXPECT_EQ(attach_errno(prog, fd), EEXIST);
+	EXPECT_EQ(set(fd, prog), EEXIST);
+	close(link);
+	EXPECT_EQ(set(fd, prog), 0);
+	EXPECT_EQ(attach_errno(prog, fd), EEXIST);
+	work_counted(fd, ROUNDS, 0);
+	EXPECT_DUE(map_word(map, 0));
+}
+
+/* Tracepoints and probes have links, too */
+TEST(hits)
+{
+	ROWS("I-39");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_TRACEPOINT,
+		read_long("/sys/kernel/tracing/events/syscalls/sys_enter_getppid/id"));
+	struct perf_event_attr k = ev_attr(pmu_type("kprobe"), 0);
+	int fd, map = words_map(), link, i;
+
+	a.exclude_kernel = k.exclude_kernel = 0;
+	a.disabled = k.disabled = 0;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	link = attach(counting(BPF_PROG_TYPE_TRACEPOINT, map), fd);
+	ASSERT_GE(link, 0);
+	EXPECT_EQ(attach_errno(counting(BPF_PROG_TYPE_TRACEPOINT, map), fd), EEXIST);
+	EXPECT_EQ(attach_errno(counting(PE, map), fd), EINVAL);
+	for (i = 0; i < 5; i++)
+		syscall(SYS_getppid);
+	EXPECT_EQ(map_word(map, 0), 5);
+	close(link);
+	syscall(SYS_getppid);
+	EXPECT_EQ(map_word(map, 0), 5);
+	EXPECT_EQ(ev_count(fd), 6);
+
+	k.kprobe_func = (uintptr_t)"__x64_sys_getppid";
+	fd = ev_must(&k, 0, -1, -1, 0);
+	link = attach(counting(BPF_PROG_TYPE_KPROBE, map), fd);
+	ASSERT_GE(link, 0);
+	for (i = 0; i < 5; i++)
+		syscall(SYS_getppid);
+	EXPECT_EQ(map_word(map, 0), 10);
+	close(link);
+	syscall(SYS_getppid);
+	EXPECT_EQ(map_word(map, 0), 10);
+}
+
+TEST(errors)
+{
+	ROWS("I-39");
+	int fd = insns(), map = words_map(), prog = counting(PE, map);
+	struct {
+		union bpf_attr attr;
+		uint64_t more;
+	} x = { .attr = { .link_create = { .prog_fd = prog, .target_fd = fd,
+					   .attach_type = BPF_PERF_EVENT } } };
+
+	EXPECT_EQ(attach_errno(999, fd), EBADF);
+	EXPECT_EQ(attach_errno(map, fd), EINVAL);
+	EXPECT_EQ(attach_errno(prog, 999), EBADF);
+	EXPECT_EQ(attach_errno(prog, eventfd(0, 0)), EBADF);
+	EXPECT_EQ(attach_errno(counting(BPF_PROG_TYPE_KPROBE, map), fd), EINVAL);
+	x.attr.link_create.flags = 1;
+	EXPECT_EQ(fd_errno(sys_bpf(BPF_LINK_CREATE, &x.attr)), EINVAL);
+	x.attr.link_create.flags = 0;
+	((char *)&x.attr)[sizeof(x.attr) - 1] = 1;
+	EXPECT_EQ(fd_errno(sys_bpf(BPF_LINK_CREATE, &x.attr)), EINVAL);
+	((char *)&x.attr)[sizeof(x.attr) - 1] = 0;
+	EXPECT_EQ(fd_errno(syscall(SYS_bpf, BPF_LINK_CREATE, &x, 1 << 20)), E2BIG);
+	EXPECT_EQ(fd_errno(syscall(SYS_bpf, BPF_LINK_CREATE, NULL, sizeof(x.attr))), EFAULT);
+	/* None of them has attached the program */
+	EXPECT_EQ(attach_errno(prog, fd), 0);
+}
+
+/* A link is listed as one of a perf event, with its program */
+TEST(info)
+{
+	ROWS("I-39");
+	int fd = insns(), map = words_map(), prog = counting(PE, map), link = attach(prog, fd);
+	struct bpf_link_info info = { 0 };
+	union bpf_attr a = {
+		.info = { .bpf_fd = link, .info = (uintptr_t)&info, .info_len = sizeof(info) },
+	};
+
+	ASSERT_GE(link, 0);
+	EXPECT_EQ(sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &a), 0);
+	EXPECT_EQ(info.type, BPF_LINK_TYPE_PERF_EVENT);
+	EXPECT_EQ(info.prog_id, program_id(prog));
+	EXPECT_NE(info.id, 0);
+}
+
+/* References to the module, once those of files that were closed before are gone */
+static long references(void)
+{
+	long n = read_long("/sys/module/kpmu/refcnt"), i;
+
+	for (i = 0; i < 30; i++) {
+		usleep(10000);
+		if (read_long("/sys/module/kpmu/refcnt") != n) {
+			n = read_long("/sys/module/kpmu/refcnt");
+			i = 0;
+		}
+	}
+	return n;
+}
+
+/* The module can be unloaded only when the link is gone */
+TEST(holds_the_module)
+{
+	ROWS("I-39");
+	int fd, map = words_map(), link;
+	long users;
+
+	if (route_is_native())
+		SKIP(return, "this is about the module");
+	fd = insns();
+	users = references();
+	link = attach(counting(PE, map), fd);
+	ASSERT_GE(link, 0);
+	/* The link has one, and the event still has the one of its file */
+	EXPECT_EQ(references(), users + 1);
+	close(fd);
+	EXPECT_EQ(references(), users + 1);
+	close(link);
+	EXPECT_EQ(references(), users - 1);
+}
+
+TEST_HARNESS_MAIN
