@@ -152,10 +152,10 @@ static __always_inline int kpmu_wrmsr_safe(u32 msr, u64 val)
  */
 static __always_inline u64 kpmu_rdpmc(u32 counter)
 {
-	u32 lo, hi;
+	u64 lo, hi;	/* RDPMC clears the upper halves of the registers */
 
 	asm volatile("rdpmc" : "=a" (lo), "=d" (hi) : "c" (counter));
-	return lo | (u64)hi << 32;
+	return lo | hi << 32;
 }
 
 /**

@@ -27,8 +27,12 @@ static inline ssize_t kpmu_read_copy(char __user *buf, const u64 *words, int n)
 		unsafe_put_user(words[2], to + 2, fault);
 		unsafe_put_user(words[3], to + 3, fault);
 	}
-	for (; rest; rest--)
-		unsafe_put_user(*words++, to++, fault);
+	if (rest & 2) {
+		unsafe_put_user(words[0], to, fault);
+		unsafe_put_user(words[1], to + 1, fault);
+	}
+	if (rest & 1)
+		unsafe_put_user(words[rest - 1], to + rest - 1, fault);
 	user_access_end();
 	return n * sizeof(u64);
 fault:

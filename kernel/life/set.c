@@ -60,12 +60,12 @@ static __always_inline void read_counts(const struct kpmu_set *s, u32 at, u32 n)
 {
 	u32 end = at + n;
 
-	for (;;) {
+	do {
 		at += kpmu_counters_peek(s->hw + at, end - at, word_of(s, at));
 		if (at == end)
 			return;
 		read_member(s, at++);
-	}
+	} while (at < end);
 }
 
 static int read_times(struct kpmu_ctx *ctx, const struct kpmu_set_unit *u)
@@ -163,7 +163,7 @@ void kpmu_set_fill(struct kpmu_set *s)
 
 static ssize_t copy_words(const struct kpmu_set *s, char __user *buf)
 {
-	size_t n = kpmu_set_words(s), size = n * sizeof(u64);
+	size_t n = s->nr_words, size = n * sizeof(u64);
 
 	if (n <= FEW_WORDS)
 		return kpmu_read_copy(buf, s->words, n);
@@ -191,14 +191,14 @@ ssize_t kpmu_set_read(struct kpmu_set *s, char __user *buf, size_t len)
 {
 	ssize_t ret;
 
-	if (!s->collect && len < kpmu_set_words(s) * sizeof(u64))
+	if (!s->collect && len < s->nr_words * sizeof(u64))
 		return -ENOSPC;
 	if (s->labelled) {
 		ret = check_labels(s, kpmu_lsm_read);
 		if (ret)
 			return ret;
 	}
-	if (mutex_lock_killable(&s->set_lock))
+	if (!mutex_trylock(&s->set_lock) && mutex_lock_killable(&s->set_lock))
 		return -EINTR;
 	ret = s->collect ? kpmu_collect_read(s, buf, len) : read_values(s, buf);
 	mutex_unlock(&s->set_lock);
@@ -314,7 +314,7 @@ static bool alloc_arrays(struct kpmu_set *s)
 	s->hw = kvcalloc(n, sizeof(*s->hw), GFP_KERNEL_ACCOUNT);
 	s->units = kvcalloc(n, sizeof(*s->units), GFP_KERNEL_ACCOUNT);
 	s->calls = kvcalloc(n, sizeof(*s->calls), GFP_KERNEL_ACCOUNT);
-	s->words = kvcalloc(kpmu_set_words(s), sizeof(u64), GFP_KERNEL_ACCOUNT);
+	s->words = kvcalloc(s->nr_words, sizeof(u64), GFP_KERNEL_ACCOUNT);
 	return s->events && s->hw && s->units && s->calls && s->words &&
 	       zalloc_cpumask_var(&s->cpus, GFP_KERNEL_ACCOUNT);
 }
@@ -347,6 +347,7 @@ struct kpmu_set *kpmu_set_new(u32 nr_targets, u32 nr_events, bool times, size_t 
 	s->nr_targets = nr_targets;
 	s->nr_events = nr_events;
 	s->each = times ? 3 : 1;
+	s->nr_words = KPMU_SET_HEAD + (size_t)kpmu_set_size(s) * s->each;
 	err = kpmu_ring_charge(&s->charged, current->mm, DIV_ROUND_UP(bytes + more, PAGE_SIZE),
 			       kpmu_paranoid() > -1);
 	if (!err && alloc_arrays(s))

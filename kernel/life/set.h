@@ -45,6 +45,7 @@ struct kpmu_set_unit {
  * @each: words of the result for each event: 1, or 3 with its times
  * @labelled: some of the events have a label of security modules
  * @families: some of the events are inherited by child tasks
+ * @nr_words: length of the result of a read, in words
  * @seq: number of the last read
  * @op: the operation in progress
  * @events: the events, those of the first target first; NULL for one that does not exist
@@ -68,6 +69,7 @@ struct kpmu_set {
 	u32 each;
 	bool labelled;
 	bool families;
+	size_t nr_words;
 	u64 seq;
 	enum kpmu_op op;
 	struct kpmu_event **events;
@@ -96,18 +98,6 @@ struct kpmu_set {
 static inline u32 kpmu_set_size(const struct kpmu_set *s)
 {
 	return s->nr_targets * s->nr_events;
-}
-
-/**
- * kpmu_set_words() - length of the result of a read
- * @s: the set
- *
- * Context: any.
- * Return: the length, in words.
- */
-static inline size_t kpmu_set_words(const struct kpmu_set *s)
-{
-	return KPMU_SET_HEAD + (size_t)kpmu_set_size(s) * s->each;
 }
 
 /**

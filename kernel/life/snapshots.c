@@ -98,8 +98,8 @@ int kpmu_snapshots_start(struct kpmu_set *s, u32 nr_slots, u64 period)
 		return -ENOMEM;
 	n->set = s;
 	n->nr_slots = nr_slots;
-	n->slot_size = kpmu_set_words(s) * sizeof(u64);
-	n->size = kpmu_snapshots_bytes(nr_slots, kpmu_set_words(s));
+	n->slot_size = s->nr_words * sizeof(u64);
+	n->size = kpmu_snapshots_bytes(nr_slots, s->nr_words);
 	n->period = period;
 	n->page = kpmu_user_memory(n->size);
 	if (!n->page) {

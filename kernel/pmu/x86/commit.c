@@ -31,6 +31,14 @@
 #include "lbr.h"
 #include "precise.h"
 
+#define FIXED(n)	((1u << 30) + (n))
+const u32 x86_rdpmc_indices[KPMU_NR_SLOTS] = {
+	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+	FIXED(0), FIXED(1), FIXED(2), FIXED(3), FIXED(4), FIXED(5), FIXED(6), FIXED(7),
+	FIXED(8), FIXED(9), FIXED(10), FIXED(11), FIXED(12), FIXED(13), FIXED(14), FIXED(15),
+};
+static_assert(X86_FIXED == 16 && KPMU_NR_SLOTS == 32);
+
 /**
  * x86_read() - fold and return an event's count
  * @hw: the event; if it is on a counter, it must be one of this CPU
@@ -50,7 +58,7 @@ u64 x86_read(struct kpmu_hw *hw)
 }
 
 /* A PMI that folds or sets the counter meanwhile changes hw->prev: see x86_change() */
-static __always_inline u64 count_now(const struct kpmu_hw *hw, int idx)
+static __always_inline u64 count_now(const struct kpmu_hw *hw, int idx, u64 bits)
 {
 	u64 prev, count, raw;
 
@@ -59,7 +67,7 @@ static __always_inline u64 count_now(const struct kpmu_hw *hw, int idx)
 		count = local64_read(&hw->count);
 		raw = x86_counter_read(idx);
 	} while (unlikely(local64_read(&hw->prev) != prev));
-	return count + ((raw - prev) & x86_pmu.value);
+	return count + ((raw - prev) & bits);
 }
 
 /**
@@ -73,14 +81,16 @@ static __always_inline u64 count_now(const struct kpmu_hw *hw, int idx)
  */
 u32 x86_peek(struct kpmu_hw *const *hw, u32 n, u64 *counts)
 {
-	u32 i;
+	u64 bits = x86_pmu.value;
+	unsigned long i;
 
 	for (i = 0; i < n; i++) {
-		int idx = hw[i]->idx;
+		const struct kpmu_hw *h = hw[i];
+		int idx = h->idx;
 
-		if (idx < 0 || unlikely(hw[i]->precise))
+		if (idx < 0 || unlikely(h->precise))
 			break;
-		counts[i] = count_now(hw[i], idx);
+		counts[i] = count_now(h, idx, bits);
 	}
 	return i;
 }

@@ -27,9 +27,13 @@ static __always_inline void x86_wrmsr(u32 msr, u64 val)
 	kpmu_wrmsr(msr, val);
 }
 
+extern const u32 x86_rdpmc_indices[KPMU_NR_SLOTS];
+
 /**
  * x86_rdpmc_index() - index of a counter for RDPMC
  * @idx: its slot
+ *
+ * A table takes half the instructions of computing it.
  *
  * SDM vol. 2, RDPMC: bit 30 selects the fixed counters.
  *
@@ -38,7 +42,7 @@ static __always_inline void x86_wrmsr(u32 msr, u64 val)
  */
 static __always_inline u32 x86_rdpmc_index(int idx)
 {
-	return idx < X86_FIXED ? idx : (1u << 30) + idx - X86_FIXED;
+	return x86_rdpmc_indices[idx];
 }
 
 /**
