@@ -76,6 +76,12 @@ static inline void saw_many(struct show *s, const struct op *op, const struct re
 		s->hardware += r->word[0];
 }
 
+static inline void saw_read(struct show *s, int group)
+{
+	for (int i = 0; i < SLOTS; i++)
+		s->slot[i].was_read |= s->slot[i].group == group;
+}
+
 static inline void put_result(struct show *s, const struct op *op, const struct result *r)
 {
 	if (!r->done) {
@@ -108,9 +114,11 @@ static inline void put_result(struct show *s, const struct op *op, const struct 
 			s->slot[i].was_off = 1;
 		break;
 	case OP_READ:
-		if (r->ret > 0)
+		if (r->ret > 0) {
 			put_values(s, &s->slot[op->arg[0]], r->word, r->word + r->words,
 				   r->ret);
+			saw_read(s, s->slot[op->arg[0]].group);
+		}
 		break;
 	case OP_CLOSE:
 		saw_close(s, op->arg[0]);
@@ -236,6 +244,8 @@ static inline int show_all(struct text *t, const struct prog *p, const struct ou
 			put(&s, " of another task");
 		if (op->code == OP_PAGE && s.slot[op->arg[0]].reset)
 			put(&s, " after a reset");
+		if (op->code == OP_PAGE && s.slot[op->arg[0]].was_read)
+			put(&s, " after a read");
 		if ((op->code == OP_OPEN || op->code == OP_MANY) && s.forks)
 			put(&s, " after a fork");
 		if (op->code == OP_OPEN || (op->code == OP_IOCTL && op->arg[1] == C_MODIFY))

@@ -29,6 +29,7 @@ struct slot {
 	int of_worker;		/* the number of the worker, from 1 */
 	int reset, reset_late;	/* the latter: after a task was created */
 	int group;		/* the leader's slot */
+	int was_read;		/* it, or another event of its group */
 	int was_off;		/* was disabled at some time: by its attr, ioctl or prctl */
 	int stuck;		/* a member of the group that this one leads may_be_stuck() */
 	int leaderless;		/* 1: the leader was closed, 2: and it had was_off */
