@@ -7,6 +7,7 @@
 #include "check/check.h"
 #include "compat/bpf_run.h"
 #include "compat/ksym.h"
+#include "compat/unwind.h"
 #include "dev/dev.h"
 #include "event/sampling.h"
 #include "hooks/hooks.h"
@@ -14,6 +15,7 @@
 #include "source/drivers.h"
 #include "source/source.h"
 #include "record/sample.h"
+#include "record/side_band.h"
 #include "ring/ring.h"
 #include "sampling/follow.h"
 #include "sampling/rate.h"
@@ -57,6 +59,7 @@ static int __init kpmu_init(void)
 	/* Nothing may fail from here on: the device may be open */
 	kpmu_redirect_init();
 	kpmu_bpf_links_init();
+	kpmu_unwind_init(kpmu_side_deferred);
 	kpmu_hooks_on_busy(kpmu_busy);
 	return 0;
 
@@ -89,6 +92,7 @@ static void __exit kpmu_exit(void)
 	kpmu_rates_exit();
 	kpmu_traps_exit();
 	kpmu_events_drain();
+	kpmu_unwind_exit();
 	kpmu_checks_exit();
 	kpmu_drivers_exit();
 	kpmu_sources_exit();

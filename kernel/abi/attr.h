@@ -115,6 +115,10 @@ static_assert(sizeof(struct kpmu_attr) == KPMU_ATTR_SIZE_VER9);
 #define KPMU_ATTR_DEFER_OUTPUT		BIT_ULL(39)
 #define KPMU_ATTR_NR_FLAGS		40
 
+/* Output of the last two; headers of older kernels lack it */
+#define KPMU_RECORD_CALLCHAIN_DEFERRED	22		/* a type of records */
+#define KPMU_CONTEXT_USER_DEFERRED	((u64)-640)	/* in a call chain, before a cookie */
+
 /* Bits that an attr of a user cannot have */
 #define KPMU_ATTR_RESERVED_SHIFT	48
 #define KPMU_ATTR_RESERVED		(0x1fffULL << KPMU_ATTR_RESERVED_SHIFT)	/* id; 0: none */
@@ -218,6 +222,7 @@ static inline unsigned int kpmu_attr_precise(const struct kpmu_attr *attr)
  * struct kpmu_attr_limits - external limits for an attr
  * @max_stack: perf_event_max_stack, frames
  * @max_rate: perf_event_max_sample_rate, Hz
+ * @defers: user stacks can be unwound later
  * @aux: the event fills an AUX area
  * @aux_leader: its group leader fills an AUX area
  * @aux_output: its source has data for the AUX area of its group leader
@@ -225,6 +230,7 @@ static inline unsigned int kpmu_attr_precise(const struct kpmu_attr *attr)
 struct kpmu_attr_limits {
 	u32 max_stack;
 	u32 max_rate;
+	bool defers;
 	bool aux;
 	bool aux_leader;
 	bool aux_output;

@@ -66,6 +66,9 @@ struct vm_area_struct;
 	X(build_id_parse)			\
 	X(build_id_parse_nofault)		\
 	X(nmi_uaccess_okay)			\
+	X(unwind_deferred_init)			\
+	X(unwind_deferred_request)		\
+	X(unwind_deferred_cancel)		\
 	X(kernel_text_address)			\
 	X(reserve_ds_buffers)			\
 	X(release_ds_buffers)			\

@@ -11,6 +11,7 @@
 
 #include <uapi/linux/kpmu.h>
 
+#include "../compat/unwind.h"
 #include "../life/life.h"
 #include "../record/side_band.h"
 #include "../sampling/rate.h"
@@ -87,6 +88,7 @@ static noinline int check_attr_rules(struct kpmu_request *r,
 	struct kpmu_attr_limits limits = {
 		.max_stack = READ_ONCE(kpmu_sysctl_max_stack),
 		.max_rate = READ_ONCE(kpmu_sysctl_max_rate),
+		.defers = kpmu_unwind_works(),
 		.aux_leader = r->leader && r->leader->se.hw.source->trace,
 	};
 

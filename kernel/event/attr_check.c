@@ -20,13 +20,11 @@
  * @name: its name in the manual
  * @needs: flags that must be set with it
  * @excludes: flags that must not be set with it
- * @later: not implemented yet; refused rather than ignored
  */
 struct flag_row {
 	const char *name;
 	u64 needs;
 	u64 excludes;
-	bool later;
 };
 
 static const struct flag_row flag_rows[KPMU_ATTR_NR_FLAGS] = {
@@ -68,8 +66,8 @@ static const struct flag_row flag_rows[KPMU_ATTR_NR_FLAGS] = {
 	[35] = { "inherit_thread", KPMU_ATTR_INHERIT },
 	[36] = { "remove_on_exec", 0, KPMU_ATTR_ENABLE_ON_EXEC },
 	[37] = { "sigtrap", KPMU_ATTR_REMOVE_ON_EXEC },
-	[38] = { "defer_callchain", 0, 0, true },
-	[39] = { "defer_output", 0, 0, true },
+	[38] = { "defer_callchain" },
+	[39] = { "defer_output" },
 };
 
 /* Bits with rules in their row; the others need no check */
@@ -215,6 +213,11 @@ static bool bad_aux_pause_resume(const struct kpmu_attr *a,
 	return a->aux_action & KPMU_AUX_PAUSE && a->aux_action & KPMU_AUX_RESUME;
 }
 
+static bool bad_defer(const struct kpmu_attr *a, const struct kpmu_attr_limits *l)
+{
+	return a->flags & (KPMU_ATTR_DEFER_CALLCHAIN | KPMU_ATTR_DEFER_OUTPUT) && !l->defers;
+}
+
 static bool bad_aux_group(const struct kpmu_attr *a,
 			  const struct kpmu_attr_limits *l)
 {
@@ -262,6 +265,7 @@ static const struct rule family_rules[] = {
 };
 
 static const struct rule support_rules[] = {
+	{ bad_defer, -EOPNOTSUPP, "this kernel does not unwind user stacks later" },
 	{ has_extended_regs, -EOPNOTSUPP, "no extended registers on this PMU" },
 	{ bad_aux_output, -EOPNOTSUPP, "this PMU writes no AUX data" },
 	{ bad_aux_pause_resume, -EINVAL, "aux_pause and aux_resume together" },
@@ -281,12 +285,9 @@ static const struct {
 	[KPMU_ATTR_SUPPORT] = { support_rules, ARRAY_SIZE(support_rules) },
 };
 
-static bool flag_broken(const struct flag_row *row, u64 flags,
-			enum kpmu_attr_phase phase)
+static bool flag_broken(const struct flag_row *row, u64 flags)
 {
-	if (phase == KPMU_ATTR_SHAPE)
-		return (flags & row->needs) != row->needs || flags & row->excludes;
-	return phase == KPMU_ATTR_SUPPORT && row->later;
+	return (flags & row->needs) != row->needs || flags & row->excludes;
 }
 
 /**
@@ -329,7 +330,7 @@ int kpmu_attr_check(const struct kpmu_attr *attr,
 {
 	const struct rule *r = phases[phase].rules;
 	const struct rule *end = r + phases[phase].n;
-	u64 bits = attr->flags & FLAGS_WITH_RULES;
+	u64 bits = phase == KPMU_ATTR_SHAPE ? attr->flags & FLAGS_WITH_RULES : 0;
 
 	for (; r < end; r++) {
 		if (r->broken(attr, limits)) {
@@ -340,9 +341,9 @@ int kpmu_attr_check(const struct kpmu_attr *attr,
 	for (; bits; bits &= bits - 1) {
 		const struct flag_row *row = &flag_rows[__builtin_ctzll(bits)];
 
-		if (flag_broken(row, attr->flags, phase)) {
+		if (flag_broken(row, attr->flags)) {
 			*why = row->name;
-			return phase == KPMU_ATTR_SHAPE ? -EINVAL : -EOPNOTSUPP;
+			return -EINVAL;
 		}
 	}
 	return 0;

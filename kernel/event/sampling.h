@@ -150,6 +150,7 @@ struct kpmu_sampling {
 			 KPMU_ATTR_KSYMBOL |			\
 			 KPMU_ATTR_BPF_EVENT |			\
 			 KPMU_ATTR_CGROUP |			\
+			 KPMU_ATTR_DEFER_OUTPUT |		\
 			 KPMU_ATTR_TEXT_POKE)
 
 /* Flags of events that write records even if they do not sample */

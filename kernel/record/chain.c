@@ -17,6 +17,7 @@
 
 #include "../compat/compat.h"
 #include "../compat/ksym.h"
+#include "../compat/unwind.h"
 #include "sample.h"
 
 /* Context levels: task, softirq, IRQ and NMI */
@@ -259,6 +260,9 @@ static void add_user(struct collector *c, const struct pt_regs *regs)
  * @e: the event
  * @regs: registers at its overflow
  *
+ * With defer_callchain, the user part is a cookie: the stack follows in a record, see
+ * kpmu_side_deferred().
+ *
  * Collecting may itself hit an event, for example by a page fault.  The sample of that
  * event has no chain.
  *
@@ -278,6 +282,7 @@ const struct kpmu_frames *kpmu_chain_take(const struct kpmu_event *e,
 		.marks = READ_ONCE(kpmu_sysctl_max_contexts),
 	};
 	int level = interrupt_context_level();
+	u64 cookie;
 
 	if (!user && !kernel)
 		return NULL;
@@ -291,7 +296,11 @@ const struct kpmu_frames *kpmu_chain_take(const struct kpmu_event *e,
 		add_marker(&c, PERF_CONTEXT_KERNEL);
 		add_kernel(&c, regs);
 	}
-	if (user) {
+	if (user && unlikely(e->se.flags & KPMU_ATTR_DEFER_CALLCHAIN) &&
+	    kpmu_unwind_request(&cookie)) {
+		add_marker(&c, KPMU_CONTEXT_USER_DEFERRED);
+		add_marker(&c, cookie);
+	} else if (user) {
 		add_marker(&c, PERF_CONTEXT_USER);
 		add_user(&c, user_mode(regs) ? regs : task_pt_regs(current));
 	}

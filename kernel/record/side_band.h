@@ -48,4 +48,7 @@ void kpmu_side_text_poke(const void *addr, const void *old, u32 old_len,
 			 const void *new, u32 new_len);
 void kpmu_side_cgroup(struct cgroup_subsys_state *css);
 
+/* deferred_record.c: user stacks of samples that were taken in the kernel */
+void kpmu_side_deferred(const unsigned long *ips, u32 nr, u64 cookie);
+
 #endif

@@ -164,9 +164,19 @@ static inline int other_pinned_was_off(const struct show *s, const struct slot *
 	return 0;
 }
 
+static inline int beside_a_cgroup(const struct show *s, const struct slot *slot)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if (&s->slot[i] != slot && s->slot[i].of_cgroup)
+			return 1;
+	return 0;
+}
+
 /* The history of an event, which the rules of the file meant can match */
 static inline void put_history(struct show *s, const struct slot *slot)
 {
+	if (!slot->of_cgroup && !slot->of_worker && beside_a_cgroup(s, slot))
+		put(s, " beside a cgroup");
 	if (slot->leaderless)
 		put(s, slot->leaderless == 2 ? " leaderless of one off" : " leaderless");
 	if (slot->moved)

@@ -13,10 +13,12 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "attr.h"
 #include "event.h"
 #include "harness.h"
 #include "missing.h"
 #include "module.h"
+#include "sampled.h"
 
 /* This program must not have the device open, or the module could not be unloaded */
 const bool ev_device_late = true;
@@ -218,6 +220,60 @@ TEST(holders_are_named)
 	EXPECT_EQ(module_load(""), 0);
 	/* A successful unload adds no such line */
 	EXPECT_EQ(in_log(line), 1);
+}
+
+static int nr_samples(struct ring *r)
+{
+	ring_skip(r);
+	return r->pos > 0;
+}
+
+/* The module is unloaded while a task is in the kernel that is to write its user stack when it leaves */
+TEST(stack_still_to_come)
+{
+	ROWS("U-06");
+	union any_attr x = { .a = sampled_attr(PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN) };
+	int fd, to_child[2], status;
+	struct ring r;
+	pid_t pid;
+	char c;
+
+	if (route_is_native())
+		SKIP(return, "is about kpmu");
+	ASSERT_EQ(0, pipe(to_child));
+	pid = fork();
+	if (!pid) {
+		close(to_child[1]);
+		for (int i = 0; i < 3; i++)
+			if (read(to_child[0], &c, 1) != 1)
+				_exit(1);
+		_exit(0);
+	}
+	any_flag(&x, F_DEFER_CALLCHAIN);
+	any_flag(&x, F_DEFER_OUTPUT);
+	sample_the_kernel(&x.a);
+	x.a.disabled = 0;
+	usleep(20000);
+	fd = open_for(&x.a, pid);
+	if (fd < 0 && errno == EOPNOTSUPP) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		SKIP(return, "this kernel does not unwind user stacks later");
+	}
+	ASSERT_GE(fd, 0);
+	ring_map(&r, fd, &x.a, 16);
+	/* Samples are taken until the third read blocks */
+	ASSERT_EQ(1, write(to_child[1], "a", 1));
+	ASSERT_EQ(1, write(to_child[1], "b", 1));
+	usleep(50000 * slow());
+	EXPECT_TRUE(nr_samples(&r));
+	ring_unmap(&r);
+	close(fd);
+	EXPECT_EQ(0, module_unload_at_last());
+	ASSERT_EQ(1, write(to_child[1], "c", 1));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, module_load(""));
 }
 
 TEST_HARNESS_MAIN
