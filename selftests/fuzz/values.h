@@ -179,8 +179,10 @@ static inline void saw_copy(struct show *s, int from, int to)
  */
 static inline void saw_move(struct show *s, int leader)
 {
-	for (int i = 0; i < SLOTS; i++)
+	for (int i = 0; i < SLOTS; i++) {
 		s->slot[i].moved |= s->slot[i].group == leader;
+		s->signals_differ |= s->slot[i].moved && s->slot[i].attr.sigtrap;
+	}
 }
 
 /* Events that need no counter, by the PMU that upstream gives them */
@@ -286,6 +288,7 @@ static inline void saw_open(struct show *s, const struct op *op)
 	s->stat |= slot->attr.inherit_stat;
 	if (of && is_hardware(&slot->attr) && !is_hardware(&leader.attr) && leader.was_off)
 		saw_move(s, group);
+	s->signals_differ |= s->slot[group].moved && slot->attr.sigtrap;
 	s->redirected |= op->arg[4] & PERF_FLAG_FD_OUTPUT;
 	saw_breakpoint(s, slot);
 }
