@@ -43,8 +43,11 @@ static inline void saw_ioctl(struct show *s, const struct op *op, const struct r
 	/* With a frequency the number of events up to an overflow differs */
 	if (op->arg[1] == C_REFRESH && s->slot[op->arg[0]].attr.freq)
 		saw_stuck(s, s->slot[op->arg[0]].group);
-	if (op->arg[1] == C_PERIOD)
+	if (op->arg[1] == C_PERIOD) {
 		saw_period(s, op->arg[2]);
+		s->slot[op->arg[0]].attr.sample_period = op->arg[2];
+		saw_throttling(s, s->slot[op->arg[0]].group);
+	}
 	if (op->arg[1] == C_DISABLE)
 		s->slot[op->arg[0]].was_off = 1;
 	s->redirected |= op->arg[1] == C_OUTPUT && op->arg[2] >= 0;
@@ -189,6 +192,8 @@ static inline void put_history(struct show *s, const struct slot *slot)
 		put(s, slot->reset_late ? " of copies, reset" : s->stat ?
 		    " of copies, with inherit_stat" : s->removes ?
 		    " of copies, removed" : " of copies");
+	if (slot->attr.inherit && s->forks && slot->attr.pinned)
+		put(s, " copies, pinned");
 	if (slot->attr.pinned && other_pinned_was_off(s, slot))
 		put(s, " pinned beside one that was off");
 	if (slot->attr.pinned && slot->was_off)
@@ -250,7 +255,7 @@ static inline int show_all(struct text *t, const struct prog *p, const struct ou
 		s.at += op_print(s.at, op);
 		if (op->code == OP_READ)
 			put_history(&s, &s.slot[op->arg[0]]);
-		if (op->code == OP_PAGE && s.slot[op->arg[0]].of_worker)
+		if (op->code == OP_PAGE && s.ring[op->arg[0]].of_worker)
 			put(&s, " of another task");
 		if (op->code == OP_PAGE && s.slot[op->arg[0]].reset)
 			put(&s, " after a reset");

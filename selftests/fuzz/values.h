@@ -185,6 +185,33 @@ static inline void saw_move(struct show *s, int leader)
 	}
 }
 
+/*
+ * An event with such a period may be throttled within a program.  kpmu, and upstream from 6.16 on, throttle
+ * its whole group then, so the counts of the others depend on when that was.
+ */
+#define THROTTLES	100
+
+static inline int throttles(const struct slot *slot)
+{
+	return slot->open && (slot->attr.freq || (slot->attr.sample_period &&
+						  slot->attr.sample_period <= THROTTLES));
+}
+
+static inline void saw_throttling(struct show *s, int group)
+{
+	int events = 0, fast = 0;
+
+	for (int i = 0; i < SLOTS; i++) {
+		events += s->slot[i].open && s->slot[i].group == group;
+		fast |= s->slot[i].group == group && throttles(&s->slot[i]);
+	}
+	if (events < 2 || !fast)
+		return;
+	for (int i = 0; i < SLOTS; i++)
+		s->slot[i].loose |= s->slot[i].open && s->slot[i].group == group;
+	s->any_loose = 1;
+}
+
 /* Events that need no counter, by the PMU that upstream gives them */
 static inline int software_pmu(const struct perf_event_attr *a)
 {
@@ -290,6 +317,7 @@ static inline void saw_open(struct show *s, const struct op *op)
 		saw_move(s, group);
 	s->signals_differ |= s->slot[group].moved && slot->attr.sigtrap;
 	s->redirected |= op->arg[4] & PERF_FLAG_FD_OUTPUT;
+	saw_throttling(s, group);
 	saw_breakpoint(s, slot);
 }
 
