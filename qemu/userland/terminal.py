@@ -119,7 +119,7 @@ def work(term):
 def again(term):
     term.send(b"\x12marked-")           # ^R: search the history
     time.sleep(2)
-    term.send(b"\n")
+    term.send(b"\r")                    # ^J would only end the search
     text = term.wait_for(PROMPT)
     check("the history outlives the guest", f"\nmarked-{os.getppid()}\n" in text, text)
     term.send(b"\x04")                   # ^D
