@@ -32,6 +32,7 @@
 ## make shell-test   test both, with a terminal (fetches Debian packages the first time; WARM=seconds)
 ## make ci-test      test ci/: qemu-pmu, counts of a sample project in guests, the CI action, virtme-ng
 ## make deb          the Debian package qemu-pmu: QEMU with the PMU model (J=jobs; build/deb)
+## make deb-test    install that package on fresh roots of Debian 12 and 13, and run a guest there (root)
 ## make grade LAB=1  grade your own file of a lab of the course, or prepare it (LAB=all: all eight)
 ## make labs         test the course: solutions pass, skeletons and mistakes fail
 ## make kselftest TREE=linux  put the tests into a kernel tree, as tools/testing/selftests/kpmu
@@ -97,6 +98,8 @@ ci-test: guest-deps
 	@ci/test.sh
 deb:
 	@J=$(J) ci/deb.sh
+deb-test:
+	@ci/deb-test.sh
 conformance:
 	@selftests/conformance.sh $(if $(V),-v)
 test: deps modules selftests
@@ -148,5 +151,5 @@ clean:
 
 .PHONY: help module modules selftests demo kinds bench check layers conformance deps
 .PHONY: tools install clients clients-amd clients-bpf perf-test bolt perf-busy perf-switching shell test test-all test-debug test-quick stress fuzz clean
-.PHONY: run guest-deps shell-test ci-test deb
+.PHONY: run guest-deps shell-test ci-test deb deb-test
 .PHONY: kselftest timeline-page grade labs coverage mutants htmldocs test-repeat
