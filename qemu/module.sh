@@ -23,8 +23,16 @@ sources=(kernel include Kbuild)
 for f in driver kunit unit; do
 	[ ! -e selftests/$f ] || sources+=("selftests/$f")
 done
-find "${sources[@]}" -type f \( -name '*.[chS]' -o -name Kbuild \) |
-while read -r f; do
+mapfile -t files < <(find "${sources[@]}" -type f \( -name '*.[chS]' -o -name Kbuild \) | LC_ALL=C sort)
+
+# Nothing to do if this was built from the same files before
+built=$({ echo "$kdir"; cat "$KPMU_TOP/qemu/module.sh" "${files[@]}"; printf '%s\n' "${files[@]}"; } | sha256sum)
+if [ $# = 0 ] && [ "$name" != given ] && [ "$(cat "$out/.built" 2>/dev/null)" = "$built" ]; then
+	exit 0
+fi
+rm -f "$out/.built"
+
+for f in "${files[@]}"; do
 	cmp -s "$f" "$out/$f" && continue
 	mkdir -p "$out/$(dirname "$f")"
 	cp "$f" "$out/$f"
@@ -73,4 +81,5 @@ if [ -e selftests/kunit ] && grep -qs '^CONFIG_KUNIT=' "$kdir/build/.config"; th
 	[ ! -e "$kdir/build/lib/kunit/kunit.ko" ] ||
 		cp "$kdir/build/lib/kunit/kunit.ko" "$out/kunit/"
 fi
+[ $# -gt 0 ] || echo "$built" >"$out/.built"
 say "built $out/kpmu.ko for $(cat "$kdir/release")"
