@@ -1,33 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Call chains. */
 #define _GNU_SOURCE
+#include "frames.h"
 #include "harness.h"
-#include "sampled.h"
 
 #define DEPTH	10
 
 static struct record rec;
-
-#define FRAME	__attribute__((noinline, noclone,			\
-			       optimize("no-omit-frame-pointer",	\
-					"no-optimize-sibling-calls")))
-
-static volatile int touched;
-
-FRAME static void go_down(int depth, int fd, void (*bottom)(int fd))
-{
-	if (depth)
-		go_down(depth - 1, fd, bottom);
-	else
-		bottom(fd);
-	touched++;
-}
-
-FRAME static void the_work(int fd)
-{
-	work_counted(fd, ROUNDS, 0);
-	touched++;
-}
 
 FRAME static void the_calls(int fd)
 {
@@ -38,11 +17,6 @@ FRAME static void the_calls(int fd)
 		getppid();
 	ev_disable(fd);
 	touched++;
-}
-
-static bool in_go_down(uint64_t ip)
-{
-	return ip - (uintptr_t)go_down < 128;
 }
 
 static struct perf_event_attr chain_attr(void)
@@ -57,16 +31,6 @@ static void run(struct ring *r, const struct perf_event_attr *a,
 
 	ring_map(r, fd, a, 64);
 	go_down(DEPTH, fd, bottom);
-}
-
-/* Return: how many of the addresses from @p to @end are in go_down() */
-static int depth_of(const uint64_t *p, const uint64_t *end)
-{
-	int n = 0;
-
-	for (; p < end; p++)
-		n += in_go_down(*p);
-	return n;
 }
 
 TEST(user_chains)

@@ -4,33 +4,14 @@
 #include <sys/utsname.h>
 
 #include "attr.h"
+#include "frames.h"
 #include "harness.h"
-#include "sampled.h"
 
 #define CONTEXT_USER_DEFERRED	((uint64_t)-640)
 #define RECORD_DEFERRED		22
 #define DEPTH			6
-#define FRAME	__attribute__((noinline, noclone,			\
-			       optimize("no-omit-frame-pointer",	\
-					"no-optimize-sibling-calls")))
 
 static struct record rec;
-static volatile int touched;
-
-FRAME static void go_down(int depth, int fd, void (*bottom)(int fd))
-{
-	if (depth)
-		go_down(depth - 1, fd, bottom);
-	else
-		bottom(fd);
-	touched++;
-}
-
-FRAME static void the_work(int fd)
-{
-	work_counted(fd, ROUNDS, 0);
-	touched++;
-}
 
 /* System calls that each take several samples */
 FRAME static void the_calls(int fd)
@@ -75,15 +56,6 @@ static void must_defer(void)
 {
 	if (!kernel_defers())
 		SKIP(return, "this kernel does not unwind user stacks later");
-}
-
-static int depth_of(const uint64_t *p, const uint64_t *end)
-{
-	int n = 0;
-
-	for (; p < end; p++)
-		n += *p - (uintptr_t)go_down < 128;
-	return n;
 }
 
 /* The cookie at the end of a sample's chain, 0 if there is none */
