@@ -151,7 +151,9 @@ static inline void put_result(struct show *s, const struct op *op, const struct 
 			saw_copy(s, op->arg[0], op->arg[1]);
 		break;
 	case OP_OWN:
-		s->stray_signals |= !s->slot[op->arg[0]].exact;
+		/* Copies overflow while the owner runs or waits, so some of their signals are merged */
+		s->stray_signals |= !s->slot[op->arg[0]].exact ||
+				    s->slot[op->arg[0]].attr.inherit;
 		break;
 	default:
 		break;
