@@ -36,6 +36,7 @@ struct slot {
 	int moved;		/* see saw_move() */
 	int two_pmus;		/* see of_two_pmus() */
 	int mixed;		/* other events may write to its ring */
+	int shares;		/* another event of its group samples, or did */
 };
 
 struct show {
@@ -51,6 +52,7 @@ struct show {
 	int forks;		/* operations so far that create tasks */
 	int exclusive;		/* an event with attr.exclusive was opened */
 	uint64_t period;	/* the least period of all events that sample, 0 if none does */
+	int any_shares;
 	int stray_signals;	/* their number may differ, and so the instructions of handlers */
 	int stat;		/* an event with inherit_stat was opened */
 	int signals_differ;	/* or it is not known which signals arrive */
@@ -199,17 +201,25 @@ static inline int throttles(const struct slot *slot)
 
 static inline void saw_throttling(struct show *s, int group)
 {
-	int events = 0, fast = 0;
+	int events = 0, fast = 0, samples = 0;
 
 	for (int i = 0; i < SLOTS; i++) {
-		events += s->slot[i].open && s->slot[i].group == group;
-		fast |= s->slot[i].group == group && throttles(&s->slot[i]);
+		if (!s->slot[i].open || s->slot[i].group != group)
+			continue;
+		events++;
+		fast |= throttles(&s->slot[i]);
+		samples |= s->slot[i].attr.sample_period > 0;
 	}
-	if (events < 2 || !fast)
+	if (events < 2 || !samples)
 		return;
-	for (int i = 0; i < SLOTS; i++)
-		s->slot[i].loose |= s->slot[i].open && s->slot[i].group == group;
-	s->any_loose = 1;
+	for (int i = 0; i < SLOTS; i++) {
+		if (!s->slot[i].open || s->slot[i].group != group)
+			continue;
+		s->slot[i].shares = 1;
+		s->slot[i].loose |= fast;
+	}
+	s->any_shares = 1;
+	s->any_loose |= fast;
 }
 
 /* Events that need no counter, by the PMU that upstream gives them */
@@ -354,6 +364,12 @@ static inline int may_throttle(const struct show *s, uint64_t count)
 	return s->period && count / s->period >= THROTTLED;
 }
 
+/* The same of an event that another event of its group throttles; that one may count cycles */
+static inline int may_be_throttled(const struct show *s, uint64_t count)
+{
+	return s->period && 4 * count / s->period >= THROTTLED;
+}
+
 static inline void put_count(struct show *s, uint64_t v, int exact, int loose)
 {
 	if (!all_fit(s) || loose)
@@ -417,13 +433,16 @@ static inline const uint64_t *put_values(struct show *s, const struct slot *slot
 			put(s, " more");
 		put_times(s, &w, format, fits);
 		while (nr-- && w < end) {
-			put_count(s, *w++, s->all_exact, s->any_loose);
+			v = *w++;
+			put_count(s, v, s->all_exact,
+				  s->any_loose || (s->any_shares && may_be_throttled(s, v)));
 			put_event(s, &w, format, s->all_exact, s->any_loose);
 		}
 		return w;
 	}
 	v = *w++;
-	put_count(s, v, slot->exact, slot->loose);
+	put_count(s, v, slot->exact,
+		  slot->loose || (slot->shares && may_be_throttled(s, v)));
 	put_times(s, &w, format, fits);
 	put_event(s, &w, format, slot->exact, slot->loose);
 	return w;
