@@ -39,6 +39,11 @@ static inline void saw_ioctl(struct show *s, const struct op *op, const struct r
 	if (op->arg[1] == C_RESET) {
 		s->slot[op->arg[0]].reset = 1;
 		s->slot[op->arg[0]].reset_late |= !!s->forks;
+		/* It may have been throttled before, and count nothing since */
+		if (throttles(&s->slot[op->arg[0]])) {
+			s->slot[op->arg[0]].loose = 1;
+			s->any_loose = 1;
+		}
 	}
 	/* With a frequency the number of events up to an overflow differs */
 	if (op->arg[1] == C_REFRESH && s->slot[op->arg[0]].attr.freq)
