@@ -49,11 +49,12 @@ guest()
 	local root=$work/$1
 	shift
 	cp "$kdir/vmlinuz" "$work/initrd" "$root/"
-	mount --bind /dev "$root/dev" && mount -t proc proc "$root/proc" || return 1
-	timeout 300 chroot "$root" qemu-pmu "$@" -M pc -m 512 -nographic -no-reboot \
+	# /dev and /proc in a mount namespace of its own: they can never be there when the root is removed
+	# shellcheck disable=SC2016 # for the inner shell
+	timeout 300 unshare -m bash -c 'mount --bind /dev "$0/dev" && mount -t proc proc "$0/proc" &&
+		chroot "$0" qemu-pmu "$@"' "$root" "$@" -M pc -m 512 -nographic -no-reboot \
 		-kernel /vmlinuz -initrd /initrd -append "console=ttyS0 quiet panic=-1" \
 		>"$work/out" 2>&1 </dev/null || true
-	umount "$root/proc" "$root/dev"
 }
 
 all_ok()

@@ -27,7 +27,8 @@ mapfile -t files < <(find "${sources[@]}" -type f \( -name '*.[chS]' -o -name Kb
 
 # Nothing to do if this was built from the same files before
 built=$({ echo "$kdir"; cat "$KPMU_TOP/qemu/module.sh" "${files[@]}"; printf '%s\n' "${files[@]}"; } | sha256sum)
-if [ $# = 0 ] && [ "$name" != given ] && [ "$(cat "$out/.built" 2>/dev/null)" = "$built" ]; then
+if [ $# = 0 ] && [ "$name" != given ] && [ -e "$out/kpmu.stripped.ko" ] &&
+	[ "$(cat "$out/.built" 2>/dev/null)" = "$built" ]; then
 	exit 0
 fi
 rm -f "$out/.built"

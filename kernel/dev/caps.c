@@ -14,6 +14,7 @@
 
 #include "../compat/bpf_run.h"
 #include "../compat/ksym.h"
+#include "../compat/unwind.h"
 #include "../hooks/hooks.h"
 #include "../source/counters.h"
 #include "dev.h"
@@ -62,6 +63,11 @@ static const char *no_overflow_bpf(void)
 	return kpmu_bpf_can_run() ? NULL : "the kernel's count of running programs was not found";
 }
 
+static const char *no_deferred_chains(void)
+{
+	return kpmu_unwind_works() ? NULL : "this kernel does not unwind user stacks later";
+}
+
 static const char *no_branches(void)
 {
 	return kpmu_branches_depth() ? NULL : "this CPU has no branch records that kpmu can use";
@@ -94,6 +100,7 @@ static const struct {
 	{ "page faults", no_faults, "counted by tracepoints" },
 	{ "bpf", no_bpf, "BPF programs on tracepoints and probes", KPMU_FEATURE_BPF },
 	{ "bpf on overflow", no_overflow_bpf, "BPF programs decide about samples" },
+	{ "deferred call chains", no_deferred_chains, "user stacks follow their samples" },
 	{ "branch stack", no_branches, "samples contain the last branches",
 	  KPMU_FEATURE_BRANCHES },
 	{ "precise_ip", no_precise, "samples at the very instruction", KPMU_FEATURE_PRECISE },

@@ -198,6 +198,7 @@ ssize_t kpmu_set_read(struct kpmu_set *s, char __user *buf, size_t len)
 		if (ret)
 			return ret;
 	}
+	/* Reads seldom meet: trying first saves instructions */
 	if (!mutex_trylock(&s->set_lock) && mutex_lock_killable(&s->set_lock))
 		return -EINTR;
 	ret = s->collect ? kpmu_collect_read(s, buf, len) : read_values(s, buf);

@@ -31,7 +31,7 @@ static void deferred_record(struct kpmu_event *e, void *data)
 /**
  * kpmu_side_deferred() - write CALLCHAIN_DEFERRED records for the current task
  * @ips: its user stack, the innermost frame first
- * @nr: number of addresses, at most 511
+ * @nr: number of addresses, a page of them at most
  * @cookie: identifies the stack
  *
  * Context: task, as it returns to user mode or exits.

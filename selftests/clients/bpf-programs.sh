@@ -7,6 +7,8 @@
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../../qemu/lib.sh"
+# shellcheck source=selftests/clients/libraries.sh
+. "$KPMU_TOP/selftests/clients/libraries.sh"
 
 packages=(
 	bpftrace libbpf1 libbpfcc libclang1-14 libllvm14 libdw1 libelf1 libc6 libgcc-s1 libstdc++6
@@ -18,18 +20,7 @@ packages=(
 	libbpf-tools
 )
 tools=(llcstat)
-out=$KPMU_CACHE/bpf-clients-$(hash_of "$0")
-
-# libraries ROOT TO PROGRAM - copy the shared libraries that the program needs to TO/lib
-libraries()
-{
-	local root=$1 to=$2 lib
-	"$root/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2" --library-path \
-		"$root/lib/x86_64-linux-gnu:$root/usr/lib/x86_64-linux-gnu:$root/usr/lib/llvm-14/lib" --list "$3" |
-	grep -oE '/[^ ]*\.so[^ ]*' | while read -r lib; do
-		case $lib in "$root"/*) cp -L "$lib" "$to/lib/" ;; esac
-	done
-}
+out=$KPMU_CACHE/bpf-clients-$(hash_of "$0" "$KPMU_TOP/selftests/clients/libraries.sh")
 
 build()
 {
@@ -43,7 +34,7 @@ build()
 	mkdir -p "$tmp/lib" "$tmp/usr/bin"
 	cp "$root/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2" "$tmp/lib/"
 	cp "$root/usr/bin/bpftrace" "$tmp/usr/bin/"
-	libraries "$root" "$tmp" "$root/usr/bin/bpftrace"
+	libraries "$root" "$tmp" "$root/usr/bin/bpftrace" usr/lib/llvm-14/lib
 	for p in "${tools[@]}"; do
 		cp "$root/usr/sbin/$p" "$tmp/usr/bin/"
 		libraries "$root" "$tmp" "$root/usr/sbin/$p"

@@ -9,6 +9,8 @@
 . "$(dirname "$0")/../../qemu/lib.sh"
 
 here=$KPMU_TOP/selftests/clients
+# shellcheck source=selftests/clients/libraries.sh
+. "$here/libraries.sh"
 packages=(
 	linux-perf libopencsd1 libelf1 libdw1 libunwind8 liblzma5 libslang2
 	libperl5.36 libc6 libpython3.11 zlib1g libzstd1 libcap2 libnuma1
@@ -28,18 +30,7 @@ newer=(
 	libcom-err2 libsasl2-2 libffi8 libkeyutils1 libssl3
 	binutils-x86-64-linux-gnu libbinutils libctf0 libctf-nobfd0 libjansson4
 )
-out=$KPMU_CACHE/clients-$(hash_of "$0" "$here/goperf.go")
-
-# libraries ROOT TO PROGRAM - copy the shared libraries that the program needs to TO/lib
-libraries()
-{
-	local root=$1 to=$2 lib
-	"$root/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2" --library-path \
-		"$root/lib/x86_64-linux-gnu:$root/usr/lib/x86_64-linux-gnu" --list "$3" |
-	grep -oE '/[^ ]*\.so[^ ]*' | while read -r lib; do
-		case $lib in "$root"/*) cp -L "$lib" "$to/lib/" ;; esac
-	done
-}
+out=$KPMU_CACHE/clients-$(hash_of "$0" "$here/goperf.go" "$here/libraries.sh")
 
 unpack_programs()
 {

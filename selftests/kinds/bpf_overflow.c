@@ -131,30 +131,41 @@ TEST(zero_has_no_effects)
 	EXPECT_EQ(poll(&p, 1, 0), 0);
 }
 
+/* Open the event, let the program decide about its overflows, and run the counted work: the last sample */
+static struct parts last_sample(const struct perf_event_attr *a, int prog)
+{
+	static struct record rec;	/* what the result points to */
+	struct parts s = { 0 };
+	struct ring r;
+	int fd;
+
+	no_throttle();
+	fd = ev_must(a, 0, -1, -1, 0);
+	ring_map(&r, fd, a, 64);
+	if (set(fd, prog))
+		return s;
+	work_counted(fd, ROUNDS, 0);
+	while (ring_find(&r, &rec, PERF_RECORD_SAMPLE))
+		s = record_sample(&r, &rec);
+	return s;
+}
+
 /* Registers and period are those of the sample */
 TEST(context)
 {
 	ROWS("I-35");
 	struct perf_event_attr a = insns();
-	int fd, map = words_map();
-	struct record *rec = malloc(sizeof(*rec));
-	struct parts s = { 0 };
-	struct ring r;
+	int map = words_map();
+	struct parts s;
 
-	no_throttle();
 	a.sample_type |= PERF_SAMPLE_REGS_INTR;
 	a.sample_regs_intr = 1 << 7;	/* PERF_REG_X86_SP */
-	fd = ev_must(&a, 0, -1, -1, 0);
-	ring_map(&r, fd, &a, 64);
-	EXPECT_EQ(set(fd, BUILD(PE, map,
+	s = last_sample(&a, BUILD(PE, map,
 				LOAD(1, 7, CTX(regs.rip)), STORE(6, 1, 8),
 				LOAD(1, 7, CTX(regs.rsp)), STORE(6, 1, 16),
 				LOAD(1, 7, CTX(sample_period)), STORE(6, 1, 24),
 				LOAD(1, 7, CTX(addr)), STORE(6, 1, 32),
-				SET(8, 1))), 0);
-	work_counted(fd, ROUNDS, 0);
-	while (ring_find(&r, rec, PERF_RECORD_SAMPLE))
-		s = record_sample(&r, rec);
+				SET(8, 1)));
 	ASSERT_NE(s.ip, 0);
 	EXPECT_EQ(map_word(map, 1), s.ip);
 	EXPECT_EQ(map_word(map, 2), s.intr_regs[0]);
@@ -259,28 +270,19 @@ static uint64_t frame_of(int stacks, uint64_t id, int i)
 static void stacks(struct __test *_metadata, uint64_t sample_type)
 {
 	struct perf_event_attr a = insns();
-	int fd, map = words_map(), first = !!(sample_type & PERF_SAMPLE_CALLCHAIN);
+	int map = words_map(), first = !!(sample_type & PERF_SAMPLE_CALLCHAIN);
 	int ids = new_map_of(BPF_MAP_TYPE_STACK_TRACE, 127 * 8, 128);
-	struct record *rec = malloc(sizeof(*rec));
-	uint64_t ip = 0;
-	struct ring r;
+	uint64_t ip;
 
-	no_throttle();
 	a.sample_type |= sample_type;
-	fd = ev_must(&a, 0, -1, -1, 0);
-	ring_map(&r, fd, &a, 64);
-	EXPECT_EQ(set(fd, BUILD(PE, map,
+	ip = last_sample(&a, BUILD(PE, map,
 				COPY(1, 7), MAP(2, ids), SET(3, BPF_F_USER_STACK | BPF_F_REUSE_STACKID),
 				CALL(BPF_FUNC_get_stackid), STORE(6, 0, 8),
 				COPY(1, 7), COPY(2, 6), ADD(2, 32), SET(3, 16), SET(4, BPF_F_USER_STACK),
 				CALL(BPF_FUNC_get_stack), STORE(6, 0, 16),
 				COPY(1, 7), MAP(2, ids), SET(3, 0),
 				CALL(BPF_FUNC_get_stackid), STORE(6, 0, 24),
-				SET(8, 1))), 0);
-	work_counted(fd, ROUNDS, 0);
-	/* The address is the first field */
-	while (ring_find(&r, rec, PERF_RECORD_SAMPLE))
-		ip = record_u64(rec, 0);
+				SET(8, 1))).ip;
 	ASSERT_NE(ip, 0);
 	ASSERT_LT(map_word(map, 1), 128);
 	EXPECT_EQ(frame_of(ids, map_word(map, 1), first), ip);
@@ -309,22 +311,14 @@ TEST(values)
 {
 	ROWS("I-36");
 	struct perf_event_attr a = insns();
-	int fd, map = words_map();
-	struct record *rec = malloc(sizeof(*rec));
-	struct parts s = { 0 };
-	struct ring r;
+	int map = words_map();
+	struct parts s;
 
-	no_throttle();
 	a.sample_type |= PERF_SAMPLE_READ;
 	a.read_format = FORMAT_TIMES;
-	fd = ev_must(&a, 0, -1, -1, 0);
-	ring_map(&r, fd, &a, 64);
-	EXPECT_EQ(set(fd, BUILD(PE, map,
+	s = last_sample(&a, BUILD(PE, map,
 				COPY(1, 7), COPY(2, 6), ADD(2, 16), SET(3, 24),
-				CALL(BPF_FUNC_perf_prog_read_value), STORE(6, 0, 8), SET(8, 1))), 0);
-	work_counted(fd, ROUNDS, 0);
-	while (ring_find(&r, rec, PERF_RECORD_SAMPLE))
-		s = record_sample(&r, rec);
+				CALL(BPF_FUNC_perf_prog_read_value), STORE(6, 0, 8), SET(8, 1)));
 	ASSERT_NE(s.ip, 0);
 	EXPECT_EQ(map_word(map, 1), 0);
 	EXPECT_EQ(map_word(map, 2), s.read[0]);

@@ -134,6 +134,23 @@ static int match(struct __test *_metadata, struct ring *r, int *samples, int *de
 	return stacks;
 }
 
+/* What match() has found in the ring of an event of this task, after @bottom at a known depth */
+struct found {
+	int samples, stacks, deep;
+};
+
+static struct found run(struct __test *_metadata, const struct perf_event_attr *a, void (*bottom)(int fd))
+{
+	int fd = ev_must(a, 0, -1, -1, 0);
+	struct found f;
+	struct ring r;
+
+	ring_map(&r, fd, a, 64);
+	go_down(DEPTH, fd, bottom);
+	f.stacks = match(_metadata, &r, &f.samples, &f.deep);
+	return f;
+}
+
 TEST(refused_by_older_kernels)
 {
 	ROWS("U-06");
@@ -151,19 +168,15 @@ TEST(refused_by_older_kernels)
 TEST(user_mode)
 {
 	ROWS("U-06 U-22 S-12");
-	int fd, samples, deep, stacks;
 	struct perf_event_attr a;
-	struct ring r;
+	struct found f;
 
 	must_defer();
 	a = deferred_attr(1);
-	fd = ev_must(&a, 0, -1, -1, 0);
-	ring_map(&r, fd, &a, 64);
-	go_down(DEPTH, fd, the_work);
-	stacks = match(_metadata, &r, &samples, &deep);
-	EXPECT_EQ(10, samples);
-	EXPECT_EQ(10, stacks);
-	EXPECT_EQ(10, deep);
+	f = run(_metadata, &a, the_work);
+	EXPECT_EQ(10, f.samples);
+	EXPECT_EQ(10, f.stacks);
+	EXPECT_EQ(10, f.deep);
 	EXPECT_EQ(0, nr_waiting());
 }
 
@@ -171,20 +184,16 @@ TEST(user_mode)
 TEST(kernel_mode)
 {
 	ROWS("U-06 U-22 S-12");
-	int fd, samples, deep, stacks;
 	struct perf_event_attr a;
-	struct ring r;
+	struct found f;
 
 	must_defer();
 	a = deferred_attr(1);
 	sample_calls(&a);
-	fd = ev_must(&a, 0, -1, -1, 0);
-	ring_map(&r, fd, &a, 64);
-	go_down(DEPTH, fd, the_calls);
-	stacks = match(_metadata, &r, &samples, &deep);
-	EXPECT_GE(stacks, 10);
-	EXPECT_GT(samples, stacks);
-	EXPECT_EQ(stacks, deep);
+	f = run(_metadata, &a, the_calls);
+	EXPECT_GE(f.stacks, 10);
+	EXPECT_GT(f.samples, f.stacks);
+	EXPECT_EQ(f.stacks, f.deep);
 	/* That of the call that disables the event is not written */
 	EXPECT_LE(nr_waiting(), 1);
 }
@@ -193,10 +202,11 @@ TEST(kernel_mode)
 TEST(another_event_gets_the_stacks)
 {
 	ROWS("U-06");
-	int fd, to, samples, deep;
 	struct perf_event_attr a;
 	union any_attr side;
-	struct ring r, out;
+	struct found f;
+	struct ring out;
+	int to;
 
 	must_defer();
 	pin_to(0);
@@ -207,11 +217,9 @@ TEST(another_event_gets_the_stacks)
 	any_flag(&side, F_DEFER_OUTPUT);
 	to = ev_must(&side.a, -1, 0, -1, 0);
 	ring_map(&out, to, &side.a, 16);
-	fd = ev_must(&a, 0, -1, -1, 0);
-	ring_map(&r, fd, &a, 64);
-	go_down(DEPTH, fd, the_work);
-	EXPECT_EQ(0, match(_metadata, &r, &samples, &deep));
-	EXPECT_EQ(10, samples);
+	f = run(_metadata, &a, the_work);
+	EXPECT_EQ(0, f.stacks);
+	EXPECT_EQ(10, f.samples);
 	EXPECT_EQ(10, nr_waiting());
 	while (ring_find(&out, &rec, RECORD_DEFERRED))
 		EXPECT_TRUE(take(record_u64(&rec, 0)));
@@ -221,18 +229,15 @@ TEST(another_event_gets_the_stacks)
 TEST(without_user_part)
 {
 	ROWS("A-43");
-	int fd, samples, deep;
 	struct perf_event_attr a;
-	struct ring r;
+	struct found f;
 
 	must_defer();
 	a = deferred_attr(1);
 	a.exclude_callchain_user = 1;
-	fd = ev_must(&a, 0, -1, -1, 0);
-	ring_map(&r, fd, &a, 64);
-	go_down(DEPTH, fd, the_work);
-	EXPECT_EQ(0, match(_metadata, &r, &samples, &deep));
-	EXPECT_EQ(10, samples);
+	f = run(_metadata, &a, the_work);
+	EXPECT_EQ(0, f.stacks);
+	EXPECT_EQ(10, f.samples);
 	EXPECT_EQ(0, nr_waiting());
 }
 

@@ -78,7 +78,7 @@ u32 x86_peek(struct kpmu_hw *const *hw, u32 n, u64 *counts)
 
 	for (i = 0; i < n; i++) {
 		const struct kpmu_hw *h = hw[i];
-		int idx = h->idx;
+		int idx = READ_ONCE(h->idx);
 
 		if (idx < 0 || unlikely(h->precise))
 			break;
