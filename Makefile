@@ -3,8 +3,9 @@
 #
 ## make demo         boot a guest, load kpmu, count a known workload with it and with native perf
 ## make kinds        count and sample every kind of event, natively and on kpmu: a table
-## make test         all tests, each boot of guests on one kernel or more (FRESH=1: no cached results)
-## make test-all     the same, each boot on all of its kernels (KERNELS="debug 6.1 6.12 7.2")
+## make test         all tests, each on one kernel or more (FRESH=1: no cached results; WHOLE=1: each
+##                   program on three kernels, all repetitions, as in CI)
+## make test-all     the same as WHOLE=1, each boot on all of its kernels (KERNELS="debug 6.1 6.12 7.2")
 ## make test-quick   for each commit, some minutes: checks, unit tests, guests of one kernel (K)
 ## make test-repeat  make test IDLE times (5), then BUSY times (3) beside busy loops
 ## make test-debug   the tests in guests, on a kernel with KASAN, lockdep and other checks
@@ -103,7 +104,7 @@ deb-test:
 conformance:
 	@selftests/conformance.sh $(if $(V),-v)
 test: deps modules selftests
-	@selftests/all.sh $(KERNELS)
+	@selftests/all.sh $(if $(WHOLE),-w) $(KERNELS)
 test-all: deps modules selftests
 	@selftests/all.sh -a $(KERNELS)
 test-quick: module selftests

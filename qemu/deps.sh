@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 
 packages=(
-	make gcc gcc-12 libc6-dev binutils cpio bc python3-venv xz-utils bzip2
+	make gcc gcc-12 libc6-dev binutils cpio bc python3-venv xz-utils zstd bzip2
 	libelf-dev libssl-dev flex bison perl		# kernel modules
 	openssl patch python3				# kernels built from source
 	ninja-build pkg-config libglib2.0-dev libpixman-1-dev zlib1g-dev

@@ -94,6 +94,9 @@ cpu_line()
 	esac
 }
 
+image=$kdir/vmlinux
+[ -s "$image" ] || image=$kdir/vmlinuz
+
 work=$(mktemp -d "${TMPDIR:-/tmp}/kpmu-run.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
@@ -156,8 +159,11 @@ boot()
 {
 	local args=(-display none -nodefaults -no-user-config -no-reboot -M pc
 		-L "$qemu" -m "$mem" -smp "$cpus" -cpu "$(cpu_line "$model")"
-		-kernel "$kdir/vmlinuz" -initrd "$1" "${more[@]}")
-	local append="console=ttyS0 loglevel=5 panic=-1 oops=panic nmi_watchdog=0 no_timer_check tsc=reliable rcupdate.rcu_cpu_stall_timeout=30 softlockup_all_cpu_backtrace=1 $kargs"
+		-kernel "$image" -initrd "$1" "${more[@]}")
+	# Debian's kernels test ciphers, load certificates and register BPF functions at boot: 1 s of work
+	# that no guest here needs
+	local unused="cryptomgr.notests=1 initcall_blacklist=load_system_certificate_list,jent_mod_init,init_encrypted,crypto_kdf108_init,bpf_dummy_struct_ops_init,bpf_tcp_ca_kfunc_init"
+	local append="console=ttyS0 loglevel=5 panic=-1 oops=panic nmi_watchdog=0 no_timer_check tsc=reliable rcupdate.rcu_cpu_stall_timeout=30 softlockup_all_cpu_backtrace=1 $unused $kargs"
 
 	case $accel in
 	kvm) args+=(-accel kvm) ;;

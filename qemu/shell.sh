@@ -47,10 +47,7 @@ done
 shift $((OPTIND - 1))
 [ "$model" != alderlake ] || [ "$cpus" != 2 ] || cpus=4
 [ $icount = 0 ] || kargs+=" norandmaps"
-# Boot faster.  Each change between the page tables of kernel and user flushes QEMU's TLB; the rest are
-# self-tests, certificates and BPF registrations that Debian's kernels do not need here.
-kargs+=" pti=off cryptomgr.notests=1 initcall_blacklist=load_system_certificate_list,jent_mod_init"
-kargs+=",init_encrypted,crypto_kdf108_init,bpf_dummy_struct_ops_init,bpf_tcp_ca_kfunc_init"
+kargs+=" pti=off"	# each change between the page tables of kernel and user flushes QEMU's TLB
 
 # quote WORD... - for a shell
 quote() { local w; for w; do printf "'%s' " "${w//\'/\'\\\'\'}"; done; }

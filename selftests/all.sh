@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# all.sh [-a|-g|-q] KERNEL... - run all tests, stage by stage, with guests of the given kernels;
+# all.sh [-a|-g|-q|-w] KERNEL... - run all tests, stage by stage, with guests of the given kernels;
 # make test calls it.  It ends with a list of all failures, if there are any (failures.sh), and
 # the line "N passed, N failed".
 #  -a   all boots on all of their kernels (make test-all)
+#  -w   whole: all programs of a boot on each of its kernels, all repetitions (make test WHOLE=1, as in CI)
 #  -g   only the guests and the conformance rows that they prove (make test-debug)
 #  -q   quick (make test-quick): sparse only for the given kernels, only the boot "quick", no
 #       clients, no conformance rows
@@ -15,6 +16,7 @@ cd "$KPMU_TOP"
 host=1 quick=0 boot=()
 case ${1:-} in
 -a) boot=(-a); shift ;;
+-w) boot=(-w); shift ;;
 -g) host=0; shift ;;
 -q) quick=1; shift ;;
 esac

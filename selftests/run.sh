@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# run.sh [-an] [-b BOOT] [-k KERNELS] [-j GUESTS] [PROGRAM...] - run the selftests in guests: all
+# run.sh [-anw] [-b BOOT] [-k KERNELS] [-j GUESTS] [PROGRAM...] - run the selftests in guests: all
 # programs or those named, in all boots of the file boots or only BOOT, on their kernels or only
 # those of KERNELS.  Kernels with + in that file are left out, except with -a, -b or named programs.
+# The kernels of a line that have a ~ there share its programs: each runs on one of them, and tests of
+# many repetitions make a quarter of them everywhere.  With -w (whole), -a, -b or named programs all run
+# on each, with all repetitions on 6.12.
 # With -n it only prints what would run, as lines "BOOT KERNEL PROGRAM".  GUESTS is the number of
 # concurrent guests.  The default is three for two CPUs of the host, because guests are idle at
 # times.  Guests with the kernels debug and gcov are always busy, so their default is one per CPU.
@@ -22,18 +25,19 @@
 here=$KPMU_TOP/selftests
 bin=$KPMU_TOP/build/selftests
 log=${LOGS:-$KPMU_TOP/build/log}
-only_boot='' only_kernels='' jobs='' all='' show=
-while getopts anb:k:j: opt; do
+only_boot='' only_kernels='' jobs='' all='' whole='' show=
+while getopts anwb:k:j: opt; do
 	case $opt in
-	a) all=1 ;;
+	a) all=1 ;; w) whole=1 ;;
 	n) show=1 ;;
 	b) only_boot=$OPTARG ;; k) only_kernels=$OPTARG ;; j) jobs=$OPTARG ;;
-	*) die "usage: run.sh [-an] [-b BOOT] [-k KERNELS] [-j GUESTS] [PROGRAM...]" ;;
+	*) die "usage: run.sh [-anw] [-b BOOT] [-k KERNELS] [-j GUESTS] [PROGRAM...]" ;;
 	esac
 done
 shift $((OPTIND - 1))
 wanted=("$@")
 [ -z "$only_boot" ] && [ $# = 0 ] || all=1
+whole=${all:-$whole}
 kept=$KPMU_CACHE/native
 seconds=$KPMU_CACHE/seconds
 qemu=${QEMU:-$("$KPMU_TOP/qemu/build.sh")}
@@ -89,7 +93,7 @@ environment()
 {
 	local kdir
 	kdir=$("$KPMU_TOP/qemu/kernel.sh" "$1")
-	echo "$2" "$(basename "$kdir")" "$qemu" "$initramfs" "$(part "$1")"
+	echo "$2" "$(basename "$kdir")" "$qemu" "$initramfs"
 	cat "$kdir/release" "$KPMU_TOP/qemu/run.sh" "$here"/{guest.sh,verdict.awk}
 }
 
@@ -106,10 +110,14 @@ loaded()
 	cat "$copy"
 }
 
-# kept_native PROGRAM ENVIRONMENT - print the path of its native column in the cache
+# kept_native PROGRAM ENVIRONMENT - print the path of its native column in the cache, which depends on
+# the number of repetitions if the program asks for it
 kept_native()
 {
-	echo "$kept/$({ echo "$1 $2"; loaded "$1"
+	local part=''
+	# shellcheck disable=SC2154	# local of boot()
+	! grep -q KPMU_PART "$bin/$1" || part=$(part "$kernel")
+	echo "$kept/$({ echo "$1 $2 $part"; loaded "$1"
 		files_of "$1" | cut -d: -f1 | xargs -rI@ find -L @ -type f -exec cat {} +
 	} | sha256sum | cut -c1-32)"
 }
@@ -133,16 +141,25 @@ keep_seconds()
 	done
 }
 
-# part KERNEL - print the divisor for the repetitions in tests with many of them: 1 on 6.12, so
-# that all are done there, more on other kernels.  See often() in lib/harness.h.
+# part KERNEL - print the divisor for the repetitions in tests with many of them: 1 on 6.12 of a whole
+# run, so that all are done there, more otherwise.  See often() in lib/harness.h.
 part()
 {
-	case $1 in
-	6.12|given) echo 1 ;;
-	gcov) echo 2 ;;
-	debug) echo 10 ;;	# several times slower
+	case $1$whole in
+	6.121|given*) echo 1 ;;
+	gcov*) echo 2 ;;
+	debug*) echo 10 ;;	# several times slower
 	*) echo 4 ;;
 	esac
+}
+
+# shared NUMBER KERNELS PROGRAM... - print the programs that run on the kernel of this number among
+# those that share them, in turns
+shared()
+{
+	local number=$1 kernels=$2
+	shift 2
+	printf '%s\n' "$@" | awk -v n="$number" -v of="$kernels" 'NR % of == n'
 }
 
 # boot NAME KERNEL OPTIONS PROGRAM... - run the programs in one guest and print a summary
@@ -245,6 +262,9 @@ launch()
 	taken=$((taken + mine)) launched=$((launched + 1))
 }
 
+# chosen KERNEL - is it one of -k?
+chosen() { [ -z "$only_kernels" ] || [[ " $only_kernels " = *" $1 "* ]]; }
+
 # Limit of the sum of weights of concurrent guests.  It is at most 12: six guests by default (four
 # with debug or gcov), or -j 12.
 room=${jobs:-$((3 * $(nproc)))}
@@ -257,15 +277,24 @@ while IFS='|' read -r name kernels options patterns; do
 	case $name in */*) parts=${name#*/} name=${name%/*} ;; esac
 	[ "${only_boot:-${name#+}}" = "$name" ] || [ "+$only_boot" = "$name" ] || continue
 	name=${name#+}
+	sharing=()
+	for kernel in $kernels; do
+		[[ $kernel != '~'* ]] || ! chosen "${kernel#?}" || sharing+=("$kernel")
+	done
+	number=-1
 	for kernel in $kernels; do
 		[ -n "$all" ] || [[ $kernel != +* ]] || continue
-		kernel=${kernel#+}
-		[ -z "$only_kernels" ] || [[ " $only_kernels " = *" $kernel "* ]] || continue
+		in_turn=
+		[[ $kernel != '~'* ]] || in_turn=${whole:-yes}
+		kernel=${kernel#[+~]}
+		chosen "$kernel" || continue
 		set -f
 		# shellcheck disable=SC2086
 		set -- $patterns
 		set +f
 		mapfile -t progs < <(programs "$@")
+		[ "$in_turn" != yes ] ||
+			mapfile -t progs < <(shared $((number += 1)) ${#sharing[@]} "${progs[@]}")
 		if [ -n "$show" ]; then
 			[ ${#progs[@]} = 0 ] || printf "$name $kernel %s\n" "${progs[@]}"
 			continue
