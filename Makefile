@@ -64,9 +64,9 @@ module:
 modules:
 	@for k in $(KERNELS); do qemu/module.sh $$k || exit 1; done
 tools:
-	@$(MAKE) -s -C tools
+	@$(MAKE) -s -j"$$(nproc)" -C tools
 selftests: tools
-	@$(MAKE) -s -C selftests
+	@selftests/build.sh
 demo: deps module selftests
 	@qemu/run.sh -k $(K) -s 1 -f build/selftests/demo_demo demo_demo
 kinds: deps module selftests

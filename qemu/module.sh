@@ -25,13 +25,18 @@ for f in driver kunit unit; do
 done
 mapfile -t files < <(find "${sources[@]}" -type f \( -name '*.[chS]' -o -name Kbuild \) | LC_ALL=C sort)
 
-# Nothing to do if this was built from the same files before
-built=$({ echo "$kdir"; cat "$KPMU_TOP/qemu/module.sh" "${files[@]}"; printf '%s\n' "${files[@]}"; } | sha256sum)
+# Nothing to do if this was built from the same files before, here or in another clone
+built=$({ echo "$kdir"; cat "$kdir/release"; cat "$KPMU_TOP/qemu/module.sh" "${files[@]}"; printf '%s\n' "${files[@]}"; } | sha256sum)
 if [ $# = 0 ] && [ "$name" != given ] && [ -e "$out/kpmu.stripped.ko" ] &&
 	[ "$(cat "$out/.built" 2>/dev/null)" = "$built" ]; then
 	exit 0
 fi
 rm -f "$out/.built"
+shared=''
+if [ $# = 0 ] && [ "$out" = "$KPMU_TOP/build/$name" ] && [[ $name != @(given|gcov) ]]; then
+	shared=1
+	[ -e "$out/kpmu.ko" ] || ! "$KPMU_TOP/qemu/built.sh" get "module-$name" "$built" "$out" || exit 0
+fi
 
 for f in "${files[@]}"; do
 	cmp -s "$f" "$out/$f" && continue
@@ -83,4 +88,5 @@ if [ -e selftests/kunit ] && grep -qs '^CONFIG_KUNIT=' "$kdir/build/.config"; th
 		cp "$kdir/build/lib/kunit/kunit.ko" "$out/kunit/"
 fi
 [ $# -gt 0 ] || echo "$built" >"$out/.built"
+[ -z "$shared" ] || "$KPMU_TOP/qemu/built.sh" put "module-$name" "$built" "$out"
 say "built $out/kpmu.ko for $(cat "$kdir/release")"
