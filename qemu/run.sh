@@ -18,6 +18,8 @@
 #  -t SEC     time limit for the whole run (default 60)
 #  -i         -icount: one thread, all runs are bit-identical
 #  -a ARGS    more kernel arguments
+#  -Z         start the compressed kernel.  QEMU writes the other one to memory anew when a guest wakes
+#             from suspend to memory.
 #  -K         do not unload the module at the end (no rmmod check)
 #  -o FILE    also write the kernel log to FILE
 #  -W PLACE   report a WARNING at a source file that matches PLACE (a regular
@@ -38,17 +40,17 @@ trap 'exit 125' ERR
 here=$KPMU_TOP/qemu
 kernel=6.12 model=skylake cpus='' mem=1024 limit=60
 module='' params='' props='' kargs='' keeplog='' place=''
-icount=0 keep=0 interactive=0 lbr=0 stream=0
+icount=0 keep=0 interactive=0 lbr=0 stream=0 packed=0
 files=() more=()
 accel=${ACCEL:-tcg}
 
-while getopts k:m:P:c:p:s:M:f:t:a:o:W:q:iKIOL opt; do
+while getopts k:m:P:c:p:s:M:f:t:a:o:W:q:iKIOLZ opt; do
 	case $opt in
 	k) kernel=$OPTARG ;; m) module=$OPTARG ;; P) params=$OPTARG ;;
 	c) model=$OPTARG ;; p) props=,$OPTARG ;; s) cpus=$OPTARG ;;
 	M) mem=$OPTARG ;; f) files+=("$OPTARG") ;; t) limit=$OPTARG ;;
 	a) kargs=$OPTARG ;; o) keeplog=$OPTARG ;; W) place=$OPTARG ;; i) icount=1 ;;
-	K) keep=1 ;; I) interactive=1 ;; L) lbr=1 ;; O) stream=1 ;;
+	K) keep=1 ;; I) interactive=1 ;; L) lbr=1 ;; O) stream=1 ;; Z) packed=1 ;;
 	q) read -ra more <<<"$OPTARG" ;;
 	*) sed -n '3,/^$/s/^# \?//p' "$0" >&2; exit 125 ;;
 	esac
@@ -95,7 +97,7 @@ cpu_line()
 }
 
 image=$kdir/vmlinux
-[ -s "$image" ] || image=$kdir/vmlinuz
+[ -s "$image" ] && [ $packed = 0 ] || image=$kdir/vmlinuz
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/kpmu-run.XXXXXX")
 trap 'rm -rf "$work"' EXIT

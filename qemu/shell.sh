@@ -16,8 +16,8 @@
 #  -S DIR     what the guest sees as /run/host (default: a temporary folder), to exchange files
 #  -t SEC     time limit of a command (default 3600)
 #  -M MIB     memory (default 2048)
-#  -c -p -s -m -P -a -W -L -i   as in run.sh: CPU model, its properties, number of CPUs, module,
-#             its parameters, kernel arguments, accepted warnings, branch records, -icount.  With -i,
+#  -c -p -s -m -P -a -W -L -Z -i   as in run.sh: CPU model, its properties, number of CPUs, module,
+#             its parameters, kernel arguments, accepted warnings, branch records, suspend, -icount.  With -i,
 #             addresses are not random, so that counts of user mode are the same in each run.
 #
 # Exit status: that of the command or shell; 124 if the time limit was exceeded, 125 if the guest could
@@ -34,12 +34,12 @@ here=$KPMU_TOP/qemu
 kernel=6.12 root='' share='' overlay=0 net=0 session='' limit=3600 memory=2048 module='' model=skylake
 cpus=2 kargs='' icount=0
 pass=() environ=()
-while getopts k:d:r:e:S:t:M:c:p:s:m:P:a:W:RNLi opt; do
+while getopts k:d:r:e:S:t:M:c:p:s:m:P:a:W:RNLZi opt; do
 	case $opt in
 	k) kernel=$OPTARG ;; d) share=$OPTARG ;; r) root=$OPTARG ;; R) overlay=1 ;;
 	e) environ+=("$OPTARG") ;; S) session=$OPTARG ;; N) net=1 ;; t) limit=$OPTARG ;;
 	M) memory=$OPTARG ;; m) module=$OPTARG ;; c) model=$OPTARG ;; s) cpus=$OPTARG ;;
-	a) kargs=$OPTARG ;; p|P|W) pass+=("-$opt" "$OPTARG") ;; L) pass+=(-L) ;;
+	a) kargs=$OPTARG ;; p|P|W) pass+=("-$opt" "$OPTARG") ;; L) pass+=(-L) ;; Z) pass+=(-Z) ;;
 	i) icount=1 pass+=(-i) ;;
 	*) sed -n '3,/^$/s/^# \?//p' "$0" >&2; exit 125 ;;
 	esac
