@@ -16,8 +16,9 @@
 # Native columns (guest.sh) are cached under a hash of everything that they depend on, which
 # does not include the module.  FRESH=1 runs them again.  FIRST=1 runs none, and a guest ends
 # at the first program that fails.  RETRY=1 runs a program that fails once more; if it passes
-# then, it is reported as flaky.  The run time of each program is cached, too, to distribute
-# the programs of a boot over its guests.  MODULE=FILE loads this module.
+# then, it is reported as flaky.  PART=N makes an N-th of the repetitions.  The run time of each
+# program is cached, too, to distribute the programs of a boot over its guests.  MODULE=FILE loads
+# this module.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../qemu/lib.sh"
@@ -145,7 +146,8 @@ keep_seconds()
 # run, so that all are done there, more otherwise.  See often() in lib/harness.h.
 part()
 {
-	case $1$whole in
+	case ${PART:-$1$whole} in
+	[0-9]|[0-9][0-9]) echo "$PART" ;;
 	6.121|given*) echo 1 ;;
 	gcov*) echo 2 ;;
 	debug*) echo 10 ;;	# several times slower

@@ -122,7 +122,7 @@ guest()
 	local boot=$1 module=$2 log=$3
 	shift 3
 	rm -rf "$log.guest"
-	if MODULE=$module LOGS=$log.guest FIRST=1 "$KPMU_TOP/selftests/run.sh" -b "$boot" \
+	if MODULE=$module LOGS=$log.guest FIRST=1 PART=4 "$KPMU_TOP/selftests/run.sh" -b "$boot" \
 			-k "$kernel" -j 1 "$@" >"$log" 2>&1; then
 		return 0
 	fi
