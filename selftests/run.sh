@@ -4,9 +4,9 @@
 # run.sh [-anw] [-b BOOT] [-k KERNELS] [-j GUESTS] [PROGRAM...] - run the selftests in guests: all
 # programs or those named, in all boots of the file boots or only BOOT, on their kernels or only
 # those of KERNELS.  Kernels with + in that file are left out, except with -a, -b or named programs.
-# The kernels of a line that have a ~ there share its programs: each runs on one of them, and tests of
-# many repetitions make a quarter of them everywhere.  With -w (whole), -a, -b or named programs all run
-# on each, with all repetitions on 6.12.
+# The kernels of a line that have a ~ there share its programs: each runs on one of them.  Kernels with =
+# are left out, and tests of many repetitions make a quarter of them everywhere.  With -w (whole), -a, -b
+# or named programs all run on each, with all repetitions on 6.12.
 # With -n it only prints what would run, as lines "BOOT KERNEL PROGRAM".  GUESTS is the number of
 # concurrent guests.  The default is three for two CPUs of the host, because guests are idle at
 # times.  Guests with the kernels debug and gcov are always busy, so their default is one per CPU.
@@ -286,9 +286,10 @@ while IFS='|' read -r name kernels options patterns; do
 	number=-1
 	for kernel in $kernels; do
 		[ -n "$all" ] || [[ $kernel != +* ]] || continue
+		[ -n "$whole" ] || [[ $kernel != =* ]] || continue
 		in_turn=
 		[[ $kernel != '~'* ]] || in_turn=${whole:-yes}
-		kernel=${kernel#[+~]}
+		kernel=${kernel#[+=~]}
 		chosen "$kernel" || continue
 		set -f
 		# shellcheck disable=SC2086
