@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""names.py KERNEL - check the names in kernel/, for make check.
+"""names.py KERNEL - check names and sizes in kernel/, for make check.
 
-A name in a backtrace or in lockdep's report must lead to one place, so names of functions,
+A file has at most 500 lines, a function 60.  A name in a backtrace or in lockdep's report must lead to one place, so names of functions,
 files and locks are unique.  The module must have been built for KERNEL: what other files use
 is read from its objects.
 """
@@ -83,7 +83,18 @@ def without_doc():
             and m.group(2) not in documented and text[m.end():m.end() + 2] != "\n}"]
 
 
+def too_long():
+    for f, text in SOURCES.items():
+        lines = text.count("\n")
+        if f.startswith("kernel/") and lines > 500:
+            yield f"{f} has {lines} lines"
+        for m in DEFINITION.finditer(text):
+            body = text[m.end():text.find("\n}", m.end())].count("\n")
+            if body > 60:
+                yield f"{f}: {m.group(2)}() has {body} lines"
+
+
 faults = [fault for check in (duplicate_files, duplicate_statics, unused_exports,
-                              unnamed_locks, without_doc) for fault in check()]
+                              unnamed_locks, without_doc, too_long) for fault in check()]
 print("\n".join(faults))
 sys.exit(bool(faults))

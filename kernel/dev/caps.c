@@ -16,7 +16,7 @@
 #include "../compat/ksym.h"
 #include "../compat/unwind.h"
 #include "../hooks/hooks.h"
-#include "../source/counters.h"
+#include "../source/user_read.h"
 #include "dev.h"
 
 /* Each returns the reason why a feature is off; NULL if it is on */

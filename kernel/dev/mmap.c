@@ -15,6 +15,7 @@
 #include "../ring/ring.h"
 #include "../sampling/follow.h"
 #include "../sched/sched.h"
+#include "../source/user_read.h"
 #include "dev.h"
 
 /*

@@ -10,6 +10,7 @@
 
 #include "../source/counters.h"
 #include "../source/pmu.h"
+#include "../source/user_read.h"
 #include "../sched/sched.h"
 #include "dev.h"
 

@@ -2,7 +2,7 @@
 /* The end of a mapping, of a ring or of an AUX area. */
 #include <linux/mm.h>
 
-#include "../source/counters.h"
+#include "../source/user_read.h"
 #include "../ring/ring.h"
 #include "../sampling/follow.h"
 #include "dev.h"

@@ -19,6 +19,7 @@
 #include "../record/side_band.h"
 #include "../sched/bucket.h"
 #include "../sched/sched.h"
+#include "../source/user_read.h"
 #include "hooks.h"
 
 static void on_exit(struct ftrace_regs *fregs)

@@ -7,6 +7,7 @@
 #include <linux/rculist.h>
 
 #include "../sched/sched.h"
+#include "../source/user_read.h"
 #include "follow.h"
 #include "rate.h"
 

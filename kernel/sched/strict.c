@@ -18,12 +18,9 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "crowd.h"
 #include "place.h"
 
-/* Copies of events in a trial.  Pinned groups may take half of them: no more events fit */
-#define MAX_COPIES	128
-/* Pinned groups of a context that are looked at: those behind them cannot have a counter */
-#define MAX_PINNED	(8 * KPMU_NR_SLOTS)
 /* Strict groups of a context: bounds walks with IRQs off */
 #define MAX_STRICT	1024
 /* A leader, and as many events as there are counters, and one */
@@ -33,24 +30,6 @@ static const char why_never[] = "the group would never fit on the counters";
 static const char why_busy[] = "strict or pinned events may be on the counters at the same time";
 
 static DEFINE_MUTEX(strict_lock);
-
-/**
- * struct crowd - the groups beside which a new one must fit
- * @cpu: the CPU of the trial
- * @skip: leader of the group that is to become larger
- * @firm: take only firm groups
- * @full: there were too many
- * @n: number of @copy in use
- * @copy: copies of their events; members follow their leader
- */
-struct crowd {
-	int cpu;
-	const struct kpmu_entity *skip;
-	bool firm;
-	bool full;
-	int n;
-	struct kpmu_entity copy[MAX_COPIES];
-};
 
 /**
  * struct admission - a group that asks for admission
@@ -73,104 +52,10 @@ struct admission {
 	int nr_ctxs;
 	int nr_new;
 	struct kpmu_entity copy[MAX_NEW];
-	struct crowd crowd;
+	struct kpmu_crowd crowd;
 };
 
-/* ---- copies --------------------------------------------------------------------- */
-
-static bool counts_here(const struct kpmu_entity *e, bool all)
-{
-	return kpmu_has_counter(e) && (all || e->state == KPMU_ON);
-}
-
-/* Copy a leader, and those of its members that need counters; -1 if there is not enough room */
-static int copy_needs(struct kpmu_entity *to, int room, const struct kpmu_entity *leader, bool all)
-{
-	const struct kpmu_entity *e;
-	int n = 1;
-
-	if (!room)
-		return -1;
-	kpmu_trial_copy(to, leader);
-	kpmu_for_each_in_group(e, leader) {
-		if (!counts_here(e, all))
-			continue;
-		if (n == room)
-			return -1;
-		kpmu_trial_copy(&to[n], e);
-		to[n].leader = to;
-		list_add_tail(&to[n++].node, &to->group.members);
-	}
-	return n;
-}
-
-static bool has_needs(const struct kpmu_entity *leader)
-{
-	const struct kpmu_entity *e;
-
-	if (kpmu_has_counter(leader))
-		return true;
-	kpmu_for_each_in_group(e, leader)
-		if (kpmu_has_counter(e))
-			return true;
-	return false;
-}
-
-static bool is_elsewhere(const struct crowd *c, const struct kpmu_entity *leader)
-{
-	return leader == c->skip || (leader->cpu >= 0 && leader->cpu != c->cpu);
-}
-
-static void add_strict(struct crowd *c, const struct kpmu_ctx *ctx)
-{
-	const struct kpmu_entity *leader;
-	int n;
-
-	list_for_each_entry(leader, &ctx->strict, group.strict_node) {
-		if (is_elsewhere(c, leader) || leader->state == KPMU_ERROR ||
-		    (c->firm && !(leader->flags & KPMU_ATTR_FIRM)) || !has_needs(leader))
-			continue;
-		n = copy_needs(&c->copy[c->n], MAX_COPIES - c->n, leader, true);
-		if (n < 0)
-			c->full = true;
-		else
-			c->n += n;
-	}
-}
-
-static void add_pinned(struct crowd *c, const struct kpmu_ctx *ctx)
-{
-	const struct kpmu_entity *leader;
-	int n, seen = 0;
-
-	list_for_each_entry(leader, &ctx->pinned, group.pinned_node) {
-		if (c->n >= MAX_COPIES / 2 || ++seen > MAX_PINNED)
-			return;
-		if (leader == ctx->parked || leader->flags & KPMU_ATTR_STRICT ||
-		    is_elsewhere(c, leader))
-			continue;
-		n = copy_needs(&c->copy[c->n], MAX_COPIES / 2 - c->n, leader, false);
-		c->n += max(n, 0);
-	}
-}
-
-static int add_owned(struct kpmu_ctx *ctx, void *data)
-{
-	struct crowd *c = data;
-
-	if (ctx->retired)
-		return 0;
-	add_strict(c, ctx);
-	if (!c->firm)
-		add_pinned(c, ctx);
-	return 0;
-}
-
-static void add_ctx(struct crowd *c, struct kpmu_ctx *ctx)
-{
-	if (READ_ONCE(ctx->nr_strict) || (!c->firm && READ_ONCE(ctx->nr_pinned)))
-		kpmu_ctx_visit(ctx, add_owned, c);
-}
+/* ---- the new group -------------------------------------------------------------- */
 
 static int copy_new_owned(struct kpmu_ctx *ctx, void *data)
 {
@@ -183,7 +68,7 @@ static int copy_new_owned(struct kpmu_ctx *ctx, void *data)
 		a->nr_new = 1;
 		return a->strict && ctx->nr_strict >= MAX_STRICT ? -ENOSPC : 0;
 	}
-	n = copy_needs(to, MAX_NEW - 1, a->leader, a->strict);
+	n = kpmu_crowd_copy(to, MAX_NEW - 1, a->leader, a->strict);
 	if (n > 0) {
 		kpmu_trial_copy(&to[n], a->e);
 		to[n].leader = to;
@@ -195,25 +80,16 @@ static int copy_new_owned(struct kpmu_ctx *ctx, void *data)
 
 /* ---- trials --------------------------------------------------------------------- */
 
-static void place_those(struct kpmu_build *b, struct crowd *c, u64 strict)
-{
-	struct kpmu_entity *e;
-
-	for (e = c->copy; e < c->copy + c->n; e++)
-		if (e->leader == e && (e->flags & KPMU_ATTR_STRICT) == strict)
-			kpmu_place(b, e);
-}
-
 /* Does the new group fit beside the crowd, wherever it counts? */
 static bool fits_crowd(struct admission *a)
 {
-	struct crowd *c = &a->crowd;
+	struct kpmu_crowd *c = &a->crowd;
 	struct kpmu_build b;
 	const char *why;
 
 	kpmu_build_init(&b, NULL, c->cpu);
-	place_those(&b, c, KPMU_ATTR_STRICT);
-	place_those(&b, c, 0);
+	kpmu_crowd_place(&b, c, KPMU_ATTR_STRICT);
+	kpmu_crowd_place(&b, c, 0);
 	why = kpmu_place(&b, a->copy);
 	return !why || why == kpmu_place_elsewhere || why == kpmu_place_other_kind;
 }
@@ -221,7 +97,7 @@ static bool fits_crowd(struct admission *a)
 /* The tasks beside a group of a CPU or cgroup */
 static bool fits_beside_tasks(struct admission *a)
 {
-	struct crowd *c = &a->crowd;
+	struct kpmu_crowd *c = &a->crowd;
 	int i, n = c->n;
 	bool firm = c->firm, ok = fits_crowd(a);
 
@@ -229,7 +105,7 @@ static bool fits_beside_tasks(struct admission *a)
 	for (i = 0; ok && i < a->nr_ctxs; i++) {
 		if (a->ctxs[i]->home >= 0)
 			continue;
-		add_ctx(c, a->ctxs[i]);
+		kpmu_crowd_add(c, a->ctxs[i]);
 		ok = fits_crowd(a);
 		c->n = n;
 		cond_resched();
@@ -251,17 +127,17 @@ static bool is_above(const struct kpmu_ctx *ctx, const struct kpmu_ctx *above)
 /* With the cgroup of @leaf, and those above it; NULL: with none */
 static bool fits_in_cgroup(struct admission *a, const struct kpmu_ctx *leaf)
 {
-	struct crowd *c = &a->crowd;
+	struct kpmu_crowd *c = &a->crowd;
 	int i, n = c->n;
 	bool ok;
 
 	for (i = 0; leaf && i < a->nr_ctxs; i++)
 		if (a->ctxs[i]->home == c->cpu && is_above(leaf, a->ctxs[i]))
-			add_ctx(c, a->ctxs[i]);
+			kpmu_crowd_add(c, a->ctxs[i]);
 	if (a->ctx->home >= 0) {
 		ok = fits_beside_tasks(a);
 	} else {
-		add_ctx(c, a->ctx);
+		kpmu_crowd_add(c, a->ctx);
 		ok = fits_crowd(a);
 	}
 	c->n = n;
@@ -270,13 +146,13 @@ static bool fits_in_cgroup(struct admission *a, const struct kpmu_ctx *leaf)
 
 static bool fits_cpu(struct admission *a, int cpu)
 {
-	struct crowd *c = &a->crowd;
+	struct kpmu_crowd *c = &a->crowd;
 	bool ok = true;
 	int i;
 
 	c->cpu = cpu;
 	c->n = 0;
-	add_ctx(c, &per_cpu(kpmu_cpu, cpu).ctx);
+	kpmu_crowd_add(c, &per_cpu(kpmu_cpu, cpu).ctx);
 	/* A cgroup's group is only active together with its own cgroup */
 	if (!a->ctx->css)
 		ok = fits_in_cgroup(a, NULL);
