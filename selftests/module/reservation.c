@@ -229,6 +229,24 @@ TEST(named)
 }
 
 /* The same events on a CPU with a reservation and on one without */
+/* fdinfo of the process that holds it */
+TEST(file_information)
+{
+	char path[64], text[1024] = "";
+	int fd = set_aside(0, 2, 1), info_fd;
+
+	ASSERT_GE(fd, 0);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	info_fd = open(path, O_RDONLY | O_CLOEXEC);
+	ASSERT_GE(info_fd, 0);
+	ASSERT_GT(read(info_fd, text, sizeof(text) - 1), 0);
+	EXPECT_TRUE(strstr(text, "name:\tmine\n"));
+	EXPECT_TRUE(strstr(text, "cpus:\t0-1\n"));
+	EXPECT_TRUE(strstr(text, "counters:\t0x1\n"));
+	close(info_fd);
+	close(fd);
+}
+
 TEST(moved)
 {
 	ROWS("W-21 W-22");
