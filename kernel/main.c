@@ -53,9 +53,10 @@ static int __init kpmu_init(void)
 	kpmu_rates_init();
 	kpmu_on_overflow(kpmu_overflow);
 	kpmu_drivers_init(kpmu_overflow, kpmu_counters_slots());
+	kpmu_event_files_init();
 	err = kpmu_chardev_init();
 	if (err)
-		goto err_debugfs;
+		goto err_files;
 	/* Nothing may fail from here on: the device may be open */
 	kpmu_redirect_init();
 	kpmu_bpf_links_init();
@@ -63,7 +64,8 @@ static int __init kpmu_init(void)
 	kpmu_hooks_on_busy(kpmu_busy);
 	return 0;
 
-err_debugfs:
+err_files:
+	kpmu_event_files_exit();
 	kpmu_debugfs_exit();
 	kpmu_sysfs_exit();
 err_sysctl:
@@ -84,6 +86,7 @@ static void __exit kpmu_exit(void)
 	kpmu_bpf_links_exit();
 	kpmu_redirect_exit();
 	kpmu_chardev_exit();
+	kpmu_event_files_exit();
 	kpmu_debugfs_exit();
 	kpmu_sysfs_exit();
 	kpmu_sysctl_exit();

@@ -393,3 +393,37 @@ struct cgroup_subsys_state *kpmu_css_of_fd(int fd)
 	fput(file);
 	return (void *)css;
 }
+
+/* Whether events of inotify and fanotify are reported: as for the model */
+static void copy_notify_mode(struct file *file, const struct file *model)
+{
+#ifdef FMODE_FSNOTIFY_MASK
+	file->f_mode = (file->f_mode & ~FMODE_FSNOTIFY_MASK) |
+		       (model->f_mode & FMODE_FSNOTIFY_MASK);
+#endif
+}
+
+/**
+ * kpmu_file_clone() - create a file at the same place as another one
+ * @model: the other file
+ * @flags: O_RDONLY, O_WRONLY or O_RDWR
+ * @fops: operations of the new file; takes no reference to their module
+ *
+ * Both files have the same directory entry, name and inode.
+ *
+ * Context: task, may sleep.
+ * Return: the file; -ENFILE, -ENOMEM, an error of a security module; -EOPNOTSUPP if the
+ * kernel's function was not found.
+ */
+struct file *kpmu_file_clone(struct file *model, int flags, const struct file_operations *fops)
+{
+	struct file *file;
+
+	if (!addr[KSYM_alloc_file_clone])
+		return ERR_PTR(-EOPNOTSUPP);
+	file = (void *)kpmu_ksym_call(KSYM_alloc_file_clone, (unsigned long)model, flags,
+				      (unsigned long)fops, 0);
+	if (!IS_ERR(file))
+		copy_notify_mode(file, model);
+	return file;
+}

@@ -8,6 +8,8 @@
 struct bpf_prog;
 struct cgroup_subsys_state;
 struct event_filter;
+struct file;
+struct file_operations;
 struct pt_regs;
 struct perf_event;
 struct task_struct;
@@ -16,6 +18,7 @@ struct vm_area_struct;
 
 /* One row per symbol, function or variable */
 #define KPMU_KSYMS(X)				\
+	X(alloc_file_clone)			\
 	X(ptrace_may_access)			\
 	X(security_perf_event_open)		\
 	X(security_perf_event_alloc)		\
@@ -106,6 +109,7 @@ struct cgroup_subsys_state *kpmu_css_of_fd(int fd);
 bool kpmu_uaccess_okay(bool *known);
 bool kpmu_is_kernel_text(unsigned long ip);
 u32 kpmu_build_id(struct vm_area_struct *vma, u8 *id);
+struct file *kpmu_file_clone(struct file *model, int flags, const struct file_operations *fops);
 
 /**
  * struct kpmu_tracepoint - the source of the hits of a tracepoint id

@@ -3,7 +3,6 @@
  * Opening an event.  The arguments of perf_event_open(2) are checked in the same
  * order as by the kernel's own perf, so that the first error is the same.
  */
-#include <linux/anon_inodes.h>
 #include <linux/capability.h>
 #include <linux/fcntl.h>
 #include <linux/file.h>
@@ -227,10 +226,8 @@ static int redirect(struct kpmu_request *r)
 
 static int make_file(struct kpmu_request *r)
 {
-	struct file *file;
+	struct file *file = kpmu_event_file(r->event);
 
-	file = anon_inode_getfile("[perf_event]", &kpmu_event_fops, r->event,
-				  O_RDWR);
 	if (IS_ERR(file)) {
 		kpmu_event_close(r->event);
 		r->event = NULL;
