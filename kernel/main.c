@@ -104,6 +104,7 @@ static void __exit kpmu_exit(void)
 	kpmu_rings_exit();
 	kpmu_chains_exit();
 	kpmu_bpf_exit();
+	kpmu_lsm_exit();
 }
 
 module_init(kpmu_init);

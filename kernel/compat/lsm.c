@@ -6,6 +6,7 @@
  * label are valid.  Without a label the modules are not called again.
  */
 #include <linux/errno.h>
+#include <linux/percpu.h>
 #include <linux/perf_event.h>
 #include <linux/security.h>
 #include <linux/slab.h>
@@ -21,6 +22,23 @@ static bool labels_are_known(void)
 	       kpmu_ksym_has(KSYM_security_perf_event_free) &&
 	       kpmu_ksym_has(KSYM_security_perf_event_read) &&
 	       kpmu_ksym_has(KSYM_security_perf_event_write);
+}
+
+/*
+ * The perf_event of the last open that got no label, one on each CPU.  Few systems have labels, and
+ * allocating and zeroing more than a kilobyte costs more than the hook.
+ */
+static DEFINE_PER_CPU(struct perf_event *, unlabelled);
+
+static struct perf_event *take_unlabelled(void)
+{
+	return this_cpu_xchg(unlabelled, NULL) ?: kzalloc(sizeof(struct perf_event), GFP_KERNEL);
+}
+
+static void keep_unlabelled(struct perf_event *event)
+{
+	if (this_cpu_cmpxchg(unlabelled, NULL, event))
+		kfree(event);
 }
 
 static int call_lsm_hook(enum kpmu_ksym hook, struct perf_event *label)
@@ -45,17 +63,19 @@ int kpmu_lsm_alloc(struct perf_event **label, u32 type, u64 config)
 	*label = NULL;
 	if (!labels_are_known())
 		return -EACCES;
-	event = kzalloc(sizeof(*event), GFP_KERNEL);
+	event = take_unlabelled();
 	if (!event)
 		return -ENOMEM;
 	event->attr.type = type;
 	event->attr.size = sizeof(event->attr);
 	event->attr.config = config;
 	err = call_lsm_hook(KSYM_security_perf_event_alloc, event);
-	if (!err && event->security)
+	if (err)
+		kfree(event);
+	else if (event->security)
 		*label = event;
 	else
-		kfree(event);
+		keep_unlabelled(event);
 	return err;
 }
 
@@ -95,6 +115,19 @@ int kpmu_lsm_write(struct perf_event *label)
 	return call_lsm_hook(KSYM_security_perf_event_write, label);
 }
 
+/**
+ * kpmu_lsm_exit() - free what kpmu_lsm_alloc() keeps for the next event
+ *
+ * Context: module exit, no event is opened any more.
+ */
+void kpmu_lsm_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		kfree(per_cpu(unlabelled, cpu));
+}
+
 #else
 
 int kpmu_lsm_alloc(struct perf_event **label, u32 type, u64 config)
@@ -106,5 +139,6 @@ int kpmu_lsm_alloc(struct perf_event **label, u32 type, u64 config)
 void kpmu_lsm_free(struct perf_event *label) { }
 int kpmu_lsm_read(struct perf_event *label) { return 0; }
 int kpmu_lsm_write(struct perf_event *label) { return 0; }
+void kpmu_lsm_exit(void) { }
 
 #endif
