@@ -136,23 +136,36 @@ static void disarm_all(void)
 		kpmu_thook_disarm(&guards[i]);
 }
 
+/* The switch hook is attached, and is not being detached: another user needs no lock */
+static bool switch_stays;
+
 /*
  * Detach the switch hook if it has been unused for long enough.  Return: whether it stays, unused.
  *
- * An active context needs the hook, or it would stay on its CPU and count other tasks there.  A hook
- * without users gets none while hooks_lock is held, and only a user of the hook creates a context.
- * So the contexts are checked after the users.
+ * A new user counts itself and then reads switch_stays; here it is the other way round.  So either the
+ * user is seen here and the hook stays, or the user sees that the hook may not stay and takes
+ * hooks_lock.
+ *
+ * An active context needs the hook, or it would stay on its CPU and count other tasks there.  Only a
+ * user of the hook creates a context.  So the contexts are checked after the users.
  */
 static bool drop_switch_locked(void)
 {
+	bool used;
+
 	lockdep_assert_held(&hooks_lock);
 	if (!thooks[KPMU_LAZY_SWITCH].armed || atomic_read(&switch_use.users))
 		return false;
 	if (!kpmu_use_expired(&switch_use))
 		return true;
+	WRITE_ONCE(switch_stays, false);
+	smp_mb();	/* pairs with get_switch() */
+	used = atomic_read(&switch_use.users);
 	smp_mb();	/* read the users before the contexts */
-	if (kpmu_ctxs_left())
-		return true;
+	if (used || kpmu_ctxs_left()) {
+		smp_store_release(&switch_stays, true);	/* pairs with get_switch() */
+		return !used;
+	}
 	kpmu_thook_disarm(&thooks[KPMU_LAZY_SWITCH]);
 	return false;
 }
@@ -187,18 +200,30 @@ static void drop_unused(struct work_struct *work)
 	mutex_unlock(&hooks_lock);
 }
 
-static int get_switch(void)
+static noinline int attach_switch(void)
 {
 	int err;
 
-	if (atomic_inc_not_zero(&switch_use.users))
-		return 0;
 	mutex_lock(&hooks_lock);
 	/* The guards are attached unless there was no memory at init */
 	err = arm_guards() ?: kpmu_thook_arm(&thooks[KPMU_LAZY_SWITCH]);
 	if (!err)
-		atomic_inc(&switch_use.users);
+		smp_store_release(&switch_stays, true);	/* pairs with get_switch() */
 	mutex_unlock(&hooks_lock);
+	return err;
+}
+
+static int get_switch(void)
+{
+	int err;
+
+	atomic_inc(&switch_use.users);
+	smp_mb__after_atomic();	/* pairs with drop_switch_locked() */
+	if (likely(smp_load_acquire(&switch_stays)))	/* pairs with attach_switch() */
+		return 0;
+	err = attach_switch();
+	if (err)
+		kpmu_use_end(&switch_use);
 	return err;
 }
 
