@@ -28,6 +28,7 @@ static int __init kpmu_init(void)
 	err = kpmu_ksym_init();
 	if (err)
 		pr_notice("no symbol lookup (%d): some features are off\n", err);
+	kpmu_lsm_init();
 	kpmu_checks_init();
 	kpmu_owners_init();	/* before the hook of prctl(2), which any task may call */
 	err = kpmu_events_init();

@@ -130,6 +130,7 @@ int kpmu_lsm_alloc(struct perf_event **label, u32 type, u64 config);
 void kpmu_lsm_free(struct perf_event *label);
 int kpmu_lsm_read(struct perf_event *label);
 int kpmu_lsm_write(struct perf_event *label);
+void kpmu_lsm_init(void);
 void kpmu_lsm_exit(void);
 
 /* native.c */

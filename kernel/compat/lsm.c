@@ -16,12 +16,20 @@
 
 #ifdef CONFIG_SECURITY
 
-static bool labels_are_known(void)
+/* All hooks were found */
+static bool labels_known __ro_after_init;
+
+/**
+ * kpmu_lsm_init() - find out whether the hooks of the security modules can be called
+ *
+ * Context: module init, after kpmu_ksym_init().
+ */
+void __init kpmu_lsm_init(void)
 {
-	return kpmu_ksym_has(KSYM_security_perf_event_alloc) &&
-	       kpmu_ksym_has(KSYM_security_perf_event_free) &&
-	       kpmu_ksym_has(KSYM_security_perf_event_read) &&
-	       kpmu_ksym_has(KSYM_security_perf_event_write);
+	labels_known = kpmu_ksym_has(KSYM_security_perf_event_alloc) &&
+		       kpmu_ksym_has(KSYM_security_perf_event_free) &&
+		       kpmu_ksym_has(KSYM_security_perf_event_read) &&
+		       kpmu_ksym_has(KSYM_security_perf_event_write);
 }
 
 /*
@@ -61,7 +69,7 @@ int kpmu_lsm_alloc(struct perf_event **label, u32 type, u64 config)
 	int err;
 
 	*label = NULL;
-	if (!labels_are_known())
+	if (!labels_known)
 		return -EACCES;
 	event = take_unlabelled();
 	if (!event)
@@ -139,6 +147,7 @@ int kpmu_lsm_alloc(struct perf_event **label, u32 type, u64 config)
 void kpmu_lsm_free(struct perf_event *label) { }
 int kpmu_lsm_read(struct perf_event *label) { return 0; }
 int kpmu_lsm_write(struct perf_event *label) { return 0; }
+void __init kpmu_lsm_init(void) { }
 void kpmu_lsm_exit(void) { }
 
 #endif
