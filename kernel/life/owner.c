@@ -53,9 +53,13 @@ void kpmu_owner_set(struct kpmu_event *e, const struct task_struct *opener)
 	struct bucket *b;
 
 	e->owner = key_of(opener, opener);
-	rcu_read_lock();
-	e->owner_led = key_of(opener, opener->group_leader);
-	rcu_read_unlock();
+	e->owner_led = e->owner;
+	/* An exec of another thread makes this one the leader, or ends it */
+	if (READ_ONCE(opener->group_leader) != opener) {
+		rcu_read_lock();
+		e->owner_led = key_of(opener, READ_ONCE(opener->group_leader));
+		rcu_read_unlock();
+	}
 	if (e->se.ctx->task == opener)
 		return;			/* found through its context */
 	b = bucket_of(e->owner);
