@@ -83,12 +83,13 @@ static int control_owned(struct kpmu_ctx *ctx, void *data)
 		kpmu_queue_del(ctx, &leader->se);	/* its requirements change */
 	else
 		kpmu_queue_park(ctx, &leader->se);
-	kpmu_plan_remove(live, &leader->se);
+	if (leader->se.group.placed)
+		kpmu_plan_remove(live, &leader->se);
 	set_states(c);
 	if (leader->se.state == KPMU_ON) {
 		kpmu_queue_add(ctx, &leader->se);
 		kpmu_plan_insert(live, &leader->se);
-	} else {
+	} else if (unlikely(waits)) {
 		kpmu_plan_forget(waits, &leader->se);
 	}
 	kpmu_group_clocks(&leader->se, ctx->time);

@@ -77,6 +77,14 @@ static noinline int call_elsewhere(struct kpmu_call *c, smp_call_func_t here)
 	return c->ret;
 }
 
+static noinline int call_anywhere(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
+				  void *data)
+{
+	struct kpmu_call c = { .ctx = ctx, .fn = fn, .data = data };
+
+	return call_elsewhere(&c, call_here);
+}
+
 /**
  * kpmu_ctx_call() - call a function as the owner of a context
  * @ctx: the context
@@ -92,18 +100,17 @@ static noinline int call_elsewhere(struct kpmu_call *c, smp_call_func_t here)
 int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 		  void *data)
 {
-	struct kpmu_call c = { .ctx = ctx, .fn = fn, .data = data };
 	int ret;
 
 	lockdep_assert_irqs_enabled();
 	local_irq_disable();
-	if (READ_ONCE(ctx->cpu) == smp_processor_id()) {
+	if (likely(READ_ONCE(ctx->cpu) == smp_processor_id())) {
 		ret = call_active(ctx, fn, data);
 		local_irq_enable();
 		return ret;
 	}
 	local_irq_enable();
-	return call_elsewhere(&c, call_here);
+	return call_anywhere(ctx, fn, data);
 }
 
 /**

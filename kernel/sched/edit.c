@@ -153,37 +153,33 @@ void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_entity *leader)
 }
 
 /**
- * kpmu_plan_waiting() - test whether a group only waits for counters
+ * kpmu_plan_missing() - kpmu_plan_waiting() for a group that is queued but not placed
  * @ctx: its context
  * @leader: the group's leader
  *
- * Context: the context's owner, IRQs off; before the group leaves the queue.
- * Return: this CPU's state, for kpmu_plan_forget(); NULL if it does not wait, or if the plan in
- * force is stale.
+ * Context: as kpmu_plan_waiting().
+ * Return: as kpmu_plan_waiting().
  */
-struct kpmu_cpu *kpmu_plan_waiting(const struct kpmu_ctx *ctx,
+struct kpmu_cpu *kpmu_plan_missing(const struct kpmu_ctx *ctx,
 				   const struct kpmu_entity *leader)
 {
 	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
-	const struct kpmu_group *g = &leader->group;
 
-	if (ctx->cpu < 0 || !kc->applied || kc->stale || !g->queued || g->placed || g->free ||
-	    ctx->parked == leader || kpmu_is_pinned(leader) || not_for_cpu(leader, kc))
+	if (ctx->cpu < 0 || !kc->applied || kc->stale || leader->group.free ||
+	    kpmu_is_pinned(leader) || not_for_cpu(leader, kc))
 		return NULL;
 	return kc;
 }
 
 /**
  * kpmu_plan_forget() - a group that waited has left the queue: the plan in force stays
- * @kc: from kpmu_plan_waiting(); with NULL nothing is done
+ * @kc: from kpmu_plan_waiting(), not NULL
  * @leader: the group's leader
  *
  * Context: the context's owner, IRQs off.
  */
 void kpmu_plan_forget(struct kpmu_cpu *kc, const struct kpmu_entity *leader)
 {
-	if (!kc)
-		return;
 	if (leader->ctx->home >= 0)
 		kc->applied->cpu_waits--;
 	else

@@ -202,7 +202,8 @@ void kpmu_entity_leave(struct kpmu_ctx *ctx, struct kpmu_entity *e)
 	waits = kpmu_plan_waiting(ctx, e);
 	kpmu_queue_del(ctx, e);
 	kpmu_plan_remove(live, e);
-	kpmu_plan_forget(waits, e);
+	if (unlikely(waits))
+		kpmu_plan_forget(waits, e);
 	if (e->group.placed)
 		kpmu_ctx_unplace(ctx, e);
 	if (!list_empty(&e->group.members))

@@ -426,9 +426,26 @@ int kpmu_trial_place(struct kpmu_trial *t, int n, int cpu);
 /* edit.c */
 void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_entity *leader);
 void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_entity *leader);
-struct kpmu_cpu *kpmu_plan_waiting(const struct kpmu_ctx *ctx,
+struct kpmu_cpu *kpmu_plan_missing(const struct kpmu_ctx *ctx,
 				   const struct kpmu_entity *leader);
 void kpmu_plan_forget(struct kpmu_cpu *kc, const struct kpmu_entity *leader);
+
+/**
+ * kpmu_plan_waiting() - test whether a group only waits for counters
+ * @ctx: its context
+ * @leader: the group's leader
+ *
+ * Context: the context's owner, IRQs off; before the group leaves the queue.
+ * Return: this CPU's state, for kpmu_plan_forget(); NULL if it does not wait, or if the plan in
+ * force is stale.
+ */
+static inline struct kpmu_cpu *kpmu_plan_waiting(const struct kpmu_ctx *ctx,
+						 const struct kpmu_entity *leader)
+{
+	if (leader->group.placed || !leader->group.queued || ctx->parked == leader)
+		return NULL;
+	return kpmu_plan_missing(ctx, leader);
+}
 
 /* copy.c */
 void kpmu_plan_copy_entity(const struct kpmu_entity *from, struct kpmu_entity *to);

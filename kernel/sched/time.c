@@ -21,6 +21,13 @@ static void set_times(struct kpmu_clock *c, u64 now, bool enabled, bool running)
 	c->is_running = running;
 }
 
+static __always_inline void update_clock(struct kpmu_entity *e, u64 now)
+{
+	bool on = kpmu_is_enabled(e);
+
+	set_times(&e->clock, now, on, on && e->leader->group.placed);
+}
+
 /**
  * kpmu_entity_clock() - update the times of an event for its new state
  * @e: the event
@@ -30,9 +37,7 @@ static void set_times(struct kpmu_clock *c, u64 now, bool enabled, bool running)
  */
 void kpmu_entity_clock(struct kpmu_entity *e, u64 now)
 {
-	bool on = kpmu_is_enabled(e);
-
-	set_times(&e->clock, now, on, on && e->leader->group.placed);
+	update_clock(e, now);
 }
 
 /**
@@ -48,9 +53,9 @@ void kpmu_group_clocks(struct kpmu_entity *leader, u64 now)
 {
 	struct kpmu_entity *e;
 
-	kpmu_entity_clock(leader, now);
+	update_clock(leader, now);
 	kpmu_for_each_in_group(e, leader)
-		kpmu_entity_clock(e, now);
+		update_clock(e, now);
 }
 
 /**
