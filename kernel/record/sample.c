@@ -302,18 +302,31 @@ static __always_inline u64 *put_fixed(u64 *p, const struct kpmu_event *e,
 	return p;
 }
 
-/* Total size of the variable fields that have, or do not have, @last set */
-static u32 measure_some(struct kpmu_filling *f, bool last)
+/*
+ * The first row of a variable field at or after @i whose bit is in @left, which loses the bit.  Few
+ * samples have fields of the last rows, so that these need not be looked at.
+ */
+static __always_inline int next_field(int i, u64 *left)
 {
-	u64 type = f->e->sampling->sample_type;
-	u32 size = 0, n;
-	int i;
+	while (!(*left & fields[i].bit))
+		i++;
+	*left &= ~fields[i].bit;
+	return i;
+}
 
-	for (i = FIRST_VARIABLE; i < ARRAY_SIZE(fields); i++) {
-		if (!(type & fields[i].bit) || fields[i].last != last)
-			continue;
+/* Each bit that an attr can have has a row */
+static_assert(ARRAY_SIZE(fields) == HWEIGHT64(KPMU_SAMPLE_ALL));
+
+/* Total size of the variable fields of @left, in bytes */
+static u32 measure_some(struct kpmu_filling *f, u64 left)
+{
+	int i = FIRST_VARIABLE;
+	u32 size = 0, n;
+
+	while (left) {
+		i = next_field(i, &left);
 		n = fields[i].size(f);
-		if (last)
+		if (fields[i].last)
 			f->room -= min(f->room, n);
 		size += n;
 	}
@@ -323,22 +336,24 @@ static u32 measure_some(struct kpmu_filling *f, bool last)
 /* Total size of the variable fields, in bytes */
 static noinline u32 measure_variable(struct kpmu_filling *f)
 {
-	u32 size = measure_some(f, false);
+	u64 type = f->e->sampling->sample_type & ~KPMU_SAMPLE_FIXED;
+	u32 size = measure_some(f, type & ~LAST_FIELDS);
 
-	if (!(f->e->sampling->sample_type & LAST_FIELDS))
+	if (!(type & LAST_FIELDS))
 		return size;
 	f->room -= min(f->room, size);
-	return size + measure_some(f, true);
+	return size + measure_some(f, type & LAST_FIELDS);
 }
 
 static noinline void put_variable(struct kpmu_filling *f)
 {
-	u64 type = f->e->sampling->sample_type;
-	int i;
+	u64 left = f->e->sampling->sample_type & ~KPMU_SAMPLE_FIXED;
+	int i = FIRST_VARIABLE;
 
-	for (i = FIRST_VARIABLE; i < ARRAY_SIZE(fields); i++)
-		if (type & fields[i].bit)
-			fields[i].put(f);
+	while (left) {
+		i = next_field(i, &left);
+		fields[i].put(f);
+	}
 }
 
 static u16 cpu_mode(struct pt_regs *regs)
