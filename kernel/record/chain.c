@@ -191,6 +191,15 @@ struct frame32 {
 };
 
 /*
+ * The outermost frame of a program has 0 instead of the address of a caller's frame, and code without
+ * frame pointers has small numbers.  To read there would take a page fault.
+ */
+static bool is_frame(u64 at)
+{
+	return at >= PAGE_SIZE;
+}
+
+/*
  * Follow frame pointers, with page faults disabled.  The words of a frame are read one by one:
  * a block copy from an address that is not mapped faults twice, as it tries the rest again.
  */
@@ -199,7 +208,7 @@ static void add_user64(struct collector *c, u64 at)
 	const struct frame64 __user *frame;
 	u64 next, ip;
 
-	while (c->left) {
+	while (c->left && is_frame(at)) {
 		frame = (const void __user *)at;
 		if (!__access_ok(frame, sizeof(*frame)) ||
 		    __get_user(next, &frame->next) || __get_user(ip, &frame->ip))
@@ -214,7 +223,7 @@ static void add_user32(struct collector *c, u32 at)
 	const struct frame32 __user *frame;
 	u32 next, ip;
 
-	while (c->left) {
+	while (c->left && is_frame(at)) {
 		frame = (const void __user *)(u64)at;
 		if (!__access_ok(frame, sizeof(*frame)) ||
 		    __get_user(next, &frame->next) || __get_user(ip, &frame->ip))
