@@ -102,6 +102,9 @@ static DECLARE_WORK(bury, release_dead);
  * kpmu_tap_free() - release the events of a tap, and free it after a grace period
  * @tap: the tap, in no list
  *
+ * Hits of the kernel's events are delivered with preemption off, so RCU is enough for a tap that has only
+ * these: no work item that waits for probes and gates.
+ *
  * Context: task, may sleep.
  */
 void kpmu_tap_free(struct kpmu_tap *tap)
@@ -113,18 +116,23 @@ void kpmu_tap_free(struct kpmu_tap *tap)
 	for (i = 0; i < tap->nr; i++)
 		if (tap->on[i].event)
 			perf_event_release_kernel(tap->on[i].event);
+	if (!tap->counts && !tap->gated) {
+		kfree_rcu(tap, rcu);
+		return;
+	}
 	llist_add(&tap->dead, &dead);
 	queue_work(KPMU_SYSTEM_WQ, &bury);
 }
 
 /**
- * kpmu_tap_bury() - wait until all taps released are freed
+ * kpmu_tap_bury() - wait until all taps released have no hits any more
  *
  * Context: task, may sleep.
  */
 void kpmu_tap_bury(void)
 {
 	flush_work(&bury);
+	synchronize_rcu();	/* those that kfree_rcu() frees */
 }
 
 /**

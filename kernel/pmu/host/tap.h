@@ -9,6 +9,7 @@
 #include <linux/list.h>
 #include <linux/llist.h>
 #include <linux/perf_event.h>
+#include <linux/rcupdate.h>
 #include <linux/types.h>
 
 #include "../../source/source.h"
@@ -32,7 +33,8 @@ struct seq_file;
  * @as: if this is such a replacement: the tap that it reports hits for
  * @nr: entries in @on
  * @gated: hits are delivered only while a kpmu event needs them
- * @dead: entry in the list of taps to be freed after a grace period
+ * @dead: entry in the list of taps to be freed after grace periods
+ * @rcu: instead of @dead, if one grace period of RCU is enough
  * @on: the kernel's events: one for each CPU, or a single one
  */
 struct kpmu_tap {
@@ -47,7 +49,10 @@ struct kpmu_tap {
 	const struct kpmu_tap *as;
 	int nr;
 	bool gated;
-	struct llist_node dead;
+	union {
+		struct llist_node dead;
+		struct rcu_head rcu;
+	};
 	struct kpmu_gate on[];
 };
 
