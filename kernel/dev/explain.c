@@ -13,7 +13,7 @@
 
 #include "../event/event.h"
 #include "../event/rates.h"
-#include "../sched/sched.h"
+#include "../sched/trial.h"
 #include "../source/drivers.h"
 #include "dev.h"
 #include "held.h"

@@ -7,6 +7,7 @@
 
 #include "crowd.h"
 #include "place.h"
+#include "trial.h"
 
 /* Pinned groups of a context that are looked at: those behind them cannot have a counter */
 #define MAX_PINNED	(8 * KPMU_NR_SLOTS)

@@ -405,24 +405,6 @@ bool kpmu_plan_fits(struct kpmu_entity *const *events, int n);
 const char *kpmu_off_why(const struct kpmu_entity *e);
 const char *kpmu_plan_why(struct kpmu_cpu *kc, struct kpmu_entity *leader);
 
-/**
- * struct kpmu_trial - a group in a trial placement
- * @leader: its leader, in no context
- * @why: the reason why it does not run, NULL if it does
- * @blocker: index of a group before it without which it would run, -1 if no single one is such
- * @alone: it would run if there were no other group
- */
-struct kpmu_trial {
-	struct kpmu_entity *leader;
-	const char *why;
-	int blocker;
-	bool alone;
-};
-
-/* trial.c */
-void kpmu_trial_copy(struct kpmu_entity *to, const struct kpmu_entity *from);
-int kpmu_trial_place(struct kpmu_trial *t, int n, int cpu);
-
 /* edit.c */
 void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_entity *leader);
 void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_entity *leader);

@@ -20,6 +20,7 @@
 
 #include "crowd.h"
 #include "place.h"
+#include "trial.h"
 
 /* Strict groups of a context: bounds walks with IRQs off */
 #define MAX_STRICT	1024

@@ -6,6 +6,7 @@
 #include <linux/sched/signal.h>
 
 #include "place.h"
+#include "trial.h"
 
 /**
  * kpmu_trial_copy() - make a group of one entity for a trial
