@@ -87,6 +87,10 @@ rc=0
 [ ! -s "$labs_work/warnings" ] || { cat "$labs_work/warnings"; rc=1; }
 result $rc "nothing compiles with a warning"
 
+rc=0
+grep -hE '^# the first failure: interrupted at ring.c:[0-9]+' "$labs_work"/wrong_7_*.result >"$labs_work/where" || rc=1
+result $rc "a failure in lab 7 has a line"
+
 # Accidents: what the grader says of them.  Each needs a guest, and they end by themselves.
 
 # accident TAG LAB CODE TEXT - with CODE at the start of a function, the grader must say TEXT

@@ -22,7 +22,7 @@ for lab in "${labs[@]}"; do
 	tag=student_$lab word=failed
 	counts=$(verdict "$tag") && { word=passed passed=$((passed + 1)); }
 	if [ "$1" != all ] || [ $word = failed ]; then
-		grep -E '^(not )?ok ' "$labs_work/$tag.result" | sed "s/^/lab $lab: /" || true
+		grep -E '^((not )?ok|#) ' "$labs_work/$tag.result" | sed "s/^/lab $lab: /" || true
 		[ ! -s "$labs_work/$tag.why" ] || sed "s/^/lab $lab: /" "$labs_work/$tag.why"
 	fi
 	echo "lab $lab: $word, ${counts% *} of ${counts#* } checks"

@@ -117,7 +117,7 @@ judge()
 		why_log "$part"
 	elif ! grep -qx end "$labs_work/$1.result"; then
 		case $2 in
-		124) echo "no end within $labs_limit s: an endless loop with IRQs off, or in the NMI?" ;;
+		124) echo "no end: an endless loop with IRQs off, or in the NMI$(late 124)" ;;
 		*) echo "the module was not loaded, or the guest ended (status $2)"; tail -n 3 "$3.run" ;;
 		esac
 	fi >"$labs_work/$1.why"
@@ -136,6 +136,12 @@ why_log()
 	grep -aE 'BUG:|Oops|unchecked MSR|WARNING:|general protection|RIP: 0010' "$1" | head -n 4 || true
 }
 
+# late RC - if a guest was stopped, what may help
+late()
+{
+	[ "$1" != 124 ] || echo "; it had $labs_limit s.  If this machine is busy, give it more: LABS_LIMIT=$((5 * labs_limit))"
+}
+
 # run_modules TAG... - run modules in one guest.  If one of them ends it, those after it run in another.
 run_modules()
 {
@@ -143,7 +149,7 @@ run_modules()
 	[ $# -gt 0 ] || return 0
 	guest "$log" "$@" || rc=$?
 	grep -aq 'labs: begin' "$log" 2>/dev/null ||
-		{ tail -n 20 "$log.run" >&2; die "the guest did not start (status $rc)"; }
+		{ tail -n 20 "$log.run" >&2; die "the guest did not start (status $rc$(late $rc))"; }
 	for tag; do judge "$tag" $rc "$log" || left+=("$tag"); done
 	run_modules "${left[@]}"
 }

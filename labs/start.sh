@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# start.sh LAB... - prepare build/labs/LAB for a student: the skeleton, and a copy of lab.h to read.  A
-# file that is there is kept.
+# start.sh LAB... - prepare build/labs/LAB for a student: the skeleton, and copies of lab.h and what it
+# includes to read.  A file that is there is kept.
 
 # shellcheck source=labs/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -12,7 +12,7 @@ for lab; do
 	dir=$KPMU_TOP/build/labs/$lab
 	file=$dir/$(source_of "$lab")
 	mkdir -p "$dir"
-	cp "$labs_top/$lab/lab.h" "$dir/"
+	cp "$labs_top/$lab/lab.h" "$labs_top/lib/$(in_kernel "$lab" && echo kernel || echo host).h" "$dir/"
 	if [ ! -e "$file" ]; then
 		skeleton "$lab" >"$file.tmp"
 		mv "$file.tmp" "$file"

@@ -25,10 +25,7 @@ void pmu_identify(struct pmu_info *info)
  */
 void counter_setup(u32 n, u8 event, u8 umask, bool user, bool kernel)
 {
-	/*
-	 * IA32_PERFEVTSELn.  A counter whose selector is written must not be enabled, and no bit
-	 * of an earlier event may stay.
-	 */
+	/* No bit of an earlier event may stay in IA32_PERFEVTSELn */
 	/* SOLUTION: clear the counter, and write its selector: event, umask, USR, OS, EN */
 	u64 sel = event | (u64)umask << 8 | BIT(22);
 

@@ -26,7 +26,7 @@ static void grade_events(void)
 	counter_setup(0, 0xc0, 0x00, false, true);
 	counter_setup(3, 0xc4, 0x00, false, true);
 	lab_window(BIT(0) | BIT(3), 1000);
-	lab_check("instructions, together with", counter_read(0), WINDOW_TOTAL(1000));
+	lab_check("instructions, while counter 3 counts branches", counter_read(0), WINDOW_TOTAL(1000));
 	lab_check("branches on counter 3", counter_read(3), 1000);
 	counter_setup(3, 0xc4, 0x20, false, true);
 	lab_window(BIT(3), 1000);

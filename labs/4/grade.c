@@ -78,7 +78,7 @@ int main(void)
 	lab_check("from the most to the least restricted", asked(early, 4), 1);
 	lab_check("two that may use only counter 2", asked(two, 3), 0);
 	lab_check("five on four counters", crowd(5, 0xf), 0);
-	lab_check("none", asked(easy, 0), 1);
+	lab_check("no event at all", asked(easy, 0), 1);
 	lab_check("1 event, all 16 masks: solutions", all_masks(1), 15);
 	lab_check("2 events, all 256 pairs: solutions", all_masks(2), 221);
 	lab_check("3 events, all 4,096 triples: solutions", all_masks(3), 3125);

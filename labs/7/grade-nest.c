@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* FLAGS: -O0 */
+/* FLAGS: -O0 -no-pie */
 /*
  * The grader of lab 7: a writer is interrupted.  It runs with the trap flag set, so a signal comes after
  * each of its instructions.  The handler of one of them writes another entry, as the handler of an NMI
  * does.  All instructions have their turn.
  */
+#define _GNU_SOURCE
 #include <signal.h>
 #include <ucontext.h>
+#include <unistd.h>
 #include <x86intrin.h>
 
 #include "common.h"
@@ -25,6 +27,9 @@ static volatile int level;
 static u64 taken, early, next_seq;
 static bool wrote[LEVELS + 2];
 static u32 nr_writes;
+/* What the writer was about to execute when it was interrupted, and that of the first failure */
+static u64 stopped_at, failed_at;
+static bool failed_early;
 
 /* No entry before the head may be one that is not complete, or is there twice */
 static void look(void)
@@ -62,7 +67,7 @@ static void write_stepping(void)
 	wrote[nr_writes++] = done;
 }
 
-static void on_trap(int sig)
+static void on_trap(int sig, siginfo_t *info, void *context)
 {
 	int mine = level;
 
@@ -70,6 +75,8 @@ static void on_trap(int sig)
 	steps[mine]++;
 	if (steps[mine] != at[mine] && (mine || steps[mine] != again))
 		return;
+	if (!mine)
+		stopped_at = ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
 	taken++;
 	level = mine + 1;
 	write_stepping();
@@ -81,6 +88,7 @@ static bool one(u64 first, u64 second, u64 room)
 {
 	struct entry e;
 	u64 i, before = (ring.size / sizeof(e)) - room, found = 0, wanted = 0, lost;
+	bool well;
 
 	memset(ring.data, 0xee, ring.size);
 	ring.written = shared_head = shared_tail = head_seen = 0;
@@ -104,8 +112,34 @@ static bool one(u64 first, u64 second, u64 room)
 	lost = next_seq - before - wanted;
 	while (ring_read(&ring, &e) && found < 64)
 		found++;
-	return !early && found == before + wanted && ring.lost == lost && !ring.nest &&
+	well = !early && found == before + wanted && ring.lost == lost && !ring.nest &&
 	       (wanted == room || !lost);
+	if (!well && taken && !failed_at) {
+		failed_at = stopped_at;
+		failed_early = early;
+	}
+	return well;
+}
+
+/* Tell about the first failure, if there was one */
+static void explain(void)
+{
+	char cmd[64], line[128] = "";
+	FILE *f;
+
+	if (!failed_at)
+		return;
+	snprintf(cmd, sizeof(cmd), "addr2line -s -e /proc/%d/exe 0x%llx", getpid(),
+		 (unsigned long long)failed_at);
+	f = popen(cmd, "r");
+	if (f) {
+		if (fgets(line, sizeof(line), f))
+			line[strcspn(line, "\n")] = 0;
+		pclose(f);
+	}
+	printf("# the first failure: interrupted at %s, %s\n", line, failed_early ?
+	       "and before the head was an incomplete entry, or one twice, or the head went back" :
+	       "and then an entry was missing, or lost or nest was wrong");
 }
 
 /* Interrupt it at each instruction in turn.  Return how often something was wrong. */
@@ -138,7 +172,7 @@ static u64 at_the_end(u64 instructions)
 
 int main(void)
 {
-	struct sigaction act = { .sa_handler = on_trap, .sa_flags = SA_NODEFER };
+	struct sigaction act = { .sa_sigaction = on_trap, .sa_flags = SA_NODEFER | SA_SIGINFO };
 	u64 instructions, full, wrong = 0, seed = 1, i, twice = 0;
 
 	sigaction(SIGTRAP, &act, NULL);
@@ -158,6 +192,7 @@ int main(void)
 	lab_check("most of these were", twice > 200, 1);
 	lab_check("by two writers, one after the other, near the end: failures",
 		  at_the_end(instructions), 0);
+	explain();
 	free(ring.data);
 	lab_end();
 	return 0;
