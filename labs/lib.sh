@@ -12,7 +12,7 @@ labs_top=$KPMU_TOP/labs
 labs_work=${LABS_WORK:-$KPMU_TOP/build/labs-work}
 # shellcheck disable=SC2034 # for the scripts that source this
 all_labs=(1 2 3 4 5 6 7 8)
-# Seconds for a guest, and seconds of CPU time for a program of a lab in user space
+# Seconds for a guest or a program of a lab in user space, and seconds of CPU time for the latter
 labs_limit=${LABS_LIMIT:-240}
 labs_run_limit=${LABS_RUN_LIMIT:-30}
 # 40 bits: no processor's width.  PEBS, and a PMI that comes 3 instructions late, as on hardware
@@ -117,7 +117,7 @@ judge()
 		why_log "$part"
 	elif ! grep -qx end "$labs_work/$1.result"; then
 		case $2 in
-		124) echo "no end: an endless loop with IRQs off, or in the NMI$(late 124)" ;;
+		124) echo "no end: an endless loop with IRQs off, or in the NMI?$(late 124)" ;;
 		*) echo "the module was not loaded, or the guest ended (status $2)"; tail -n 3 "$3.run" ;;
 		esac
 	fi >"$labs_work/$1.why"
@@ -139,7 +139,7 @@ why_log()
 # late RC - if a guest was stopped, what may help
 late()
 {
-	[ "$1" != 124 ] || echo "; it had $labs_limit s.  If this machine is busy, give it more: LABS_LIMIT=$((5 * labs_limit))"
+	[ "$1" != 124 ] || echo " (it had $labs_limit s; if this machine is busy, give it more: LABS_LIMIT=$((5 * labs_limit)))"
 }
 
 # run_modules TAG... - run modules in one guest.  If one of them ends it, those after it run in another.
@@ -149,7 +149,7 @@ run_modules()
 	[ $# -gt 0 ] || return 0
 	guest "$log" "$@" || rc=$?
 	grep -aq 'labs: begin' "$log" 2>/dev/null ||
-		{ tail -n 20 "$log.run" >&2; die "the guest did not start (status $rc$(late $rc))"; }
+		{ tail -n 20 "$log.run" >&2; die "the guest did not start (status $rc)$(late $rc)"; }
 	for tag; do judge "$tag" $rc "$log" || left+=("$tag"); done
 	run_modules "${left[@]}"
 }
@@ -177,7 +177,7 @@ run_host()
 		# The group is for the shell's message about a program that was killed
 		{
 			(ulimit -c 0 -t "$labs_run_limit"
-			 exec timeout -k 2 300 "${fixed[@]}" "$dir/${part##*/}.bin" >"$dir/out" 2>"$dir/err")
+			 exec timeout -k 2 "$labs_limit" "${fixed[@]}" "$dir/${part##*/}.bin" >"$dir/out" 2>"$dir/err")
 		} 2>/dev/null || rc=$?
 		grep -a -v '^end$' "$dir/out" >>"$labs_work/$tag.result" || true
 		if [ $rc != 0 ]; then
@@ -193,7 +193,8 @@ run_host()
 why_host()
 {
 	case $1 in
-	124|137|152) echo "no end within $labs_run_limit s of CPU time: an endless loop?" ;;
+	124) echo "no end: does it wait for something?$(late 124)" ;;
+	137|152) echo "no end within $labs_run_limit s of CPU time: an endless loop?" ;;
 	*) echo "the program ended with status $1:" ;;
 	esac
 	grep -aE -m4 'ERROR:|WARNING:|runtime error|SUMMARY:' "$2" || tail -n 5 "$2"
