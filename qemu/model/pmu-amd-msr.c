@@ -15,6 +15,7 @@
 #define MSR_AMD_IRPERF              0xc00000e9
 #define MSR_AMD_LBR_SELECT          0xc000010e  /* and DBG_EXTN_CFG */
 #define MSR_AMD_LBR_FROM0           0xc0010300  /* FROM and TO, in turn */
+#define MSR_AMD_IBS                 0xc0011030
 #define MSR_AMD_K7_EVNTSEL0         0xc0010000
 #define MSR_AMD_K7_PERFCTR0         0xc0010004
 #define MSR_AMD_F15H_PERF_CTL0      0xc0010200  /* ctl and counter, in turn */
@@ -140,6 +141,7 @@ typedef struct AMDMsr {
     int (*wr)(X86PMU *p, int i, uint64_t val);
     bool lbr;                   /* part of LbrExtV2 */
     bool irperf;                /* part of IRPERF: else not of the PMU */
+    bool ibs;                   /* part of IBS */
 } AMDMsr;
 
 static const AMDMsr amd_msrs[] = {
@@ -155,6 +157,8 @@ static const AMDMsr amd_msrs[] = {
       pmu_amd_rd_lbr_ctl, pmu_amd_wr_lbr_ctl, .lbr = true },
     { MSR_AMD_IRPERF, 1, 1, AMD_K7_CTRS, rd_irperf, wr_read_only,
       .irperf = true },
+    { MSR_AMD_IBS, IBS_REGS, 1, AMD_K7_CTRS, pmu_ibs_rd, pmu_ibs_wr,
+      .ibs = true },
     { MSR_K7_HWCR, 1, 1, AMD_K7_CTRS, rd_hwcr, wr_hwcr, .irperf = true },
 };
 
@@ -173,7 +177,8 @@ static bool has_msr(X86PMU *p, const AMDMsr *m)
     const X86PMUProps *c = &p->cpu->pmu_props;
 
     return c->version >= m->version && c->gp >= m->gp &&
-           (!m->lbr || pmu_lbr_kind(p));
+           (!m->lbr || pmu_lbr_kind(p)) &&
+           (!m->ibs || pmu_amd_ibs(&p->cpu->env));
 }
 
 bool pmu_amd_owns(X86PMU *p, uint32_t msr)

@@ -12,27 +12,13 @@
 #include "pmu-amd.h"
 
 #define LEAF_V2                     0x80000022
+#define LEAF_IBS                    0x8000001b
 #define CPUID_V2_LBR_PMC_FREEZE     (1u << 2)
-
-static int cpu_model(CPUX86State *env)
-{
-    return (env->cpuid_version >> 4 & 0xf) | (env->cpuid_version >> 12 & 0xf0);
-}
 
 /* Family 15h and later */
 static bool family_has_core(CPUX86State *env)
 {
     return pmu_amd_family(env) >= 0x15;
-}
-
-/* Zen 4 and later */
-static bool family_has_v2(CPUX86State *env)
-{
-    int family = pmu_amd_family(env), m = cpu_model(env);
-
-    return family > 0x19 ||
-           (family == 0x19 && ((m >= 0x10 && m <= 0x1f) ||
-                               (m >= 0x60 && m <= 0x7f) || m >= 0xa0));
 }
 
 /* A feature that is given, else what the processor has */
@@ -53,7 +39,7 @@ static void amd_defaults(X86PMUProps *c, CPUX86State *env)
                          c->gp ? c->gp > AMD_K7_CTRS :
                          c->version > 1 || family_has_core(env));
     bool v2 = given_or(env, FEAT_8000_0022_EAX, CPUID_8000_0022_EAX_PERFMON_V2,
-                       core && family_has_v2(env));
+                       core && pmu_amd_zen4(env));
 
     /* Only with irperf=on, as it makes all code count */
     set_feature(env, FEAT_8000_0008_EBX, CPUID_8000_0008_EBX_IRPERF,
@@ -120,6 +106,13 @@ static const char *amd_absent(X86CPU *cpu, const X86PMUProps *c)
     return pmu_amd_family(&cpu->env) < 6 ? "the processor has none" : NULL;
 }
 
+/* With the registers of the APIC that it needs */
+static void set_ibs(CPUX86State *env, bool on)
+{
+    set_feature(env, FEAT_8000_0001_ECX, CPUID_EXT3_IBS, on);
+    set_feature(env, FEAT_8000_0001_ECX, CPUID_EXT3_EXTAPIC, on);
+}
+
 static void set_features(X86CPU *cpu, bool core, bool v2, bool lbr)
 {
     CPUX86State *env = &cpu->env;
@@ -135,6 +128,7 @@ static void set_features(X86CPU *cpu, bool core, bool v2, bool lbr)
 static void amd_withdraw(X86CPU *cpu)
 {
     set_features(cpu, false, false, false);
+    set_ibs(&cpu->env, false);
     set_feature(&cpu->env, FEAT_8000_0008_EBX, CPUID_8000_0008_EBX_IRPERF,
                 false);
 }
@@ -143,10 +137,15 @@ static void amd_offer(X86CPU *cpu)
 {
     const X86PMUProps *c = &cpu->pmu_props;
     bool lbr = given_or(&cpu->env, FEAT_8000_0022_EAX,
-                        CPUID_8000_0022_EAX_LBR_V2, family_has_v2(&cpu->env));
+                        CPUID_8000_0022_EAX_LBR_V2, pmu_amd_zen4(&cpu->env));
 
     set_features(cpu, c->gp == AMD_CORE_CTRS, c->version == 2,
                  c->version == 2 && lbr);
+    set_ibs(&cpu->env, given_or(&cpu->env, FEAT_8000_0001_ECX, CPUID_EXT3_IBS,
+                                pmu_amd_family(&cpu->env) >= 0x17));
+    if (pmu_amd_ibs(&cpu->env)) {
+        cpu->env.cpuid_xlevel = MAX(cpu->env.cpuid_xlevel, LEAF_IBS);
+    }
     if (c->version == 2) {
         cpu->env.cpuid_xlevel = MAX(cpu->env.cpuid_xlevel, LEAF_V2);
     }
@@ -163,7 +162,10 @@ static bool amd_cpuid(X86CPU *cpu, uint32_t leaf, uint32_t *regs)
             regs[R_EBX] |= PMU_LBR_AMD_NR << 4;
         }
     }
-    return leaf == LEAF_V2 || leaf == 0xa;
+    if (leaf == LEAF_IBS && pmu_amd_ibs(&cpu->env)) {
+        regs[R_EAX] = pmu_ibs_caps(&cpu->env);
+    }
+    return leaf == LEAF_V2 || leaf == LEAF_IBS || leaf == 0xa;
 }
 
 const PMUSetup pmu_amd_setup = {

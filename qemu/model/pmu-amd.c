@@ -48,6 +48,7 @@ static void amd_collect(X86PMU *p)
 
     pmu_lbr_collect(p);
     collect_irperf(p);
+    pmu_ibs_collect(p);
     if (p->status & STATUS_PMC_FREEZE) {
         return;
     }
@@ -86,6 +87,7 @@ static void amd_smm(X86PMU *p, bool enter)
 static void amd_reset(X86PMU *p)
 {
     p->global_ctrl = pmu_amd_v2(p) ? pmu_amd_ctr_bits(p) : 0;
+    pmu_ibs_reset(p);
 }
 
 const PMUVendor pmu_amd = {

@@ -7,6 +7,7 @@
 #define I386_TCG_PMU_INTERNAL_H
 
 #include "cpu.h"
+#include "pmu-ibs.h"
 
 #define PMU_MAX_GP      8
 #define PMU_MAX_FIXED   4
@@ -32,6 +33,7 @@ typedef struct PMUActive {
     bool pebs;                  /* an overflow arms it for a PEBS record */
     bool pdir;                  /* ... or writes the record itself */
     bool mem;                   /* the record describes a memory access */
+    bool ibs;                   /* a sampler of IBS */
     uint32_t mul, div;
 } PMUActive;
 
@@ -168,6 +170,7 @@ typedef struct PMUMemInfo {
     uint64_t addr;
     uint8_t level;
     bool valid, tlb_miss, lock;
+    uint16_t size;
 } PMUMemInfo;
 
 /* Precise events; sets of counters have a bit for each number of a counter */
@@ -207,6 +210,7 @@ struct X86PMU {
 
     PMULbr lbr;
     PMUPebs pebs;
+    PMUIbs ibs;
 
     /* Fraction of each counter below one unit, in 1/div */
     uint64_t rem[PMU_MAX_CTRS];
@@ -325,6 +329,19 @@ static inline uint64_t pmu_pebs_linear(CPUX86State *env)
 {
     return env->hflags & HF_CS64_MASK
            ? env->eip : (uint32_t)(env->segs[R_CS].base + env->eip);
+}
+
+/* pmu-ibs.c */
+bool pmu_ibs_alone(X86PMU *p, const PMUActive *a);
+void pmu_ibs_branch(X86PMU *p, uint32_t desc, uint64_t to, bool miss);
+void pmu_ibs_begin(X86PMU *p);
+void pmu_ibs_expire(X86PMU *p, int ctr, const int64_t *delta);
+void pmu_ibs_finish(CPUX86State *env);
+
+/* A record or a sample is to be written at the next boundary */
+static inline bool pmu_due(X86PMU *p)
+{
+    return p->pebs.due || p->ibs.due;
 }
 
 /* pmu-pebs-record.c */

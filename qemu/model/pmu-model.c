@@ -227,6 +227,7 @@ void helper_pmu_mem(CPUX86State *env, uint64_t addr, uint32_t desc)
     if (addr >> PAGE_BITS != last >> PAGE_BITS) {
         info.tlb_miss |= access_page(env, m, last, st, ra);
     }
+    info.size = PMU_MEM_SIZE(desc);
     info.level = access_line(env, m, addr, desc, ra);
     while ((addr ^ last) >> LINE_BITS) {
         addr += 1 << LINE_BITS;
@@ -315,6 +316,9 @@ void helper_pmu_branch(CPUX86State *env, uint32_t desc, target_ulong from,
     bool right = predict(&p->model, desc, from, to);
 
     p->pebs.ip = from;
+    if (unlikely(p->pebs.on)) {
+        pmu_ibs_branch(p, desc, to, !right);
+    }
     /* The countdowns of other quantities are not loaded */
     if (p->nr_q > PMU_Q_STATIC) {
         if (desc & PMU_BR_COND) {

@@ -163,6 +163,7 @@ void pmu_pebs_begin(CPUX86State *env)
 
     pmu_pebs_at(env, 0);
     p->pebs.last[0].valid = p->pebs.last[1].valid = false;
+    pmu_ibs_begin(p);
 }
 
 /**

@@ -331,6 +331,37 @@ static const VMStateDescription vmstate_hybrid = {
     }
 };
 
+/* Instruction-based sampling; no sample is due when a CPU stops */
+static bool ibs_needed(void *opaque)
+{
+    X86CPU *cpu = opaque;
+
+    return x86_pmu_eilvt(cpu);
+}
+
+static const VMStateDescription vmstate_ibs_state = {
+    .name = "cpu/tcg_pmu/ibs/state",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64_ARRAY(ibs.reg, X86PMU, IBS_REGS),
+        VMSTATE_UINT32_ARRAY(ibs.eilvt, X86PMU, PMU_IBS_EILVT_NR),
+        VMSTATE_UINT8_ARRAY(ibs.state, X86PMU, PMU_IBS_NR),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static const VMStateDescription vmstate_ibs = {
+    .name = "cpu/tcg_pmu/ibs",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = ibs_needed,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_POINTER(pmu, X86CPU, vmstate_ibs_state, X86PMU),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
 /* Lines that this CPU has modified */
 static bool owned_needed(void *opaque)
 {
@@ -386,6 +417,7 @@ const VMStateDescription vmstate_x86_pmu = {
         &vmstate_pebs,
         &vmstate_hybrid,
         &vmstate_owned,
+        &vmstate_ibs,
         NULL
     }
 };

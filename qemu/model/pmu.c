@@ -59,7 +59,7 @@ void pmu_add_active(X86PMU *p, bool user, const PMUActive *a)
     if (a->mem) {
         p->tb_flags[user] |= PMU_TB_CACHE;
     }
-    p->pebs.on |= a->pebs;
+    p->pebs.on |= a->pebs || a->ibs;
     p->pebs.mem |= a->mem || a->q == PMU_Q_LD_LAT;
 
     switch (a->q) {
@@ -95,7 +95,7 @@ void pmu_config(CPUX86State *env)
     p->pebs.on = p->pebs.mem = false;
     p->vendor->collect(p);
 
-    env->pmu.on = p->cpu->pmu_props.always || p->skid_left || p->pebs.due;
+    env->pmu.on = p->cpu->pmu_props.always || p->skid_left || pmu_due(p);
     for (user = 0; user < 2; user++) {
         if (p->n_active[user] && !(p->tb_flags[user] & PMU_TB_LEVEL)) {
             p->tb_flags[user] |= PMU_TB_INSN;
@@ -153,7 +153,7 @@ void pmu_rearm(CPUX86State *env)
     p->pebs.alone = 0;
     for (i = 0; i < p->n_active[p->user]; i++) {
         const PMUActive *a = &p->active[p->user][i];
-        bool alone = pmu_pebs_alone(p, a);
+        bool alone = pmu_pebs_alone(p, a) || pmu_ibs_alone(p, a);
 
         if (a->intr || a->pebs) {
             /* For "less" this is a lower bound; recompute it then */
@@ -167,7 +167,7 @@ void pmu_rearm(CPUX86State *env)
     if (p->skid_left) {
         lim[PMU_Q_INSN] = MIN(lim[PMU_Q_INSN], p->skid_left);
     }
-    if (p->pebs.due) {
+    if (pmu_due(p)) {
         lim[PMU_Q_INSN] = 0;
     }
 
@@ -185,7 +185,7 @@ void pmu_rearm(CPUX86State *env)
 
     flags = p->tb_flags[p->user];
     if (!(flags & PMU_TB_LEVEL) &&
-        (p->cpu->pmu_props.always || p->skid_left || p->pebs.due)) {
+        (p->cpu->pmu_props.always || p->skid_left || pmu_due(p))) {
         flags |= PMU_TB_INSN;
     }
     p->armed = flags;
@@ -283,11 +283,14 @@ void pmu_fold(CPUX86State *env)
             if (n > 0) {
                 pmu_pebs_count(p, a, overflow);
             }
-        } else if (overflow) {
+        } else if (overflow && !a->ibs) {
             p->status |= PMU_STATUS_BIT(a->ctr);
             pmi |= a->intr;
         }
         *c = (*c + n) & mask;
+        if (unlikely(a->ibs) && overflow) {
+            pmu_ibs_expire(p, a->ctr, delta);
+        }
     }
 
     /* Overflows at one instruction share a PMI, as do those during its skid */
@@ -314,6 +317,9 @@ static void pmu_sync(CPUX86State *env, bool boundary)
     pmu_fold(env);
     if (unlikely(p->pebs.due) && boundary && pmu_pebs_write(env)) {
         pmu_raise(env);
+    }
+    if (unlikely(p->ibs.due) && boundary) {
+        pmu_ibs_finish(env);
     }
     if (p->dirty) {
         pmu_config(env);
@@ -414,7 +420,7 @@ bool x86_pmu_pending(CPUX86State *env)
     int64_t left = env->pmu.left[PMU_Q_INSN];
 
     return (env->hflags & HF_PMU_LEVEL) && left <= 0 &&
-           (!p->pebs.alone || p->pebs.due || left != p->start[PMU_Q_INSN]);
+           (!p->pebs.alone || pmu_due(p) || left != p->start[PMU_Q_INSN]);
 }
 
 /*

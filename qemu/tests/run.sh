@@ -119,6 +119,7 @@ bare()
 	genoa=EPYC-Genoa,pmu=on
 	amd_lbr="lbr_registers lbr lbr_freeze lbr_slow"
 	amd="amd_cpuid amd_registers amd_rdpmc amd_lvtpc amd_width amd_freeze amd_events amd_only amd_svm amd_svm_pmi"
+	ibs="ibs_registers ibs_op ibs_data ibs_filter ibs_fetch"
 	amd_every="step cycles together reload status kernel halt"
 	zen_every="listing overflow cmask interrupts shadow $amd_every"
 	every="rdpmc registers listing step overflow cycles width lvtpc status together reload freeze smm kernel stats halt"
