@@ -62,16 +62,18 @@ static void notrace divert_entry(unsigned long ip, unsigned long parent_ip,
 }
 
 /**
- * kpmu_divert_call() - call a diverted function itself
+ * kpmu_divert_call2() - call a diverted function itself
  * @d: the function, which has been diverted to the caller
- * @arg: its argument
+ * @arg: its first argument
+ * @arg2: its second argument
  *
  * Context: as for the function.
  * Return: its return register; narrow it to the function's return type.
  */
-unsigned long kpmu_divert_call(const struct kpmu_divert *d, unsigned long arg)
+unsigned long kpmu_divert_call2(const struct kpmu_divert *d, unsigned long arg,
+				unsigned long arg2)
 {
-	return kpmu_thunk(READ_ONCE(d->ip) + MCOUNT_INSN_SIZE, arg, 0, 0, 0, 0);
+	return kpmu_thunk(READ_ONCE(d->ip) + MCOUNT_INSN_SIZE, arg, arg2, 0, 0, 0);
 }
 
 /**

@@ -82,7 +82,21 @@ struct kpmu_diverts {
 int kpmu_diverts_register(struct kpmu_diverts *set);
 void kpmu_diverts_unregister(struct kpmu_diverts *set);
 void kpmu_diverts_show(struct seq_file *m);
-unsigned long kpmu_divert_call(const struct kpmu_divert *d, unsigned long arg);
+unsigned long kpmu_divert_call2(const struct kpmu_divert *d, unsigned long arg,
+				unsigned long arg2);
+
+/**
+ * kpmu_divert_call() - kpmu_divert_call2() of a function with one argument
+ * @d: the function, which has been diverted to the caller
+ * @arg: its argument
+ *
+ * Context: as for the function.
+ * Return: its return register; narrow it to the function's return type.
+ */
+static inline unsigned long kpmu_divert_call(const struct kpmu_divert *d, unsigned long arg)
+{
+	return kpmu_divert_call2(d, arg, 0);
+}
 
 /**
  * kpmu_divert_done() - end a call of a replacement
