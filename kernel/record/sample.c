@@ -183,7 +183,9 @@ static void put_transaction(struct kpmu_filling *f)
 
 static void put_phys_addr(struct kpmu_filling *f)
 {
-	kpmu_fill_word(f, kpmu_phys_of(f->s->addr));
+	u64 phys = f->s->precise ? f->s->precise->phys : 0;
+
+	kpmu_fill_word(f, phys ?: kpmu_phys_of(f->s->addr));
 }
 
 static void put_cgroup(struct kpmu_filling *f)

@@ -58,6 +58,8 @@ bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 
 	if (unlikely(s->stopped))
 		return true;
+	if (unlikely(hit->ignored))
+		return kpmu_rate_account(e);
 	if (unlikely(hit->precise) && hit->precise->early) {
 		if (unlikely(hit->precise->lost))
 			return lose_samples(e, hit);

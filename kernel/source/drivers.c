@@ -219,7 +219,7 @@ void kpmu_drivers_apply(const struct kpmu_slots *want)
  * kpmu_drivers_halt() - stop an event until kpmu_drivers_resume(), or until it leaves its counter
  * @hw: the event; ignored if it is not on a counter
  *
- * It stops as soon as IRQs are on: this may have interrupted an operation of the driver.
+ * It stops as soon as IRQs are on, if the driver has not done so: this may have interrupted an operation of the driver.
  *
  * Context: IRQs off or NMI, on the event's CPU.
  */
@@ -245,8 +245,9 @@ void kpmu_drivers_resume(struct kpmu_hw *hw)
 	if (hw->idx < 0 || !(this_cpu_read(driven.halted) & 1u << hw->idx))
 		return;
 	this_cpu_and(driven.halted, ~(1u << hw->idx));
-	if (!hw->runs)
-		start_source(this_cpu_ptr(&driven), hw, hw->idx);
+	if (hw->runs)		/* in kpmu's view; the driver may have stopped it in the overflow */
+		stop_source(this_cpu_ptr(&driven), hw, hw->idx);
+	start_source(this_cpu_ptr(&driven), hw, hw->idx);
 }
 
 /**
@@ -339,6 +340,48 @@ void kpmu_drivers_exit(void)
 }
 
 /**
+ * kpmu_pmu_event() - for drivers: the event of a counter that has raised an overflow interrupt
+ * @pmu: the PMU; its source has .interrupt set
+ * @counter: number of the counter, from 0
+ *
+ * Context: IRQs off or NMI (only if the source has .nmi set), on the CPU of the counter.
+ * Return: the event, NULL if the counter has none.
+ */
+struct kpmu_hw *kpmu_pmu_event(const struct kpmu_pmu *pmu, int counter)
+{
+	struct kpmu_hw *hw = READ_ONCE(*this_cpu_ptr(&driven.hw[pmu->first + counter]));
+
+	if (!hw)
+		this_cpu_or(driven.missed, 1u << (pmu->first + counter));
+	return hw;
+}
+EXPORT_SYMBOL_GPL(kpmu_pmu_event);
+NOKPROBE_SYMBOL(kpmu_pmu_event);
+
+/**
+ * kpmu_pmu_report() - for drivers: report an overflow that is due
+ * @hw: the event, whose count is up to date
+ * @hit: what is known about the overflow; sets .period
+ *
+ * Context: as kpmu_pmu_event().
+ * Return: false if the event is not to count until its .start is called again; true to program its
+ * counter for hw->next.
+ */
+bool kpmu_pmu_report(struct kpmu_hw *hw, struct kpmu_hit *hit)
+{
+	bool halt;
+
+	hit->period = hw->period + kpmu_period_skip(hw, local64_read(&hw->count));
+	halt = static_call(driver_overflow)(hw, hit);
+	if (halt)
+		kpmu_drivers_halt(hw);
+	kpmu_period_due(hw, hw->next + hw->period);
+	return !halt;
+}
+EXPORT_SYMBOL_GPL(kpmu_pmu_report);
+NOKPROBE_SYMBOL(kpmu_pmu_report);
+
+/**
  * kpmu_pmu_overflow() - for drivers: report an overflow interrupt of a counter
  * @pmu: the PMU; its source has .interrupt set
  * @counter: number of the counter, from 0
@@ -353,21 +396,11 @@ void kpmu_drivers_exit(void)
  */
 struct kpmu_hw *kpmu_pmu_overflow(const struct kpmu_pmu *pmu, int counter, struct pt_regs *regs)
 {
-	struct kpmu_hw *hw = READ_ONCE(*this_cpu_ptr(&driven.hw[pmu->first + counter]));
+	struct kpmu_hw *hw = kpmu_pmu_event(pmu, counter);
 	struct kpmu_hit hit = { .regs = regs };
-	u64 count;
 
-	if (!hw)
-		this_cpu_or(driven.missed, 1u << (pmu->first + counter));
-	if (!hw || !hw->runs || !hw->period)
-		return hw;
-	count = hw->source->read(hw);
-	if (kpmu_period_left(hw, count) > 0)
-		return hw;
-	hit.period = hw->period + kpmu_period_skip(hw, count);
-	if (static_call(driver_overflow)(hw, &hit))
-		kpmu_drivers_halt(hw);
-	kpmu_period_due(hw, hw->next + hw->period);
+	if (hw && hw->runs && hw->period && kpmu_period_left(hw, hw->source->read(hw)) <= 0)
+		kpmu_pmu_report(hw, &hit);
 	return hw;
 }
 EXPORT_SYMBOL_GPL(kpmu_pmu_overflow);

@@ -73,6 +73,8 @@ void kpmu_pmu_remove(struct kpmu_pmu *pmu);
 int kpmu_register_pmu(struct kpmu_pmu *pmu);
 void kpmu_unregister_pmu(struct kpmu_pmu *pmu);
 void kpmu_pmu_set_period(struct kpmu_hw *hw, u64 period);
+struct kpmu_hw *kpmu_pmu_event(const struct kpmu_pmu *pmu, int counter);
+bool kpmu_pmu_report(struct kpmu_hw *hw, struct kpmu_hit *hit);
 struct kpmu_hw *kpmu_pmu_overflow(const struct kpmu_pmu *pmu, int counter, struct pt_regs *regs);
 
 /**

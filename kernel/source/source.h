@@ -67,6 +67,7 @@ struct kpmu_batch {
  * @weight_struct: PERF_SAMPLE_WEIGHT_STRUCT
  * @data_src: PERF_SAMPLE_DATA_SRC
  * @txn: PERF_SAMPLE_TRANSACTION
+ * @phys: PERF_SAMPLE_PHYS_ADDR, 0 if the hardware does not tell
  * @xmm: registers XMM0 to XMM15, two words each, or NULL
  * @branches: the branch stack, NULL if it is not in the record
  * @early: this is not the last of several overflows that are reported together, or they are not
@@ -82,6 +83,7 @@ struct kpmu_precise {
 	u64 weight_struct;
 	u64 data_src;
 	u64 txn;
+	u64 phys;
 	const u64 *xmm;
 	const struct kpmu_branches *branches;
 	bool early;
@@ -102,6 +104,7 @@ struct kpmu_precise {
  * @raw_size: size of @raw in bytes
  * @began: cycle count at NMI entry if this overflow is timed or @next is set, else 0
  * @next: check for livelock: the previous NMI was timed
+ * @ignored: the event's filter rejects the sample; it only counts towards the rate
  * @more: not the first of several overflows caused by one hit
  * @filtering: TSC cycles that filters of this hit took so far
  * @samples: events that have sampled this hit
@@ -118,6 +121,7 @@ struct kpmu_hit {
 	u32 raw_size;
 	u64 began;
 	bool next;
+	bool ignored;
 	bool more;
 	u32 samples;
 	u64 filtering;
