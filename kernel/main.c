@@ -54,6 +54,7 @@ static int __init kpmu_init(void)
 	kpmu_rates_init();
 	kpmu_on_overflow(kpmu_overflow);
 	kpmu_drivers_init(kpmu_overflow, kpmu_counters_slots());
+	kpmu_register_more();
 	kpmu_event_files_init();
 	err = kpmu_chardev_init();
 	if (err)
@@ -67,6 +68,7 @@ static int __init kpmu_init(void)
 
 err_files:
 	kpmu_event_files_exit();
+	kpmu_unregister_more();
 	kpmu_debugfs_exit();
 	kpmu_sysfs_exit();
 err_sysctl:
@@ -88,6 +90,7 @@ static void __exit kpmu_exit(void)
 	kpmu_redirect_exit();
 	kpmu_chardev_exit();
 	kpmu_event_files_exit();
+	kpmu_unregister_more();
 	kpmu_debugfs_exit();
 	kpmu_sysfs_exit();
 	kpmu_sysctl_exit();

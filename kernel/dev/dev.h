@@ -56,6 +56,8 @@ struct attribute_group *kpmu_folder(const char *name,
 				    const struct kpmu_file *files);
 void kpmu_folder_free(const struct attribute_group *group);
 int kpmu_sysfs_add(struct kpmu_pmu *pmu);
+void kpmu_register_more(void);
+void kpmu_unregister_more(void);
 void kpmu_sysfs_remove(struct kpmu_pmu *pmu);
 int kpmu_sysfs_init(void);
 void kpmu_sysfs_exit(void);

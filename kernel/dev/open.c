@@ -187,7 +187,7 @@ static int new_event(struct kpmu_request *r)
 		r->why = "sigtrap needs a task event";
 		return -EINVAL;
 	}
-	return alloc_event(r, &target);
+	return kpmu_counters_adapt(&r->attr, &r->why) ?: alloc_event(r, &target);
 }
 
 static int make_event(struct kpmu_request *r)

@@ -9,6 +9,7 @@
 #include <linux/printk.h>
 #include <linux/string.h>
 
+#include "../source/counters.h"
 #include "../source/pmu.h"
 #include "dev.h"
 
@@ -85,3 +86,37 @@ void kpmu_unregister_pmu(struct kpmu_pmu *pmu)
 	kpmu_pmu_remove(pmu);
 }
 EXPORT_SYMBOL_GPL(kpmu_unregister_pmu);
+
+/**
+ * kpmu_register_more() - register the PMUs that the CPU has beside its core PMU
+ *
+ * Without one of them, its events do not exist, and all others work.
+ *
+ * Context: module init, after kpmu_drivers_init().
+ */
+void __init kpmu_register_more(void)
+{
+	struct kpmu_pmu *pmu;
+	int i, err;
+
+	for (i = 0; (pmu = kpmu_counters_more(i)); i++) {
+		err = kpmu_register_pmu(pmu);
+		if (err)
+			pr_err("PMU %s is not registered (%d)\n", pmu->name, err);
+	}
+}
+
+/**
+ * kpmu_unregister_more() - undo kpmu_register_more()
+ *
+ * Context: module exit or init, may sleep; no event is left.
+ */
+void kpmu_unregister_more(void)
+{
+	struct kpmu_pmu *pmu;
+	int i;
+
+	for (i = 0; (pmu = kpmu_counters_more(i)); i++)
+		if (pmu->live)
+			kpmu_unregister_pmu(pmu);
+}

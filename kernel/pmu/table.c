@@ -96,6 +96,12 @@ static LIST_HEAD(drivers);
 static DEFINE_MUTEX(drivers_lock);
 static DEFINE_IDA(driver_types);
 
+/* PMUs of this module are like those of drivers, and its exit waits for their events */
+static bool is_of_other_module(const struct kpmu_source *source)
+{
+	return source->owner != THIS_MODULE;
+}
+
 /* The source of a driver, with a reference to its module */
 static const struct kpmu_source *get_driver(u32 type)
 {
@@ -106,7 +112,7 @@ static const struct kpmu_source *get_driver(u32 type)
 	list_for_each_entry_rcu(pmu, &drivers, node) {
 		if (pmu->type != type || !READ_ONCE(pmu->live))
 			continue;
-		if (try_module_get(pmu->source->owner))
+		if (!is_of_other_module(pmu->source) || try_module_get(pmu->source->owner))
 			found = pmu->source;
 		break;
 	}
@@ -155,7 +161,7 @@ int kpmu_pmu_init_event(struct kpmu_hw *hw, const struct kpmu_attr *attr, const 
  */
 void kpmu_source_put(const struct kpmu_source *source)
 {
-	if (source)
+	if (source && is_of_other_module(source))
 		module_put(source->owner);
 }
 

@@ -90,6 +90,8 @@ static inline u32 kpmu_slots_used(const struct kpmu_slots *slots)
  * @rdpmc_drop: see kpmu_rdpmc_drop()
  * @rdpmc_set: see kpmu_rdpmc_set()
  * @rdpmc_get: see kpmu_rdpmc_get()
+ * @adapt: see kpmu_counters_adapt(); NULL: never
+ * @more: see kpmu_counters_more(); NULL: none
  * @precise: largest precise_ip of its events
  * @branches: see kpmu_branches_depth()
  * @branches_size: bytes of what is kept of a task that does not run
@@ -129,6 +131,8 @@ struct kpmu_core {
 	void (*rdpmc_drop)(struct kpmu_grant *grant);
 	int (*rdpmc_set)(unsigned long knob);
 	int (*rdpmc_get)(void);
+	int (*adapt)(struct kpmu_attr *attr, const char **why);
+	struct kpmu_pmu *(*more)(int n);
 	int (*precise)(void);
 	int (*branches)(void);
 	size_t branches_size;
@@ -158,6 +162,31 @@ DECLARE_STATIC_KEY_FALSE(kpmu_kinds_key);
 
 void kpmu_core_set(const struct kpmu_core *core);
 int kpmu_counters_type(void);
+
+/**
+ * kpmu_counters_adapt() - let an event be one of another PMU that counts the same, as upstream does
+ * @attr: the attr, may be changed
+ * @why: set to a description of the error
+ *
+ * Context: task.
+ * Return: 0; -ENOENT or -EOPNOTSUPP if the machine cannot count the event as it asks.
+ */
+static inline int kpmu_counters_adapt(struct kpmu_attr *attr, const char **why)
+{
+	return kpmu_core.adapt ? kpmu_core.adapt(attr, why) : 0;
+}
+
+/**
+ * kpmu_counters_more() - PMUs that the CPU has beside its core PMU, with counters
+ * @n: number of the PMU, from 0
+ *
+ * Context: any.
+ * Return: the PMU, which is registered as that of a driver; NULL if there are not so many.
+ */
+static inline struct kpmu_pmu *kpmu_counters_more(int n)
+{
+	return kpmu_core.more ? kpmu_core.more(n) : NULL;
+}
 
 /**
  * kpmu_kind_of_cpu() - the kind of a CPU

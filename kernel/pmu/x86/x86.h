@@ -243,6 +243,8 @@ static inline const struct x86_kind *x86_kind_of(const struct kpmu_hw *hw)
  * @lbr: access to the last branch records, NULL if there are none that kpmu can use
  * @lbr_depth: number of their entries
  * @precise: access to precise events, NULL if there are none
+ * @forwarded: if there are none: largest precise_ip of events that are counted by another PMU, see
+ *	.adapt of struct kpmu_core
  */
 struct x86_pmu {
 	int version;
@@ -269,6 +271,7 @@ struct x86_pmu {
 	const struct x86_lbr *lbr;
 	int lbr_depth;
 	const struct x86_precise *precise;
+	u8 forwarded;
 };
 
 extern struct x86_pmu x86_pmu;

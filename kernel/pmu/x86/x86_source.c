@@ -100,7 +100,7 @@ int x86_width(void)
  */
 int x86_max_precise(void)
 {
-	return x86_pmu.precise ? x86_pmu.precise->max : 0;
+	return x86_pmu.precise ? x86_pmu.precise->max : x86_pmu.forwarded;
 }
 
 /**

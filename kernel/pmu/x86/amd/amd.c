@@ -5,18 +5,21 @@
 
 #include "../lbr.h"
 #include "amd.h"
+#include "ibs.h"
 
 static int __init amd_start(void)
 {
 	int err = amd_detect() ?: x86_start();
 
-	if (!err)
-		amd_virt_init();
-	return err;
+	if (err)
+		return err;
+	amd_virt_init();
+	return ibs_start();
 }
 
 static void amd_end(void)
 {
+	ibs_stop();
 	amd_virt_exit();
 	x86_end();
 }
@@ -38,6 +41,8 @@ static void online(void)
 
 const struct kpmu_core amd_core __initconst = {
 	X86_CORE_OPS,
+	.adapt = ibs_adapt,
+	.more = ibs_pmu,
 	.start = amd_start,
 	.end = amd_end,
 	.online = online,

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* AMD's instruction-based sampling: which events are possible, and the kernel's own perf. */
+#define _GNU_SOURCE
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+
+#include "ibs.h"
+
+static int open_errno(struct perf_event_attr a)
+{
+	return ev_errno(&a, 0, -1, -1, 0);
+}
+
+/* The period: at least 144 ops or 16 fetches, of which the lowest bits are ignored */
+TEST(periods)
+{
+	struct perf_event_attr a;
+
+	ROWS("U-48");
+	NEED_IBS();
+	EXPECT_EQ(open_errno(ibs_attr("ibs_op", CNT_CTL, 0x8f)), EINVAL);
+	EXPECT_EQ(open_errno(ibs_attr("ibs_op", CNT_CTL, 0x90)), 0);
+	EXPECT_EQ(open_errno(ibs_attr("ibs_op", CNT_CTL, 0x9f)), 0);
+	EXPECT_EQ(open_errno(ibs_attr("ibs_op", 0x10, 0x100)), EINVAL);
+	EXPECT_EQ(open_errno(ibs_attr("ibs_op", 0, 0)), EINVAL);
+	EXPECT_EQ(open_errno(ibs_attr("ibs_op", 8, 0)), EINVAL);
+	EXPECT_EQ(open_errno(ibs_attr("ibs_op", 9, 0)), 0);
+	EXPECT_EQ(open_errno(ibs_attr("ibs_fetch", 0, 0xf)), EINVAL);
+	EXPECT_EQ(open_errno(ibs_attr("ibs_fetch", 0, 0x10)), 0);
+	EXPECT_EQ(open_errno(ibs_attr("ibs_fetch", 1, 0)), 0);
+	a = ibs_attr("ibs_op", 9, 0);
+	a.freq = 1;
+	EXPECT_EQ(open_errno(a), EINVAL);
+}
+
+/* PERIOD does not ignore the lowest bits */
+TEST(change_period)
+{
+	struct perf_event_attr a;
+	uint64_t period;
+	int fd;
+
+	ROWS("U-48");
+	NEED_IBS();
+	a = ibs_attr("ibs_op", CNT_CTL, OPS);
+	fd = ev_must(&a, 0, -1, -1, 0);
+	period = 2 * OPS;
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_PERIOD, &period), 0);
+	period = 2 * OPS + 1;
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_PERIOD, &period), -1);
+	EXPECT_EQ(errno, EINVAL);
+	period = 0x80;
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_PERIOD, &period), -1);
+	EXPECT_EQ(errno, EINVAL);
+	close(fd);
+}
+
+TEST(bits)
+{
+	ROWS("U-48");
+	NEED_IBS();
+	EXPECT_EQ(open_errno(ibs_attr("ibs_op", 1ULL << 17, OPS)), EINVAL);
+	EXPECT_EQ(open_errno(ibs_attr("ibs_op", 1ULL << 32, OPS)), EINVAL);
+	EXPECT_EQ(open_errno(ibs_attr("ibs_op", 1ULL << 16, OPS)),
+		  ibs_has("ibs_op", "format/l3missonly") ? 0 : EINVAL);
+	EXPECT_EQ(open_errno(ibs_attr("ibs_fetch", 1ULL << 57, OPS)), 0);
+	EXPECT_EQ(open_errno(ibs_attr("ibs_fetch", 1ULL << 48, OPS)), EINVAL);
+	EXPECT_EQ(open_errno(ibs_attr("ibs_fetch", 1ULL << 59, OPS)),
+		  ibs_has("ibs_fetch", "format/l3missonly") ? 0 : EINVAL);
+}
+
+TEST(flags)
+{
+	struct perf_event_attr a;
+
+	ROWS("U-48");
+	NEED_IBS();
+	a = ibs_attr("ibs_op", CNT_CTL, OPS);
+	a.exclude_idle = 1;
+	EXPECT_EQ(open_errno(a), EINVAL);
+	a = ibs_attr("ibs_op", CNT_CTL, OPS);
+	a.exclude_host = 1;
+	EXPECT_EQ(open_errno(a), EINVAL);
+	a = ibs_attr("ibs_op", CNT_CTL, OPS);
+	a.exclude_guest = 1;
+	EXPECT_EQ(open_errno(a), EINVAL);
+	a = ibs_attr("ibs_op", CNT_CTL, OPS);
+	a.exclude_kernel = 1;
+	EXPECT_EQ(open_errno(a), EINVAL);
+	a = ibs_attr("ibs_op", CNT_CTL, OPS);
+	a.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+	a.branch_sample_type = PERF_SAMPLE_BRANCH_ANY;
+	EXPECT_EQ(open_errno(a), EOPNOTSUPP);
+}
+
+/* One sampler, one event at a time */
+TEST(group)
+{
+	struct perf_event_attr a;
+	int fd;
+
+	ROWS("U-48");
+	NEED_IBS();
+	a = ibs_attr("ibs_op", CNT_CTL, OPS);
+	fd = ev_must(&a, 0, -1, -1, 0);
+	EXPECT_EQ(ev_errno(&a, 0, -1, fd, 0), EINVAL);
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
+	close(fd);
+}
+
+static int native(uint32_t type)
+{
+	struct perf_event_attr a = ibs_attr("ibs_op", CNT_CTL, 100000);
+
+	a.type = type;
+	a.disabled = 0;
+	return syscall(SYS_perf_event_open, &a, -1, 0, -1, 0);
+}
+
+/* The kernel's own perf and kpmu do not use it at the same time */
+TEST(shared)
+{
+	struct perf_event_attr a;
+	uint32_t type;
+	int fd, other;
+
+	ROWS("U-48");
+	NEED_IBS();
+	if (route_is_native())
+		SKIP(return, "it is about kpmu and native perf");
+	type = read_long("/sys/bus/event_source/devices/ibs_op/type");
+	a = ibs_attr("ibs_op", CNT_CTL, OPS);
+	fd = ev_must(&a, 0, -1, -1, 0);
+	EXPECT_EQ(native(type), -1);
+	EXPECT_EQ(errno, EBUSY);
+	close(fd);
+	other = native(type);
+	ASSERT_TRUE(other >= 0);
+	EXPECT_EQ(open_errno(a), EBUSY);
+	close(other);
+	EXPECT_EQ(open_errno(a), 0);
+}
+
+TEST_HARNESS_MAIN
