@@ -219,7 +219,8 @@ void kpmu_drivers_apply(const struct kpmu_slots *want)
  * kpmu_drivers_halt() - stop an event until kpmu_drivers_resume(), or until it leaves its counter
  * @hw: the event; ignored if it is not on a counter
  *
- * It stops as soon as IRQs are on, if the driver has not done so: this may have interrupted an operation of the driver.
+ * It stops as soon as IRQs are on, if the driver has not done so: this may have interrupted an
+ * operation of the driver.
  *
  * Context: IRQs off or NMI, on the event's CPU.
  */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The interface between event sources and the rest of kpmu, and the source's part of an
- * event.  Counters are 64 bits wide at this interface; the source handles the hardware's
- * width, sign extension, wrap and reload.
+ * The interface between event sources and the rest of kpmu, and the source's part of an event.  Counters
+ * are 64 bits wide here; the source handles the hardware's width, sign extension, wrap and reload.
  *
  * Sources without counters report hits: occurrences of something on a CPU.  A tap is the
  * origin of hits, e.g. one tracepoint.
@@ -105,7 +104,7 @@ struct kpmu_precise {
  * @began: cycle count at NMI entry if this overflow is timed or @next is set, else 0
  * @next: check for livelock: the previous NMI was timed
  * @ignored: the event's filter rejects the sample; it only counts towards the rate
- * @more: not the first of several overflows caused by one hit
+ * @more: not the first of several overflows of one hit
  * @filtering: TSC cycles that filters of this hit took so far
  * @samples: events that have sampled this hit
  */
