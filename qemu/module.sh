@@ -35,7 +35,7 @@ rm -f "$out/.built"
 shared=''
 if [ $# = 0 ] && [ "$out" = "$KPMU_TOP/build/$name" ] && [[ $name != @(given|gcov) ]]; then
 	shared=1
-	[ -e "$out/kpmu.ko" ] || ! "$KPMU_TOP/qemu/built.sh" get "module-$name" "$built" "$out" || exit 0
+	! "$KPMU_TOP/qemu/built.sh" get "module-$name" "$built" "$out" || exit 0
 fi
 
 for f in "${files[@]}"; do
