@@ -34,6 +34,8 @@
 ## make ci-test      test ci/: qemu-pmu, counts of a sample project in guests, the CI action, virtme-ng
 ## make deb          the Debian package qemu-pmu: QEMU with the PMU model (J=jobs; build/deb)
 ## make deb-test    install that package on fresh roots of Debian 12 and 13, and run a guest there (root)
+## make image-test  build the image of ci/Containerfile, and count in a container of it (root, podman;
+##                   QUICK=1: with this machine's QEMU and kernel)
 ## make grade LAB=1  grade your own file of a lab of the course, or prepare it (LAB=all: all eight)
 ## make labs         test the course: solutions pass, skeletons and mistakes fail
 ## make kselftest TREE=linux  put the tests into a kernel tree, as tools/testing/selftests/kpmu
@@ -101,6 +103,8 @@ deb:
 	@J=$(J) ci/deb.sh
 deb-test:
 	@ci/deb-test.sh
+image-test:
+	@ci/image-test.sh $(if $(QUICK),-q)
 conformance:
 	@selftests/conformance.sh $(if $(V),-v)
 test: deps modules selftests
@@ -152,5 +156,5 @@ clean:
 
 .PHONY: help module modules selftests demo kinds bench check layers conformance deps
 .PHONY: tools install clients clients-amd clients-bpf perf-test bolt perf-busy perf-switching shell test test-all test-debug test-quick stress fuzz clean
-.PHONY: run guest-deps shell-test ci-test deb deb-test
+.PHONY: run guest-deps shell-test ci-test deb deb-test image-test
 .PHONY: kselftest timeline-page grade labs coverage mutants htmldocs test-repeat
