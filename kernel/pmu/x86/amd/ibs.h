@@ -94,12 +94,10 @@ enum { IBS_FETCH_UNIT, IBS_OP_UNIT, IBS_UNITS };
 /**
  * struct ibs_cpu - state of a sampler on a CPU
  * @turn: number of interrupts, to time some of them
- * @late_until: an interrupt without a sample may come until then, in jiffies
- * @late: one may
+ * @late: one interrupt without a sample may come
  */
 struct ibs_cpu {
 	u32 turn;
-	unsigned long late_until;
 	bool late;
 };
 

@@ -5,7 +5,6 @@
  * that each write changes: an interrupted fold must not take the count of one period for that of
  * another.
  */
-#include <linux/jiffies.h>
 #include <linux/kprobes.h>
 
 #include "../../../source/period.h"
@@ -119,7 +118,6 @@ void ibs_end(struct kpmu_hw *hw)
 	struct ibs_cpu *c = this_cpu_ptr(&ibs_cpus[u - ibs_units]);
 	u64 ctl = kpmu_rdmsr(u->msr);
 
-	WRITE_ONCE(c->late_until, jiffies + HZ / 10);
 	WRITE_ONCE(c->late, true);
 	barrier();
 	x86_wrmsr(u->msr, 0);

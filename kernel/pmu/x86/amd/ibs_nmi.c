@@ -5,7 +5,6 @@
  * It may be that of the kernel's own perf or of a counter, and the samplers may be those of the
  * kernel's perf.  A sampler on which no event of kpmu counts is not touched.
  */
-#include <linux/jiffies.h>
 #include <linux/kprobes.h>
 #include <linux/ptrace.h>
 #include <asm/nmi.h>
@@ -150,10 +149,13 @@ static bool report_sample(struct ibs_sample *s, struct ibs_unit *u, struct kpmu_
 	return kpmu_pmu_report(s->hw, hit);
 }
 
-/* An interrupt without a sample: the sampler was stopped when it was on its way */
+/*
+ * An interrupt without a sample: the sampler was stopped when it was on its way.  How long that takes is
+ * not known, as a virtual CPU may stand still.
+ */
 static int late_sample(struct ibs_cpu *c)
 {
-	bool late = READ_ONCE(c->late) && time_before(jiffies, READ_ONCE(c->late_until));
+	bool late = READ_ONCE(c->late);
 
 	WRITE_ONCE(c->late, false);
 	return late;
