@@ -126,6 +126,7 @@ static inline struct ibs_unit *ibs_unit_of(const struct kpmu_hw *hw)
 }
 
 /* ibs_reserve.c */
+bool ibs_in_use(void);
 int ibs_get(struct kpmu_hw *hw, const struct kpmu_target *target, const char **why);
 void ibs_put(struct kpmu_hw *hw);
 int ibs_rivals_init(void);

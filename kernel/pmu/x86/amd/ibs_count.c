@@ -116,14 +116,16 @@ void ibs_end(struct kpmu_hw *hw)
 {
 	struct ibs_unit *u = ibs_unit_of(hw);
 	struct ibs_cpu *c = this_cpu_ptr(&ibs_cpus[u - ibs_units]);
-	u64 ctl = kpmu_rdmsr(u->msr);
+	u64 prev = local64_read(&hw->prev), ctl;
 
+	barrier();
+	ctl = kpmu_rdmsr(u->msr);
 	WRITE_ONCE(c->late, true);
 	barrier();
 	x86_wrmsr(u->msr, 0);
-	/* 0 if an NMI has stopped the sampler: then it was folded */
+	/* 0 if an NMI has stopped the sampler: then it was folded, as if it has been started anew since */
 	if (ctl & u->enable)
-		ibs_fold(hw, ctl);
+		fold_once(hw, prev, ctl);
 }
 
 /**

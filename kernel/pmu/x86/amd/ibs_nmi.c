@@ -168,11 +168,14 @@ static int handle_unit(struct ibs_unit *u, struct pt_regs *regs)
 	struct kpmu_hit hit = { .regs = regs };
 	u64 ctl;
 
-	if (!s.hw)
+	if (!s.hw && !ibs_in_use())
 		return late_sample(c);
 	ctl = kpmu_rdmsr(u->msr);
 	if (!(ctl & u->valid))
 		return late_sample(c);
+	/* The event is just being started or stopped.  The sampler stands still until that is done. */
+	if (!s.hw)
+		return 1;
 	time_some(c, &hit);
 	s.record.reg[IBS_CTL] = ctl;
 	ibs_fold(s.hw, ctl);

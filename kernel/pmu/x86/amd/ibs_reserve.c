@@ -11,6 +11,7 @@
 #define pr_fmt(fmt) "kpmu: " fmt
 
 #include <linux/atomic.h>
+#include <linux/kprobes.h>
 #include <linux/mutex.h>
 #include <linux/printk.h>
 #include <linux/smp.h>
@@ -37,6 +38,18 @@ static struct kpmu_diverts ibs_rival_set = { .table = ibs_rivals, .n = ARRAY_SIZ
 /* Events of kpmu that use IBS */
 static atomic_t ibs_users = ATOMIC_INIT(0);
 static DEFINE_MUTEX(ibs_lock);
+
+/**
+ * ibs_in_use() - test whether there are events of kpmu that use IBS
+ *
+ * Context: any, including NMI.
+ * Return: true if there are, so that the kernel's perf does not use it.
+ */
+bool ibs_in_use(void)
+{
+	return atomic_read(&ibs_users);
+}
+NOKPROBE_SYMBOL(ibs_in_use);
 
 /* Replaces perf_ibs_init(), which is also called for events of other PMUs */
 static int init_native(void *event)
