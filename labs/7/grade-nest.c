@@ -134,7 +134,7 @@ static void explain(void)
 	f = popen(cmd, "r");
 	if (f) {
 		if (fgets(line, sizeof(line), f))
-			line[strcspn(line, " \n")] = 0;	/* without "(discriminator 1)" */
+			line[strcspn(line, "\n ")] = 0;	/* without "(discriminator 1)" */
 		pclose(f);
 	}
 	printf("# the first failure: interrupted at %s, %s\n", line, failed_early ?
