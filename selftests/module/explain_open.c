@@ -158,6 +158,10 @@ TEST(limits_of_the_count)
 		EXPECT_LT(ev[i].running, ev[i].enabled);
 		EXPECT_EQ(ev[i].count, ev_count(ev[i].fd));
 		EXPECT_LE(ev[i].count, ev[i].low);
+		EXPECT_LE(ev[i].low, ev[i].high);
+		/* A busy host makes turns slow, perhaps all that this event had */
+		if (!exact_time())
+			continue;
 		/* With -icount all turns are alike, and the limits are closer than the last, unfinished turns */
 		EXPECT_LE(ev[i].low, ev[0].count + ev[0].count / 500);
 		EXPECT_GE(ev[i].high, ev[0].count - ev[0].count / 500);
