@@ -178,7 +178,7 @@ void print(const char *fmt, ...);	/* %s, %d and %x (64 bits) */
 void check(int ok, const char *fmt, ...);
 void result_skip(const char *name, const char *why);
 int param(const char *name, int def);
-const char *param_str(const char *name);
+const char *tests_wanted(void);
 void *memset(void *p, int c, u64 n);
 void *memcpy(void *d, const void *s, u64 n);
 int streq(const char *a, const char *b);

@@ -128,13 +128,14 @@ static void fw_bytes(void *p, int n)
 		*b++ = inb(0x511);
 }
 
-const char *param_str(const char *name)
+/* Longest value of a parameter, with its end */
+#define PARAM_SIZE	256
+
+/* Read a parameter's value to @b; 0 if there is none */
+static int param_read(const char *name, char b[PARAM_SIZE])
 {
-	static char buf[8][256];
-	static int nr;
 	struct { u32 size; u16 sel, res; char name[56]; } f;
 	u32 count;
-	char *b = buf[nr++ % 8];
 
 	fw_select(0x19);
 	fw_bytes(&count, 4);
@@ -144,24 +145,32 @@ const char *param_str(const char *name)
 			continue;
 		u32 size = __builtin_bswap32(f.size);
 
-		if (size >= sizeof(buf[0])) {
+		if (size >= PARAM_SIZE) {
 			print("Bail out! parameter %s is too long\n", name);
 			outb(0xf4, 2);
 		}
 		fw_select(__builtin_bswap16(f.sel));
 		fw_bytes(b, size);
 		b[size] = 0;
-		return b;
+		return 1;
 	}
 	return 0;
 }
 
+/* The value of the parameter "tests": it stays where it is, as only this one is a string */
+const char *tests_wanted(void)
+{
+	static char b[PARAM_SIZE];
+
+	return param_read("tests", b) ? b : 0;
+}
+
 int param(const char *name, int def)
 {
-	const char *s = param_str(name);
+	char b[PARAM_SIZE], *s = b;
 	int v = 0;
 
-	if (!s)
+	if (!param_read(name, b))
 		return def;
 	while (*s >= '0' && *s <= '9')
 		v = v * 10 + *s++ - '0';

@@ -151,7 +151,7 @@ static void bench(void)
 
 void test_main(void)
 {
-	const char *list = param_str("tests");
+	const char *list = tests_wanted();
 	u64 ran = 0;
 
 	if (list && streq(list, "bench")) {

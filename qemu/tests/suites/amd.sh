@@ -24,6 +24,7 @@ suite_amd()
 	bare "amd: no IBS, Zen 4" "$genoa,ibs=off" "ibs_none $zen_every" "${v2[@]}"
 	bare "amd: IBS, Zen" "$zen" "$ibs $zen_every"
 	bare "amd: IBS, Zen 4" "$genoa" "$ibs $amd_lbr $zen_every" "${v2[@]}" $(p zen4 1)
+	bare "amd: IBS, Zen 5" "$genoa,family=26" "$ibs" $(p zen4 1) $(p ldlat 1)
 	bare "amd: IBS, K7's counters" "$zen,perfctr-core=off,ibs=on" "$ibs"
 	bare "amd: IBS, x2APIC" "$genoa,+x2apic" "$ibs" $(p zen4 1) $(p x2apic 1)
 	bare "amd: IBS, one instruction per block" "$genoa" "$ibs" $(p zen4 1) \
@@ -45,6 +46,7 @@ suite_amd()
 	twice "amd: -icount, twice the same" "$zen,x-pmu-always=on" "icount interrupts" "${icount[@]}"
 	bare "amd: reset" "$genoa" reset
 	on=$genoa moved "amd: migration" long millions 1500
+	on=$genoa moved "amd: migration, IBS" ibs_long millions 1500
 	on=$zen moved "amd: migration, -icount" long millions 1500 "${icount[@]}"
 	modes_of amd_lbr "LbrExtV2" "$genoa"
 }
