@@ -123,9 +123,11 @@ static const struct kpmu_source *get_driver(u32 type)
 /* See source.h */
 const struct kpmu_source *kpmu_source_get(const struct kpmu_attr *attr, int cpu)
 {
-	if (attr->type >= KPMU_TYPE_DRIVERS && attr->type != U32_MAX)
-		return get_driver(attr->type);
-	return find_own(attr, cpu);
+	const struct kpmu_source *own = NULL;
+
+	if (attr->type < KPMU_TYPE_DRIVERS)
+		own = find_own(attr, cpu);
+	return own ? own : get_driver(attr->type);
 }
 
 /**
@@ -194,6 +196,7 @@ static bool name_is_taken(const char *name)
  */
 int kpmu_pmu_add(struct kpmu_pmu *pmu)
 {
+	u32 type = pmu->native_type ? kpmu_native_named_type(pmu->name) : U32_MAX;
 	int id;
 
 	mutex_lock(&drivers_lock);
@@ -204,7 +207,8 @@ int kpmu_pmu_add(struct kpmu_pmu *pmu)
 		id = -ENOSPC;
 	}
 	if (id >= 0) {
-		pmu->type = KPMU_TYPE_DRIVERS + id;
+		pmu->id = id;
+		pmu->type = type == U32_MAX ? KPMU_TYPE_DRIVERS + id : type;
 		list_add_tail_rcu(&pmu->node, &drivers);
 	}
 	mutex_unlock(&drivers_lock);
@@ -233,7 +237,7 @@ void kpmu_pmu_remove(struct kpmu_pmu *pmu)
 	mutex_lock(&drivers_lock);
 	WRITE_ONCE(pmu->live, false);
 	list_del_rcu(&pmu->node);
-	ida_free(&driver_types, pmu->type - KPMU_TYPE_DRIVERS);
+	ida_free(&driver_types, pmu->id);
 	kpmu_drivers_return_slots(pmu);
 	mutex_unlock(&drivers_lock);
 	synchronize_rcu();

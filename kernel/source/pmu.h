@@ -25,9 +25,12 @@ struct kpmu_file {
  * @format: names of attr bits; ended by an entry without a name
  * @events: named events; likewise
  * @caps: capabilities; likewise
+ * @native_type: of a driver: its attr.type is that of the kernel's own PMU of the same name, if there is
+ *	one, so that clients find it under either bus
  * @source: of a driver: the operations on its events
  * @nr_counters: of a driver: counters on each CPU, one event each; 0: all events can count at
  *	the same time
+ * @id: of a driver: number among such PMUs, set by kpmu_register_pmu()
  * @first: of a driver: slot of its first counter, set by kpmu_register_pmu()
  * @node: of a driver: entry in the list of such PMUs
  * @live: of a driver: events can be opened
@@ -41,8 +44,10 @@ struct kpmu_pmu {
 	const struct kpmu_file *format;
 	const struct kpmu_file *events;
 	const struct kpmu_file *caps;
+	bool native_type;
 	const struct kpmu_source *source;
 	u8 nr_counters;
+	u8 id;
 	u8 first;
 	struct list_head node;
 	bool live;

@@ -119,7 +119,7 @@ while IFS='|' read -r routes mode command; do
 	mode=${mode# }
 	routes=${routes%% *} mode=${mode%% *} command=${command# }
 	case $routes in ''|'#'*) continue ;; all) routes=pxr ;; esac
-	case $mode in icelake) [ "${KPMU_MODEL:-}" = icelake ] || continue ;; esac
+	case $mode in icelake|genoa) [ "${KPMU_MODEL:-}" = "$mode" ] || continue ;; esac
 	: >/tmp/differ
 	row=''
 	route native "$command"

@@ -108,6 +108,15 @@ TEST(group)
 	close(fd);
 }
 
+/* An unmodified client looks for the types among the kernel's own PMUs */
+TEST(types)
+{
+	ROWS("U-48");
+	NEED_IBS();
+	EXPECT_EQ(ibs_type("ibs_op"), read_long("/sys/bus/event_source/devices/ibs_op/type"));
+	EXPECT_EQ(ibs_type("ibs_fetch"), read_long("/sys/bus/event_source/devices/ibs_fetch/type"));
+}
+
 static int native(uint32_t type)
 {
 	struct perf_event_attr a = ibs_attr("ibs_op", CNT_CTL, 100000);

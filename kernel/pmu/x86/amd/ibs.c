@@ -65,6 +65,7 @@ static void __init set_operations(void)
 		ibs_units[i].source = operations;
 		ibs_units[i].source.name = ibs_units[i].pmu.name;
 		ibs_units[i].pmu.source = &ibs_units[i].source;
+		ibs_units[i].pmu.native_type = true;
 	}
 }
 
