@@ -62,6 +62,7 @@ static int __init kpmu_init(void)
 	/* Nothing may fail from here on: the device may be open */
 	kpmu_redirect_init();
 	kpmu_bpf_links_init();
+	kpmu_bpf_maps_init();
 	kpmu_unwind_init(kpmu_side_deferred);
 	kpmu_hooks_on_busy(kpmu_busy);
 	return 0;
@@ -86,6 +87,7 @@ err_events:
 
 static void __exit kpmu_exit(void)
 {
+	kpmu_bpf_maps_exit();
 	kpmu_bpf_links_exit();
 	kpmu_redirect_exit();
 	kpmu_chardev_exit();

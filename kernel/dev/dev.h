@@ -68,6 +68,8 @@ void kpmu_busy_exit(void);
 bool kpmu_redirects(void);
 void kpmu_bpf_links_init(void);
 void kpmu_bpf_links_exit(void);
+void kpmu_bpf_maps_init(void);
+void kpmu_bpf_maps_exit(void);
 void kpmu_redirect_init(void);
 void kpmu_redirect_exit(void);
 int kpmu_sysctl_init(void);

@@ -13,6 +13,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "../compat/bpf_map.h"
 #include "../compat/compat.h"
 #include "../compat/hook.h"
 #include "../life/life.h"
@@ -74,8 +75,13 @@ static void on_rdpmc_mm(struct ftrace_regs *fregs)
 	kpmu_counters_hide();
 }
 
+static void on_read_local(struct ftrace_regs *fregs)
+{
+	kpmu_bpf_map_read((void *)kpmu_ftrace_arg(fregs, 0));
+}
+
 enum {
-	HOOK_EXIT, HOOK_EXEC, HOOK_CGROUP, HOOK_RDPMC, HOOK_UNLOAD,
+	HOOK_EXIT, HOOK_EXEC, HOOK_CGROUP, HOOK_RDPMC, HOOK_UNLOAD, HOOK_READ_LOCAL,
 };
 
 static struct kpmu_fhook fhooks[] = {
@@ -89,6 +95,8 @@ static struct kpmu_fhook fhooks[] = {
 			 "counters read by user space" },
 	[HOOK_UNLOAD] = { "__x64_sys_delete_module", on_unload,
 			  "the log names processes that keep the module" },
+	[HOOK_READ_LOCAL] = { "perf_event_read_local", on_read_local,
+			      "events of tasks in BPF maps are read", &kpmu_bpf_map_tasks },
 };
 
 /**

@@ -41,7 +41,7 @@ rows()
 	FILENAME ~ /list$/ {
 		if ($0 ~ /^#/ || split($0, f, "|") < 3) next
 		gsub(/ /, "", f[1]); gsub(/ /, "", f[2])
-		if (f[2] == "icelake") next
+		if (f[2] == "icelake" || f[2] == "genoa") next
 		c = $0; sub(/^[^|]*\|[^|]*\| /, "", c)
 		k = kind(c)
 		if (!(k in lines)) order[++n] = k
