@@ -133,6 +133,7 @@ install: tools
 clients: modules selftests
 	@selftests/clients/run.sh $(if $(filter command%,$(origin K)),$(K),6.1 7.2)
 clients-bpf: modules selftests
+	@qemu/deps.sh clang llvm zlib1g-dev
 	@selftests/clients/run.sh -b $(if $(filter command%,$(origin K)),$(K),6.1 6.12 7.2)
 clients-amd: module selftests
 	@selftests/clients/run.sh -c genoa $(K)

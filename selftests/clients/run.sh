@@ -16,7 +16,7 @@ here=$KPMU_TOP/selftests/clients
 build=$KPMU_TOP/build
 log=$build/log
 mkdir -p "$log"
-script=guest.sh cpus=2 only='' model=skylake pebs=(-p pebs-fmt=3) list=list more=()
+script=guest.sh cpus=2 only='' model=skylake pebs=(-p pebs-fmt=3) list=list more=() more_files=()
 while getopts bc:e:g: opt; do
 	case $opt in
 	b)
@@ -37,9 +37,10 @@ if [ $list = list ]; then
 	programs=$("$here/programs.sh")
 else
 	programs=$("$here/bpf-programs.sh")
+	more_files=(-f "$("$here/perf-bpf.sh"):/usr/bin/perf-bpf")
 fi
 files=(-f "$here/$script" -f "$here/$list:/tests/list" -f "$build/tools/libkpmu-preload.so"
-	-f "$build/tools/kpmu-exec" -f "$programs/.:/")
+	-f "$build/tools/kpmu-exec" -f "$programs/.:/" "${more_files[@]}")
 for f in "$build"/selftests/client_*; do files+=(-f "$f"); done
 
 equal=0 all=0 bad=0 only_arg=""
