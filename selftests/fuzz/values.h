@@ -32,6 +32,7 @@ struct slot {
 	int was_read;		/* it, or another event of its group */
 	int was_off;		/* was disabled at some time: by its attr, ioctl or prctl */
 	int stuck;		/* a member of the group that this one leads may_be_stuck() */
+	int ends;		/* REFRESH ends one of them at a moment that depends on the throttling */
 	int leaderless;		/* 1: the leader was closed, 2: and it had was_off */
 	int moved;		/* see saw_move() */
 	int two_pmus;		/* see of_two_pmus() */
@@ -389,13 +390,13 @@ static inline void put_event(struct show *s, const uint64_t **w, uint64_t format
 		put_count(s, *(*w)++, exact, loose);
 }
 
-static inline void put_times(struct show *s, const uint64_t **w, uint64_t format, int fits)
+static inline void put_times(struct show *s, const uint64_t **w, uint64_t format, int fits, int ends)
 {
 	uint64_t te = 0, tr = 0;
 
 	if (format & PERF_FORMAT_TOTAL_TIME_ENABLED) {
 		te = *(*w)++;
-		put(s, " te%s", te ? "+" : "0");
+		put(s, " te%s", ends ? "" : te ? "+" : "0");
 	}
 	if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
 		tr = *(*w)++;
@@ -431,7 +432,7 @@ static inline const uint64_t *put_values(struct show *s, const struct slot *slot
 		put(s, " nr%llu", (long long)nr);
 		if (len > group_bytes(format, nr))
 			put(s, " more");
-		put_times(s, &w, format, fits);
+		put_times(s, &w, format, fits, s->slot[slot->group].ends);
 		while (nr-- && w < end) {
 			v = *w++;
 			put_count(s, v, s->all_exact,
@@ -443,7 +444,7 @@ static inline const uint64_t *put_values(struct show *s, const struct slot *slot
 	v = *w++;
 	put_count(s, v, slot->exact,
 		  slot->loose || (slot->shares && may_be_throttled(s, v)));
-	put_times(s, &w, format, fits);
+	put_times(s, &w, format, fits, s->slot[slot->group].ends);
 	put_event(s, &w, format, slot->exact, slot->loose);
 	return w;
 }

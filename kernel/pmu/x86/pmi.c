@@ -129,19 +129,17 @@ static u32 overflowed_v1(struct x86_cpu *c)
 	return found;
 }
 
-/* The counters that have overflowed; and whether the buffer of precise events is filled */
-static u32 overflowed(struct x86_cpu *c, bool *filled)
+/* The counters that have overflowed; with X86_STATUS_BUFFER, which is no counter's bit, if the buffer is filled */
+static u64 overflowed(struct x86_cpu *c)
 {
 	u64 status;
 
-	*filled = false;
 	if (x86_pmu.version < 2)
 		return overflowed_v1(c);
 	status = kpmu_rdmsr(x86_pmu.regs.status) & x86_pmu.status;
 	if (status)
 		x86_wrmsr(x86_pmu.regs.clear, status);
-	*filled = status & X86_STATUS_BUFFER;
-	return x86_global_slots(status & ~X86_STATUS_BUFFER);
+	return x86_global_slots(status) | (status & X86_STATUS_BUFFER);
 }
 
 /*
@@ -162,8 +160,9 @@ static int handle_late(struct x86_cpu *c)
 static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
-	bool frozen, filled;
-	u32 m, left;
+	bool frozen;
+	u64 found;
+	u32 left;
 
 	if (!READ_ONCE(c->ready))
 		return handle_late(c);
@@ -177,29 +176,29 @@ static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 		c->hit.began = get_cycles();
 		c->hit.next = c->turn & 1;
 	}
-	m = overflowed(c, &filled);
+	found = overflowed(c);
 	if (unlikely(c->precise)) {
 		/* Their overflow is not of interest, but the record that follows */
-		m &= ~c->precise;
+		found &= ~(u64)c->precise;
 		if (!READ_ONCE(c->draining))
 			x86_pmu.precise->drain(c, regs);
 	}
-	for (left = m; left; left &= left - 1)
+	for (left = found; left; left &= left - 1)
 		handle_wrap(c, __ffs(left));
-	if (m || filled) {
+	if (likely(found)) {
 		kpmu_stat_inc(pmis);
 		/* Delivery masked the vector (Intel); unmask it for the next one */
 		if (!x86_pmu.late_nmis)
 			apic->write(APIC_LVTPC, APIC_DM_NMI);
 		else
-			x86_expect_late(c, m & (m - 1));
+			x86_expect_late(c, found & (found - 1));
 	}
 	c->hit.began = 0;
 	if (unlikely(c->recorders))
 		x86_lbr_resume(c);
 	x86_go_on(c, frozen);
 	/* The number of overflows lets the kernel recognise back-to-back NMIs for them */
-	return m || filled ? hweight32(m) + filled : handle_late(c);
+	return likely(found) ? hweight64(found) : handle_late(c);
 }
 NOKPROBE_SYMBOL(handle_pmi);
 
