@@ -51,7 +51,7 @@ static inline void saw_ioctl(struct show *s, const struct op *op, const struct r
 	/* A member that is opened later may be enabled for no time */
 	if (op->arg[1] == C_REFRESH &&
 	    (s->slot[op->arg[0]].attr.freq || may_be_stuck(&s->slot[op->arg[0]].attr)))
-		s->slot[s->slot[op->arg[0]].group].ends = 1;
+		saw_limit(s, s->slot[op->arg[0]].group);
 	if (op->arg[1] == C_PERIOD) {
 		saw_period(s, op->arg[2]);
 		s->slot[op->arg[0]].attr.sample_period = op->arg[2];

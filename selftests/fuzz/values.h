@@ -32,7 +32,7 @@ struct slot {
 	int was_read;		/* it, or another event of its group */
 	int was_off;		/* was disabled at some time: by its attr, ioctl or prctl */
 	int stuck;		/* a member of the group that this one leads may_be_stuck() */
-	int ends;		/* REFRESH ends one of them at a moment that depends on the throttling */
+	int ends;		/* REFRESH ends one of its group at a moment that depends on the throttling */
 	int leaderless;		/* 1: the leader was closed, 2: and it had was_off */
 	int moved;		/* see saw_move() */
 	int two_pmus;		/* see of_two_pmus() */
@@ -257,6 +257,13 @@ static inline void saw_stuck(struct show *s, int group)
 	s->all_exact = 0;
 }
 
+/* For how long the others are enabled is not known, either */
+static inline void saw_limit(struct show *s, int group)
+{
+	for (int i = 0; i < SLOTS; i++)
+		s->slot[i].ends |= s->slot[i].open && s->slot[i].group == group;
+}
+
 static inline void saw_period(struct show *s, uint64_t period)
 {
 	if (period && (!s->period || period < s->period))
@@ -301,6 +308,7 @@ static inline void saw_open(struct show *s, const struct op *op)
 	if (of && leader.leaderless)
 		slot->leaderless = leader.leaderless;
 	saw_leaderless(s, slot);
+	slot->ends = of && leader.ends;
 	slot->two_pmus = of && of_two_pmus(slot, &leader);
 	/* A read of the leader may include it */
 	s->slot[group].two_pmus |= slot->two_pmus;
@@ -400,7 +408,7 @@ static inline void put_times(struct show *s, const uint64_t **w, uint64_t format
 	}
 	if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
 		tr = *(*w)++;
-	if ((format & 3) == 3 && fits)
+	if ((format & 3) == 3 && fits && !ends)
 		put(s, " tr%s", tr > te ? ">" : tr == te ? "=" : tr ? "<" : "0");
 	else if ((format & 3) == 3)
 		put(s, tr > te ? " tr>" : "");
@@ -432,7 +440,7 @@ static inline const uint64_t *put_values(struct show *s, const struct slot *slot
 		put(s, " nr%llu", (long long)nr);
 		if (len > group_bytes(format, nr))
 			put(s, " more");
-		put_times(s, &w, format, fits, s->slot[slot->group].ends);
+		put_times(s, &w, format, fits, slot->ends);
 		while (nr-- && w < end) {
 			v = *w++;
 			put_count(s, v, s->all_exact,
@@ -444,7 +452,7 @@ static inline const uint64_t *put_values(struct show *s, const struct slot *slot
 	v = *w++;
 	put_count(s, v, slot->exact,
 		  slot->loose || (slot->shares && may_be_throttled(s, v)));
-	put_times(s, &w, format, fits, s->slot[slot->group].ends);
+	put_times(s, &w, format, fits, slot->ends);
 	put_event(s, &w, format, slot->exact, slot->loose);
 	return w;
 }
