@@ -41,6 +41,19 @@ static noinline bool lose_samples(struct kpmu_event *e, const struct kpmu_hit *h
 }
 NOKPROBE_SYMBOL(lose_samples);
 
+/* Not the last overflow of several that are reported together */
+static noinline bool take_early(struct kpmu_event *e, const struct kpmu_hit *hit)
+{
+	if (unlikely(hit->precise->lost))
+		return lose_samples(e, hit);
+	if (hit->precise->batch)
+		kpmu_sample_write_batch(e, hit, hit->precise->batch);
+	else
+		kpmu_sample_write(e, hit);
+	return false;
+}
+NOKPROBE_SYMBOL(take_early);
+
 /**
  * kpmu_overflow() - handle an overflow, see kpmu_overflow_fn
  * @hw: the event's hardware part
@@ -58,26 +71,22 @@ bool kpmu_overflow(struct kpmu_hw *hw, struct kpmu_hit *hit)
 
 	if (unlikely(s->stopped))
 		return true;
-	if (unlikely(hit->ignored))
-		return kpmu_rate_account(e);
-	if (unlikely(hit->precise) && hit->precise->early) {
-		if (unlikely(hit->precise->lost))
-			return lose_samples(e, hit);
-		if (hit->precise->batch)
-			kpmu_sample_write_batch(e, hit, hit->precise->batch);
-		else
-			kpmu_sample_write(e, hit);
-		return false;
+	if (unlikely(hit->precise)) {
+		if (hit->precise->ignored)
+			return kpmu_rate_account(e);
+		if (hit->precise->early)
+			return take_early(e, hit);
 	}
-	if (unlikely(s->aux_action))
-		act_on_trace(e);
 	halt = unlikely(kpmu_counts_hits(&e->se)) ? kpmu_rate_account_hit(e, hit->more) :
 					       kpmu_rate_account(e);
 	if (s->freq)
 		kpmu_rate_adjust(e, hit->period);
-	if (unlikely(s->aux_output)) {
-		kpmu_aux_output(e, hit);
-		return halt;
+	if (unlikely(s->aux_action | s->aux_output)) {
+		if (s->aux_output) {
+			kpmu_aux_output(e, hit);
+			return halt;
+		}
+		act_on_trace(e);
 	}
 	if (unlikely(s->program) && !kpmu_program_allows(e, hit))
 		goto out;

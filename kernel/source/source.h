@@ -69,6 +69,7 @@ struct kpmu_batch {
  * @phys: PERF_SAMPLE_PHYS_ADDR, 0 if the hardware does not tell
  * @xmm: registers XMM0 to XMM15, two words each, or NULL
  * @branches: the branch stack, NULL if it is not in the record
+ * @ignored: the event's filter rejects the sample; it only counts towards the rate
  * @early: this is not the last of several overflows that are reported together, or they are not
  *	reported in an interrupt: as upstream, there is a sample, and nothing else is done
  * @lost: if @early: number of overflows of which nothing else is known; of struct kpmu_hit, only
@@ -85,6 +86,7 @@ struct kpmu_precise {
 	u64 phys;
 	const u64 *xmm;
 	const struct kpmu_branches *branches;
+	bool ignored;
 	bool early;
 	u32 lost;
 	struct kpmu_batch *batch;
@@ -103,7 +105,6 @@ struct kpmu_precise {
  * @raw_size: size of @raw in bytes
  * @began: cycle count at NMI entry if this overflow is timed or @next is set, else 0
  * @next: check for livelock: the previous NMI was timed
- * @ignored: the event's filter rejects the sample; it only counts towards the rate
  * @more: not the first of several overflows of one hit
  * @filtering: TSC cycles that filters of this hit took so far
  * @samples: events that have sampled this hit
@@ -120,7 +121,6 @@ struct kpmu_hit {
 	u32 raw_size;
 	u64 began;
 	bool next;
-	bool ignored;
 	bool more;
 	u32 samples;
 	u64 filtering;

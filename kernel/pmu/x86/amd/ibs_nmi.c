@@ -137,7 +137,7 @@ static bool report_sample(struct ibs_sample *s, struct ibs_unit *u, struct kpmu_
 	hit->frames = regs;
 	hit->regs = &s->regs;
 	hit->precise = &precise;
-	hit->ignored = is_broken(s, u) || is_excluded(s, u);
+	precise.ignored = is_broken(s, u) || is_excluded(s, u);
 	if (u == &ibs_units[IBS_OP_UNIT] && s->nr >= IBS_OP_REGS)
 		ibs_memory(&s->record, s->hw->extra, hit, &precise);
 	if (s->hw->extra & IBS_WANT_RAW) {
