@@ -18,6 +18,16 @@ static bool is_latency_event(const struct ibs_unit *u, const struct kpmu_attr *a
 	       attr->config1 & IBS_LATENCY;
 }
 
+/* Family 1AH also has the models of Zen 6 */
+static bool is_zen5(void)
+{
+	u8 model = boot_cpu_data.x86_model;
+
+	return boot_cpu_data.x86 == 0x1a &&
+	       (model < 0x30 || (model >= 0x40 && model < 0x50) || (model >= 0x60 && model < 0x80) ||
+		(model >= 0xd0 && model < 0xd8));
+}
+
 static int set_latency(struct kpmu_hw *hw, const struct kpmu_attr *attr, const char **why)
 {
 	u64 latency = attr->config1 & IBS_LATENCY;
@@ -29,7 +39,7 @@ static int set_latency(struct kpmu_hw *hw, const struct kpmu_attr *attr, const c
 	hw->extra |= latency;
 	hw->sel |= (latency / LATENCY_STEP - 1) << IBS_OP_LATENCY_SHIFT | IBS_OP_LATENCY_ON;
 	/* Zen 5 looks at loads that miss all caches only */
-	if (boot_cpu_data.x86 == 0x1a)
+	if (is_zen5())
 		hw->sel |= IBS_OP_L3MISS;
 	return 0;
 }
