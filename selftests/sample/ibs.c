@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* AMD's instruction-based sampling: what each sample says of its instruction. */
 #define _GNU_SOURCE
+#include <cpuid.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -183,6 +184,198 @@ TEST(raw)
 	close(fd);
 }
 
+TEST(raw_fetch)
+{
+	struct perf_event_attr a;
+	static struct record rec;
+	int n = 0, fd;
+	struct ring r;
+
+	ROWS("U-48");
+	NEED_IBS();
+	a = ibs_attr("ibs_fetch", 0, OPS);
+	a.sample_type |= PERF_SAMPLE_RAW;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 64);
+	rising_counted(fd);
+	while (ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
+		struct parts p = record_sample(&r, &rec);
+		uint64_t reg[3];
+		uint32_t caps;
+
+		ASSERT_TRUE(p.raw_size >= 4 + sizeof(reg));
+		memcpy(&caps, p.raw, 4);
+		memcpy(reg, p.raw + 4, sizeof(reg));
+		EXPECT_EQ(p.raw_size, 4 + 8 * (3 + (caps >> 9 & 1)));
+		EXPECT_EQ(reg[0] & 3ULL << 48, 3ULL << 48);
+		EXPECT_EQ(reg[1], p.ip);
+		/* The physical address, if it is valid */
+		EXPECT_EQ(reg[2] % 4096, reg[0] >> 52 & 1 ? p.ip % 4096 : 0);
+		n++;
+	}
+	EXPECT_TRUE(n > 0);
+	ring_unmap(&r);
+	close(fd);
+}
+
+/* Physical addresses in the registers: -1 if a sample is one of the kernel, or has an address of it */
+static int some_addresses(const char *pmu, uint64_t config, int at, int shift)
+{
+	struct perf_event_attr a = ibs_attr(pmu, config, OPS);
+	static struct record rec;
+	int n = 0, fd, samples = 0;
+	struct ring r;
+
+	a.sample_type |= PERF_SAMPLE_RAW | PERF_SAMPLE_ADDR;
+	a.exclude_kernel = 1;
+	a.config2 = SWFILT;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 4);
+	ev_enable(fd);
+	shift_by(shift);
+	loads_counted(fd, words);
+	while (ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
+		struct parts p = record_sample(&r, &rec);
+		uint64_t reg;
+
+		memcpy(&reg, p.raw + 4 + 8 * at, sizeof(reg));
+		n += reg != 0;
+		samples++;
+		if ((int64_t)p.ip < 0 || (int64_t)p.addr < 0)
+			return -1;
+	}
+	ring_unmap(&r);
+	close(fd);
+	return samples ? n : -1;
+}
+
+static int physical_addresses(const char *pmu, uint64_t config, int at)
+{
+	int shift, n, all = 0;
+
+	for (shift = 0; shift < 4; shift++) {
+		n = some_addresses(pmu, config, at, shift);
+		if (n < 0)
+			return -1;
+		all += n;
+	}
+	return all;
+}
+
+static int of_fetches(void)
+{
+	return physical_addresses("ibs_fetch", 0, 2);
+}
+
+static int of_ops(void)
+{
+	return physical_addresses("ibs_op", CNT_CTL, 6);
+}
+
+/* Without privilege the registers show no physical addresses */
+TEST(raw_without_privilege)
+{
+	ROWS("U-48 C-13");
+	NEED_IBS();
+	if (!ibs_has("ibs_op", "format/swfilt"))
+		SKIP(return, "this kernel has no swfilt");
+	memset(words, 1, sizeof(words));
+	no_throttle();
+	EXPECT_TRUE(of_fetches() > 0);
+	EXPECT_TRUE(of_ops() > 0);
+	EXPECT_EQ(try_unprivileged(of_fetches), 0);
+	EXPECT_EQ(try_unprivileged(of_ops), 0);
+}
+
+#define PAGES	4000UL
+
+/* Pages that no cache and no TLB has */
+static void *cold_pages(void)
+{
+	void *p = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* Samples of loads or stores that are a page apart, after some more instructions */
+static int of_pages(const struct perf_event_attr *a, char *pages, bool store, int shift)
+{
+	int n, fd = ev_must(a, 0, -1, -1, 0);
+	struct ring r;
+
+	ring_map(&r, fd, a, 64);
+	ev_enable(fd);
+	shift_by(shift);
+	(store ? store_counted : load_counted)(fd, PAGES, pages, 4096);
+	n = collect(&r);
+	ring_unmap(&r);
+	close(fd);
+	return n;
+}
+
+static bool in_pages(const struct seen *x, const char *pages)
+{
+	return x->addr >= (uintptr_t)pages && x->addr < (uintptr_t)pages + PAGES * 4096;
+}
+
+/* Accesses that miss all caches: only of a load is known where the data came from */
+TEST(misses)
+{
+	union perf_mem_data_src src;
+	struct perf_event_attr a;
+	int n, i, round, store, found[2] = { 0 };
+	char *pages;
+
+	ROWS("U-48 S-28");
+	NEED_IBS();
+	a = ibs_attr("ibs_op", CNT_CTL, OPS);
+	a.sample_type |= MEMORY;
+	for (round = 0; round < 8; round++) {
+		store = round & 1;
+		pages = cold_pages();
+		ASSERT_TRUE(pages);
+		n = of_pages(&a, pages, store, round / 2);
+		for (i = 0; i < n; i++) {
+			if (!in_pages(&seen[i], pages))
+				continue;
+			found[store]++;
+			src.val = seen[i].data_src;
+			EXPECT_EQ((int)src.mem_op, store ? PERF_MEM_OP_STORE : PERF_MEM_OP_LOAD);
+			EXPECT_EQ((int)src.mem_lvl, store ? PERF_MEM_LVL_NA :
+				  PERF_MEM_LVL_HIT | PERF_MEM_LVL_LOC_RAM);
+			EXPECT_EQ((int)src.mem_lvl_num, store ? PERF_MEM_LVLNUM_NA : PERF_MEM_LVLNUM_RAM);
+			EXPECT_EQ(!seen[i].weight, store);
+		}
+		munmap(pages, PAGES * 4096);
+	}
+	EXPECT_TRUE(found[0] > 0);
+	EXPECT_TRUE(found[1] > 0);
+}
+
+/* A period that the hardware does not have, in several turns */
+TEST(long_period)
+{
+	const uint64_t period = 3ULL << 19;
+	struct perf_event_attr a;
+	uint64_t count;
+	struct ring r;
+	int fd, n;
+
+	ROWS("U-48");
+	NEED_IBS();
+	a = ibs_attr("ibs_fetch", 0, period);
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 4);
+	spin_counted(fd, 100000, 0);
+	n = ring_count(&r, PERF_RECORD_SAMPLE);
+	count = ev_count(fd);
+	EXPECT_TRUE(count >= SPIN_INSNS(100000));
+	EXPECT_EQ(n, count / period);
+	ring_unmap(&r);
+	close(fd);
+}
+
 /* swfilt drops the samples of a mode */
 TEST(filter)
 {
@@ -204,6 +397,84 @@ TEST(filter)
 		for (i = 0; i < n; i++)
 			EXPECT_EQ((int64_t)seen[i].ip >= 0, user);
 	}
+}
+
+#define L3_MISS_ONLY	(1ULL << 16)	/* of IbsOpCtl */
+#define LEAST	128
+#define MOST	2048
+#define RAM	210	/* cycles: the PMU model has no load between this and those that miss the TLB, too */
+
+/* Zen 5 filters loads that miss all caches only */
+static bool is_zen5(void)
+{
+	unsigned int a = 0, b, c, d, model;
+
+	__cpuid(1, a, b, c, d);
+	model = (a >> 4 & 0xf) | (a >> 12 & 0xf0);
+	return (a >> 8 & 0xf) + (a >> 20 & 0xff) == 0x1a &&
+	       (model < 0x30 || (model >= 0x40 && model < 0x50) || (model >= 0x60 && model < 0x80) ||
+		(model >= 0xd0 && model < 0xd8));
+}
+
+static int of_latency(struct __test *_metadata, int least, char *pages)
+{
+	struct perf_event_attr a = ibs_attr("ibs_op", CNT_CTL, OPS);
+	union perf_mem_data_src src;
+	int n, i, found = 0;
+
+	a.config1 = least;
+	a.sample_type |= MEMORY;
+	n = of_pages(&a, pages, false, 0);
+	for (i = 0; i < n; i++) {
+		src.val = seen[i].data_src;
+		EXPECT_EQ((int)src.mem_op, PERF_MEM_OP_LOAD);
+		EXPECT_TRUE(seen[i].weight > least);
+		found += in_pages(&seen[i], pages);
+	}
+	return found;
+}
+
+/* Loads of more than a number of cycles, which the hardware compares in steps of 128 */
+TEST(latency)
+{
+	struct perf_event_attr a;
+	static struct record rec;
+	char *pages;
+	struct ring r;
+	int fd, n = 0;
+
+	ROWS("U-48 S-28");
+	NEED_IBS();
+	if (!ibs_has("ibs_op", "format/ldlat"))
+		SKIP(return, "no filter of latencies");
+	a = ibs_attr("ibs_op", CNT_CTL, OPS);
+	a.config1 = LEAST - 1;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
+	a.config1 = MOST + 1;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
+	a.config1 = MOST;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
+	pages = cold_pages();
+	ASSERT_TRUE(pages);
+	EXPECT_TRUE(of_latency(_metadata, LEAST, pages) > 0);
+	EXPECT_TRUE(of_latency(_metadata, RAM, pages) > 0);
+	EXPECT_EQ(of_latency(_metadata, 255, pages), 0);
+	/* The control register of a sample has the filters */
+	a.config1 = LEAST;
+	a.sample_type |= PERF_SAMPLE_RAW;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 64);
+	load_counted(fd, PAGES, pages, 4096);
+	for (; ring_find(&r, &rec, PERF_RECORD_SAMPLE); n++) {
+		struct parts p = record_sample(&r, &rec);
+		uint64_t ctl;
+
+		memcpy(&ctl, p.raw + 4, sizeof(ctl));
+		EXPECT_EQ(ctl >> 59, 0x10);
+		EXPECT_EQ(ctl & L3_MISS_ONLY, is_zen5() ? L3_MISS_ONLY : 0);
+	}
+	EXPECT_TRUE(n > 0);
+	munmap(pages, PAGES * 4096);
 }
 
 /* A precise event of the core PMU is one of IBS */
