@@ -4,6 +4,8 @@
 #include <linux/bpf_perf_event.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "bpf.h"
 #include "event.h"
@@ -203,6 +205,63 @@ TEST(errors)
 	EXPECT_EQ(fd_errno(syscall(SYS_bpf, BPF_LINK_CREATE, NULL, sizeof(x.attr))), EFAULT);
 	/* None of them has attached the program */
 	EXPECT_EQ(attach_errno(prog, fd), 0);
+}
+
+/* No file can be opened: the program is not attached */
+TEST(no_fd)
+{
+	ROWS("I-39");
+	int fd = insns(), map = words_map(), prog = counting(PE, map);
+	struct rlimit limit = { 0, 64 };
+
+	ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	EXPECT_EQ(attach_errno(prog, fd), EMFILE);
+	limit.rlim_cur = 64;
+	ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	work_counted(fd, ROUNDS, 0);
+	EXPECT_EQ(map_word(map, 0), 0);
+	EXPECT_EQ(attach_errno(prog, fd), 0);
+}
+
+#define BPF_32	357	/* bpf(2) of programs of 32 bits */
+
+/* The system call of programs of 32 bits, which those of 64 bits can execute as well */
+static int bpf_32(int cmd, const union bpf_attr *attr, unsigned int size)
+{
+	long ret = BPF_32;
+
+	__asm__ volatile("int $0x80" : "+a"(ret) : "b"(cmd), "c"(attr), "d"(size)
+			 : "memory", "r8", "r9", "r10", "r11");
+	return ret;
+}
+
+TEST(program_of_32_bits)
+{
+	ROWS("I-39");
+	int fd = insns(), map = words_map(), prog = counting(PE, map), link;
+	union bpf_attr *a = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+
+	ASSERT_TRUE(a != MAP_FAILED);
+	a->link_create.prog_fd = prog;
+	a->link_create.target_fd = 999;
+	a->link_create.attach_type = BPF_PERF_EVENT;
+	EXPECT_EQ(bpf_32(BPF_LINK_CREATE, a, sizeof(*a)), -EBADF);
+	a->link_create.target_fd = fd;
+	link = bpf_32(BPF_LINK_CREATE, a, sizeof(*a));
+	ASSERT_GE(link, 0);
+	EXPECT_EQ(bpf_32(BPF_LINK_CREATE, a, sizeof(*a)), -EEXIST);
+	work_counted(fd, ROUNDS, 0);
+	EXPECT_DUE(map_word(map, 0));
+	close(link);
+	work_counted(fd, ROUNDS, 0);
+	EXPECT_DUE(map_word(map, 0));
+	/* Another command */
+	memset(a, 0, sizeof(*a));
+	a->map_type = BPF_MAP_TYPE_ARRAY;
+	a->key_size = a->value_size = 4;
+	a->max_entries = 1;
+	EXPECT_GE(bpf_32(BPF_MAP_CREATE, a, sizeof(*a)), 0);
 }
 
 /* A link is listed as one of a perf event, with its program */
