@@ -184,17 +184,22 @@ TEST_TIMEOUT(long_counting, 240)
 	EXPECT_EQ(wrong, 0);
 }
 
-/* An event with a high count is scheduled in on a counter with a low value */
+/*
+ * An event with a high count is scheduled in on a counter with a low value.  The first mapping of a task
+ * lets it execute RDPMC, for which all counters are set to other values.  A later one sets that of its event.
+ */
 TEST_TIMEOUT(high_count_low_counter, 240)
 {
 	ROWS("M-06 M-07 P-02");
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
 					   PERF_COUNT_HW_INSTRUCTIONS);
-	struct perf_event_mmap_page *p;
-	int fd = ev_must(&a, 0, -1, -1, 0), other, wrong = 0, i;
+	int fd = ev_must(&a, 0, -1, -1, 0), first = ev_must(&a, 0, -1, -1, 0), other, wrong = 0, i;
+	struct perf_event_mmap_page *p, *before = NULL;
 
 	for (i = 0; i < 25; i++) {
 		spin_counted(fd, 1000003, 0);
+		if (i & 1)
+			before = map(first);
 		/* A period too long to expire sets the counter to its lowest value */
 		other = start(PERF_COUNT_HW_INSTRUCTIONS, 1ULL << 62);
 		work(100);
@@ -206,6 +211,8 @@ TEST_TIMEOUT(high_count_low_counter, 240)
 		wrong += !right(fd, p);
 		munmap(p, PAGE);
 		ev_disable(fd);
+		if (i & 1)
+			munmap(before, PAGE);
 	}
 	EXPECT_EQ(wrong, 0);
 }
