@@ -63,6 +63,35 @@ TEST(full)
 		worker_stop(&w[i]);
 }
 
+/* One bucket is for the first task, whichever that is */
+TEST(one_bucket)
+{
+	ROWS("W-31");
+	NEED_PMU();
+	struct worker w[2];
+	int fd;
+
+	pin_to(0);
+	for (int i = 0; i < 2; i++) {
+		worker_start(&w[i]);
+		worker_pin(&w[i], far_cpu());
+	}
+	plan_buckets(1, 1, KPMU_SET_BY_TASK, 1);
+	target[0] = far_cpu();
+	attr[0].disabled = 0;
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	for (int i = 0; i < 2; i++)
+		worker_run(&w[i], N);
+	EXPECT_EQ(get_buckets(fd), 1);
+	EXPECT_EQ(wrong_sums(), 0);
+	EXPECT_GT(read_out.head.overflows, 0);
+	EXPECT_GE(bucket_value(KPMU_BUCKET_OTHER, 0), worker_insns(N, 1));
+	EXPECT_GE(bucket_value(KPMU_BUCKET_ALL, 0), 2 * worker_insns(N, 1));
+	for (int i = 0; i < 2; i++)
+		worker_stop(&w[i]);
+}
+
 /* More tasks than a CPU's table has room for, and more than two of them have */
 TEST(growth)
 {

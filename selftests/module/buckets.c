@@ -293,6 +293,47 @@ TEST(by_task)
 	EXPECT_EQ(wrong_sums(), 0);
 }
 
+/* In a namespace of pids: its tasks have the pids there, and all others have none */
+static int own_bucket_only(void)
+{
+	uint64_t id;
+	int fd;
+
+	plan_buckets(1, 1, KPMU_SET_BY_TASK, 1000);
+	attr[0].disabled = attr[0].exclude_kernel = 0;
+	fd = open_set();
+	if (fd < 0 || getpid() != 1)
+		return 2;
+	/* Others run, at least the idle task */
+	usleep(20000);
+	work(N);
+	if (get_buckets(fd) < 2 || wrong_sums())
+		return 3;
+	for (unsigned int i = 2; i < read_out.head.nr_buckets; i++) {
+		id = read_out.word[i * bucket_words()];
+		if (id > 1)
+			return 4;
+	}
+	return bucket_value(1, 0) >= WORK_INSNS(N) ? 0 : 5;
+}
+
+TEST(pid_namespace)
+{
+	ROWS("W-30");
+	NEED_PMU();
+	int status = -1;
+	pid_t pid;
+
+	pin_to(0);
+	ev_device();
+	ASSERT_EQ(unshare(CLONE_NEWPID), 0);
+	pid = fork();
+	if (!pid)
+		_exit(own_bucket_only());
+	ASSERT_EQ(waitpid(pid, &status, 0), pid);
+	EXPECT_EQ(status, 0);
+}
+
 /* A running task that is moved counts for its new cgroup when the write returns */
 TEST(move)
 {
