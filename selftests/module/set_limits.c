@@ -20,7 +20,7 @@ TEST(partial)
 	int fd, n = nr_cpus();
 
 	plan(2, n + 1, 0);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		attr[i].type = PERF_TYPE_SOFTWARE;
 		attr[i].config = PERF_COUNT_SW_DUMMY;
 	}
@@ -42,6 +42,28 @@ TEST(partial)
 	EXPECT_EQ(result.word[2 * n - 1], 0);
 	EXPECT_EQ(result.word[2 * n], KPMU_SET_NONE);
 	close(fd);
+	/* With times, and without the event in the middle */
+	args.flags |= KPMU_SET_TIMES;
+	args.nr_targets = 1;
+	args.nr_events = 3;
+	attr[1].type = 0x3ffff0;
+	attr[0].disabled = attr[2].disabled = 0;
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(error[0], 0);
+	EXPECT_EQ(error[1], ENOENT);
+	EXPECT_EQ(get(fd), size_of(3 * 3));
+	EXPECT_EQ(result.word[0], 0);
+	EXPECT_GT(result.word[1], 0);
+	EXPECT_EQ(result.word[6], 0);
+	EXPECT_GT(result.word[7], 0);
+	EXPECT_EQ(result.word[3], KPMU_SET_NONE);
+	EXPECT_EQ(result.word[4], 0);
+	EXPECT_EQ(result.word[5], 0);
+	close(fd);
+	attr[1].type = PERF_TYPE_SOFTWARE;
+	args.flags &= ~KPMU_SET_TIMES;
+	args.nr_events = 2;
 	/* Without any event there is no set */
 	args.nr_targets = 1;
 	target[0] = 9999;
@@ -285,7 +307,7 @@ TEST(full_context)
 	struct kpmu_why why;
 	int fd, one;
 
-	if (slow() > 1)
+	if (slow() > 2)
 		SKIP(return, "takes minutes on this kernel");
 	plan(EVENTS, KPMU_SET_MAX / EVENTS, KPMU_SET_TASKS);
 	args.errors = 0;

@@ -4,6 +4,7 @@
 #include <linux/capability.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -210,6 +211,54 @@ TEST(groups)
 	close(fd[0]);
 	EXPECT_EQ(strict_errno(0, -1, -1), 0);
 	EXPECT_EQ(strict_errno(0, -1, other), 0);
+}
+
+/* Members that need no counter take no room */
+TEST(software_members)
+{
+	ROWS("W-17");
+	NEED_PMU();
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+	int gp = counters_general(), fd[MAX], leader, i;
+
+	leader = ev_must(&a, 0, -1, -1, KPMU_OPEN_STRICT);
+	ev_must(&a, 0, -1, leader, 0);
+	ev_enable(leader);
+	for (i = 0; i < gp - 1; i++)
+		ASSERT_GE(fd[i] = strict(0, -1, leader), 0);
+	ev_must(&a, 0, -1, leader, 0);
+	/* One counter is left */
+	ASSERT_GE(fd[i] = strict(0, -1, -1), 0);
+	EXPECT_EQ(strict_errno(0, -1, -1), EBUSY);
+	some_turns();
+	for (i = 0; i < gp; i++)
+		EXPECT_TRUE(always_ran(fd[i]));
+	/* A group of software alone always fits */
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, KPMU_OPEN_STRICT), 0);
+}
+
+#define MAX_STRICT	1024
+
+/* As many strict groups as a task can have; they need no counter */
+TEST(number)
+{
+	ROWS("W-17");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+	struct rlimit files = { MAX_STRICT + 100, MAX_STRICT + 100 };
+	struct kpmu_why why = { };
+	int fd = -1;
+
+	ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+	for (int i = 0; i < MAX_STRICT; i++)
+		ASSERT_GE(fd = ev_open(&a, 0, -1, -1, KPMU_OPEN_STRICT), 0);
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, KPMU_OPEN_STRICT), ENOSPC);
+	ioctl(ev_device(), KPMU_IOC_WHY, &why);
+	EXPECT_EQ(strcmp(why.text, "too many strict groups"), 0);
+	/* Other groups are not limited by that, nor those of a CPU */
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
+	EXPECT_EQ(ev_errno(&a, -1, 0, -1, KPMU_OPEN_STRICT), 0);
+	close(fd);
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, KPMU_OPEN_STRICT), 0);
 }
 
 TEST(arguments)
