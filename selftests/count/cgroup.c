@@ -155,6 +155,38 @@ TEST(descendants)
 	SEES_ALL(fc, &in_c);
 }
 
+/* The event of an outer cgroup is closed while a task runs; a second later the module forgets the cgroup */
+TEST(outer_one_closed)
+{
+	ROWS("G-05");
+	const uint64_t rounds = 5000000;
+	uint64_t before, each, end, n = 0;
+	struct cgroup top, a, b;
+	struct worker w;
+	int outer, inner;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	cgroup_make(&b, &a, "b");
+	start_in(&w, &b, 1);
+	outer = watch(&a, 1);
+	inner = watch(&b, 1);
+	SEES_ALL(outer, &w);
+	close(outer);
+	before = ev_count(inner);
+	worker_run(&w, 1);
+	each = ev_count(inner) - before + worker_insns(rounds, 1);
+	before = ev_count(inner);
+	for (end = now_ns() + 3000000000; now_ns() < end; n++)
+		worker_run(&w, rounds);
+	EXACT(ev_count(inner) - before, n * each);
+	EXPECT_TRUE(always_ran(inner));
+	outer = watch(&a, 1);
+	SEES_ALL(outer, &w);
+	SEES_ALL(inner, &w);
+}
+
 /* The root cgroup contains all tasks, including the idle task */
 TEST(root)
 {
