@@ -13,7 +13,7 @@ __asm__(
 "	.text\n"
 "	.globl	_start\n"
 "_start:\n"
-"	xor	%ebp, %ebp\n"
+"	mov	$0x10000, %ebp\n"	/* a frame that is not mapped */
 "	call	outer\n"
 "	xor	%ebx, %ebx\n"
 "	mov	$1, %eax\n"		/* exit */

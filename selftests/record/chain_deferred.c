@@ -226,6 +226,30 @@ TEST(another_event_gets_the_stacks)
 	EXPECT_EQ(0, nr_waiting());
 }
 
+/* An event without a ring buffer that asks for them gets none */
+TEST(no_room_for_the_stacks)
+{
+	ROWS("U-06");
+	struct perf_event_attr a;
+	union any_attr side;
+	struct found f;
+	int to;
+
+	must_defer();
+	pin_to(0);
+	a = deferred_attr(0);
+	side.a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+	side.a.task = 1;
+	side.a.disabled = 0;
+	any_flag(&side, F_DEFER_OUTPUT);
+	to = ev_must(&side.a, -1, 0, -1, 0);
+	f = run(_metadata, &a, the_work);
+	EXPECT_EQ(0, f.stacks);
+	EXPECT_EQ(10, f.samples);
+	EXPECT_EQ(10, nr_waiting());
+	close(to);
+}
+
 TEST(without_user_part)
 {
 	ROWS("A-43");

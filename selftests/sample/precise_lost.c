@@ -140,6 +140,37 @@ TEST(single_records)
 	lose_all(_metadata, 1, n, n);
 }
 
+/* Lost samples throttle the events as if they were samples; only one of the two has a ring */
+TEST(throttled)
+{
+	struct perf_event_attr a[NR];
+	int fd[NR], i, throttles = 0;
+	static struct record rec;
+	struct ring r;
+
+	ROWS("D-24");
+	NEED_FIXED();
+	if (!is_vague())
+		SKIP(return, "on this CPU, records tell which events have caused them");
+	make_pair(a, 0, 1);
+	throttle_at(1000, 0);
+	for (i = 0; i < NR; i++) {
+		a[i].disabled = !i;
+		fd[i] = ev_must(&a[i], 0, -1, i ? fd[0] : -1, 0);
+	}
+	ring_map(&r, fd[0], &a[0], 64);
+	rising_counted(fd[0]);
+	while (ring_next(&r, &rec))
+		throttles += rec.head.type == PERF_RECORD_THROTTLE;
+	EXPECT_GT(throttles, 0);
+	/* The counters have stood still */
+	EXPECT_LT(ev_count(fd[0]), N);
+	ring_unmap(&r);
+	no_throttle();
+	for (i = NR - 1; i >= 0; i--)
+		close(fd[i]);
+}
+
 /*
  * Once, the second event's counter overflows at the instruction that causes the first event's record,
  * which thus names both.  The next instruction causes a record of the second event alone.
