@@ -73,9 +73,13 @@ function stale(text) { stales = stales "stale: " text "\n" }
 function whole_file(	i, n, last)
 {
 	for (i = 1; i <= nr_lines; i++) {
-		for (n = last + 1; n <= line_nr[i]; n++)
+		for (n = last + 1; n <= line_nr[i]; n++) {
+			# lcov knows no function that is only inlined
+			if (source[n - 1] ~ /^}/)
+				func_name = ""
 			if (n in name_at)
 				func_name = name_at[n]
+		}
 		last = line_nr[i]
 		one_line(line_nr[i], hits[i] > 0)
 	}
