@@ -7,6 +7,7 @@
  */
 #include "../source/drivers.h"
 #include "../trace/kpmu_trace.h"
+#include "place.h"
 #include "sched.h"
 
 /*
@@ -66,9 +67,10 @@ void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_entity *leader)
 static int free_counter(const struct kpmu_entity *e, u32 mask)
 {
 	u32 free = e->hw.allowed & ~mask;
+	int hint = kpmu_hint(&e->hw);
 
-	if (e->hw.hint >= 0 && free & 1u << e->hw.hint)
-		return e->hw.hint;
+	if (hint >= 0 && free & 1u << hint)
+		return hint;
 	return free ? 31 - __builtin_clz(free) : -1;
 }
 

@@ -96,7 +96,7 @@ static const char *add_need(struct needs *n, struct kpmu_entity *e, const struct
 		return why_counters;
 	n->hw[n->n] = &e->hw;
 	n->allowed[n->n] = kpmu_usable(e, b->cpu);
-	n->hint[n->n] = e->hw.hint;
+	n->hint[n->n] = b->plan ? kpmu_hint(&e->hw) : -1;
 	return n->allowed[n->n++] ? NULL : why_reserved;
 }
 
@@ -137,7 +137,7 @@ static const char *place_single(struct kpmu_build *b, struct kpmu_entity *e)
 	allowed = kpmu_usable(e, b->cpu);
 	if (!allowed)
 		return why_reserved;
-	if (!kpmu_assign(&b->m, allowed, e->hw.hint))
+	if (!kpmu_assign(&b->m, allowed, b->plan ? kpmu_hint(&e->hw) : -1))
 		return why_counters;
 	b->hw[b->m.nr - 1] = &e->hw;
 	return NULL;

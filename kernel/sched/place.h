@@ -56,6 +56,18 @@ static inline void kpmu_build_init(struct kpmu_build *b, struct kpmu_plan *plan,
 	b->kind = kpmu_kind_of_cpu(cpu);
 }
 
+/**
+ * kpmu_hint() - the counter that an event is to get if it is free
+ * @hw: the event
+ *
+ * Context: IRQs off, on the CPU of the plan that is built.
+ * Return: the one it had last; if it had none, one that needs no new selector; -1: any.
+ */
+static __always_inline int kpmu_hint(const struct kpmu_hw *hw)
+{
+	return likely(hw->hint >= 0) ? hw->hint : kpmu_counters_like(hw);
+}
+
 extern const char *const kpmu_place_elsewhere;
 extern const char *const kpmu_place_other_kind;
 

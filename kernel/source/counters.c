@@ -14,6 +14,7 @@ DEFINE_STATIC_KEY_DEFERRED_FALSE(kpmu_branches_key, HZ);
 DEFINE_STATIC_KEY_FALSE(kpmu_kinds_key);
 
 DEFINE_STATIC_CALL_RET0(kpmu_core_peek, *kpmu_core.peek);
+DEFINE_STATIC_CALL_RET0(kpmu_core_like, *kpmu_core.like);
 /* Not called before kpmu_core_set() */
 DEFINE_STATIC_CALL_NULL(kpmu_core_commit, *kpmu_core.commit);
 DEFINE_STATIC_CALL_NULL(kpmu_core_halt, *kpmu_core.halt);
@@ -34,6 +35,7 @@ void __init kpmu_core_set(const struct kpmu_core *core)
 {
 	kpmu_core = *core;
 	static_call_update(kpmu_core_peek, core->peek);
+	static_call_update(kpmu_core_like, core->like);
 	static_call_update(kpmu_core_commit, core->commit);
 	static_call_update(kpmu_core_halt, core->halt);
 	static_call_update(kpmu_core_resume, core->resume);

@@ -73,6 +73,7 @@ static inline u32 kpmu_slots_used(const struct kpmu_slots *slots)
  * @holder: their holder.  Task, IRQs on
  * @on_overflow: see kpmu_on_overflow()
  * @peek: see kpmu_counters_peek()
+ * @like: see kpmu_counters_like()
  * @commit: see kpmu_commit()
  * @halt: see kpmu_counters_halt()
  * @resume: see kpmu_counters_resume()
@@ -114,6 +115,7 @@ struct kpmu_core {
 	enum kpmu_holder (*holder)(void);
 	void (*on_overflow)(kpmu_overflow_fn fn);
 	u32 (*peek)(struct kpmu_hw *const *hw, u32 n, u64 *counts);
+	int (*like)(const struct kpmu_hw *hw);
 	void (*commit)(struct kpmu_slots *want);
 	void (*halt)(const struct kpmu_hw *hw);
 	void (*resume)(const struct kpmu_hw *hw);
@@ -146,6 +148,7 @@ struct kpmu_core {
 extern struct kpmu_core kpmu_core;
 
 DECLARE_STATIC_CALL(kpmu_core_peek, *kpmu_core.peek);
+DECLARE_STATIC_CALL(kpmu_core_like, *kpmu_core.like);
 DECLARE_STATIC_CALL(kpmu_core_commit, *kpmu_core.commit);
 DECLARE_STATIC_CALL(kpmu_core_halt, *kpmu_core.halt);
 DECLARE_STATIC_CALL(kpmu_core_resume, *kpmu_core.resume);
@@ -269,6 +272,21 @@ static __always_inline void kpmu_commit(struct kpmu_slots *want)
 static __always_inline u32 kpmu_counters_peek(struct kpmu_hw *const *hw, u32 n, u64 *counts)
 {
 	return static_call(kpmu_core_peek)(hw, n, counts);
+}
+
+/**
+ * kpmu_counters_like() - a counter that needs no new selector for an event
+ * @hw: the event; it uses counters of the core PMU or of a driver's
+ *
+ * If events that never ran begin there, two tasks or cgroups with the same events have them on the same
+ * counters, and a switch between them hands the counters over.
+ *
+ * Context: IRQs off; the result is of this CPU.
+ * Return: one of its counters; -1: none, or any is as good.
+ */
+static inline int kpmu_counters_like(const struct kpmu_hw *hw)
+{
+	return static_call(kpmu_core_like)(hw);
 }
 
 /**

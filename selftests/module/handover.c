@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cgroup.h"
 #include "event.h"
 #include "harness.h"
 
@@ -138,6 +139,44 @@ TEST(strangers_with_the_same_events)
 	EXPECT_GE(s.handovers, 4 * (SWITCHES - FEW));
 	EXPECT_LE(s.commits, FEW);
 	end(pid);
+}
+
+static void open_of_cgroup(const struct cgroup *c, uint64_t one, uint64_t other)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, one);
+
+	a.disabled = 0;
+	ev_must(&a, c->fd, 0, -1, PERF_FLAG_PID_CGROUP);
+	a.config = other;
+	ev_must(&a, c->fd, 0, -1, PERF_FLAG_PID_CGROUP);
+}
+
+/* The events of the running task's cgroups are placed one by one, those of the other ones all at once */
+TEST(cgroups_with_the_same_events)
+{
+	struct cgroup root, outer[2], inner[2];
+	struct seen s;
+	pid_t pid;
+
+	pin_to(0);
+	cgroup_v2();
+	cgroup_root(&root);
+	cgroup_make(&outer[0], &root, "handover-a");
+	cgroup_make(&outer[1], &root, "handover-b");
+	cgroup_make(&inner[0], &outer[0], "inner");
+	cgroup_make(&inner[1], &outer[1], "inner");
+	pid = partner();
+	cgroup_add(&inner[0], getpid());
+	cgroup_add(&inner[1], pid);
+	for (int i = 0; i < 2; i++) {
+		open_of_cgroup(&outer[i], RAW_LOADS, RAW_STORES);
+		open_of_cgroup(&inner[i], RAW_BRANCHES, 0x00c5);
+	}
+	s = look();
+	EXPECT_GE(s.handovers, 4 * (SWITCHES - FEW));
+	EXPECT_LE(s.commits, FEW);
+	end(pid);
+	cgroup_add(&root, getpid());
 }
 
 /* A counter that samples is set at each switch: nothing is handed over */

@@ -170,3 +170,25 @@ void x86_kind_offline(void)
 {
 	cpumask_clear_cpu(smp_processor_id(), &x86_kinds[this_cpu_read(x86_cpu.kind)].cpus);
 }
+
+/**
+ * x86_like() - .like of struct kpmu_core
+ * @hw: the event
+ *
+ * An event that a fixed counter can count leaves the general ones to others.
+ *
+ * Context: IRQs off.
+ * Return: see kpmu_counters_like().
+ */
+int x86_like(const struct kpmu_hw *hw)
+{
+	const struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+	u32 m;
+
+	if (hw->allowed & ~(u32)X86_GP_MASK)
+		return -1;
+	for (m = hw->allowed & c->known; m; m &= m - 1)
+		if (c->sel[__ffs(m)] == hw->sel)
+			return __ffs(m);
+	return -1;
+}

@@ -367,6 +367,7 @@ void x86_kind_offline(void);
 int x86_start(void);
 void x86_end(void);
 u32 x86_peek(struct kpmu_hw *const *hw, u32 n, u64 *counts);
+int x86_like(const struct kpmu_hw *hw);
 u64 x86_read(struct kpmu_hw *hw);
 u32 x86_user_view(struct kpmu_hw *hw, u16 *width, s64 *offset);
 void x86_user_jump(struct kpmu_hw *hw, u64 from, u64 to);
@@ -431,6 +432,7 @@ void x86_lbr_enter(struct task_struct *task, void *from);
 	.holder = x86_holder,					\
 	.on_overflow = x86_on_overflow,				\
 	.peek = x86_peek,					\
+	.like = x86_like,					\
 	.commit = x86_commit,					\
 	.halt = x86_halt,					\
 	.resume = x86_resume,					\
