@@ -110,13 +110,19 @@ static bool is_load(const struct seen *x)
 	       x->phys && x->phys % 4096 == x->addr % 4096;
 }
 
-/* The loop has four instructions: periods may meet the same one each time */
-static void shift_by(int instructions)
+#define SHIFTS	8
+
+/*
+ * The loop has four instructions, and periods are multiples of four: they may meet the same one each time.
+ * Each number of these, below SHIFTS, makes that another one
+ */
+static void shift_by(uint64_t instructions)
 {
-	if (instructions & 1)
-		__asm__ volatile("nop");
-	if (instructions & 2)
-		__asm__ volatile("nop; nop");
+	__asm__ volatile("lea	1f(%%rip), %%rax\n\t"
+			 "sub	%0, %%rax\n\t"
+			 "jmp	*%%rax\n\t"
+			 ".skip	8, 0x90\n"	/* NOP */
+			 "1:" : : "r" (instructions) : "rax");
 }
 
 /* A load: its address, where the data came from */
@@ -131,7 +137,7 @@ TEST(loads)
 	a = ibs_attr("ibs_op", CNT_CTL, OPS);
 	a.sample_type |= MEMORY;
 	memset(words, 1, sizeof(words));
-	for (shift = 0; shift < 4; shift++) {
+	for (shift = 0; shift < SHIFTS; shift++) {
 		fd = ev_must(&a, 0, -1, -1, 0);
 		ring_map(&r, fd, &a, 64);
 		ev_enable(fd);
@@ -253,7 +259,7 @@ static int physical_addresses(const char *pmu, uint64_t config, int at)
 {
 	int shift, n, all = 0;
 
-	for (shift = 0; shift < 4; shift++) {
+	for (shift = 0; shift < SHIFTS; shift++) {
 		n = some_addresses(pmu, config, at, shift);
 		if (n < 0)
 			return -1;
@@ -331,7 +337,7 @@ TEST(misses)
 	NEED_IBS();
 	a = ibs_attr("ibs_op", CNT_CTL, OPS);
 	a.sample_type |= MEMORY;
-	for (round = 0; round < 8; round++) {
+	for (round = 0; round < 2 * SHIFTS; round++) {
 		store = round & 1;
 		pages = cold_pages();
 		ASSERT_TRUE(pages);
