@@ -82,7 +82,7 @@ static const struct file_operations element_fops = {
 };
 
 /* On its CPU, and without a context: its times do not advance by themselves */
-static void fill_event(struct perf_event *event, const struct kpmu_bpf_counter *c)
+static void fill_element(struct perf_event *event, const struct kpmu_bpf_counter *c)
 {
 	event->pmu = &element_pmu;
 	event->group_leader = event;
@@ -114,7 +114,7 @@ struct file *kpmu_bpf_map_file(const struct kpmu_bpf_counter *c)
 	if (!m)
 		return ERR_PTR(-ENOMEM);
 	m->counter = *c;
-	fill_event(&m->event, c);
+	fill_element(&m->event, c);
 	file = anon_inode_getfile("[perf_event]", &element_fops, &m->event, O_RDWR);
 	if (IS_ERR(file)) {
 		kfree(m);

@@ -30,7 +30,7 @@ static struct kpmu_diverts map_set = {
 };
 
 /* See struct kpmu_bpf_counter.  In an NMI the interrupted code may own the context: see kpmu_event_count() */
-static bool read_values(void *event, u64 values[3])
+static bool values_now(void *event, u64 values[3])
 {
 	struct kpmu_event *e = event;
 	struct kpmu_ctx *ctx = e->se.ctx;
@@ -49,7 +49,7 @@ static bool read_values(void *event, u64 values[3])
 	kpmu_ctx_return(ctx);
 	return valid;
 }
-NOKPROBE_SYMBOL(read_values);
+NOKPROBE_SYMBOL(values_now);
 
 /* Return: the file of the map's element, with a reference */
 static struct file *element_of(struct file *file, struct kpmu_event *e)
@@ -63,7 +63,7 @@ static struct file *element_of(struct file *file, struct kpmu_event *e)
 		.task = ctx->task,
 		.file = file,
 		.event = e,
-		.read = read_values,
+		.read = values_now,
 	};
 
 	/* Programs do not read such events but write to them */
