@@ -93,6 +93,8 @@ static void fill_element(struct perf_event *event, const struct kpmu_bpf_counter
 	event->attr.type = c->type;
 	event->attr.config = c->config;
 	event->attr.inherit = c->inherit;
+	/* Not NULL: BPF_LINK_CREATE, which also calls perf_event_get(), attaches no program to it (EINVAL) */
+	event->overflow_handler_context = event;
 	if (c->task) {
 		event->attach_state = PERF_ATTACH_TASK;
 		event->hw.target = c->task;

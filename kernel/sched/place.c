@@ -82,6 +82,12 @@ static const char *claim_shared(struct kpmu_build *b, const struct needs *n, u32
 	return NULL;
 }
 
+/* Whether groups fit does not depend on hints */
+static int hint_of(const struct kpmu_build *b, const struct kpmu_hw *hw)
+{
+	return b->plan ? kpmu_hint(hw) : -1;
+}
+
 /* Returns NULL, or the reason why the event cannot be placed */
 static const char *add_need(struct needs *n, struct kpmu_entity *e, const struct kpmu_build *b)
 {
@@ -96,7 +102,7 @@ static const char *add_need(struct needs *n, struct kpmu_entity *e, const struct
 		return why_counters;
 	n->hw[n->n] = &e->hw;
 	n->allowed[n->n] = kpmu_usable(e, b->cpu);
-	n->hint[n->n] = b->plan ? kpmu_hint(&e->hw) : -1;
+	n->hint[n->n] = hint_of(b, &e->hw);
 	return n->allowed[n->n++] ? NULL : why_reserved;
 }
 
@@ -137,7 +143,7 @@ static const char *place_single(struct kpmu_build *b, struct kpmu_entity *e)
 	allowed = kpmu_usable(e, b->cpu);
 	if (!allowed)
 		return why_reserved;
-	if (!kpmu_assign(&b->m, allowed, b->plan ? kpmu_hint(&e->hw) : -1))
+	if (!kpmu_assign(&b->m, allowed, hint_of(b, &e->hw)))
 		return why_counters;
 	b->hw[b->m.nr - 1] = &e->hw;
 	return NULL;

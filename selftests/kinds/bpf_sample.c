@@ -76,26 +76,38 @@ static struct parts last_sample(struct ring *r, int map, uint64_t *nr)
 	return s;
 }
 
-TEST(time)
+/* Count instructions, with a program that runs for each sample; the last sample */
+static struct parts work_sampled(struct __test *_metadata, uint64_t sample_type, int map, int prog)
 {
-	ROWS("I-35");
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
-	int fd, map = new_map();
 	struct parts s;
 	struct ring r;
 	uint64_t nr;
+	int fd;
 
-	NEED_PMU();
 	no_throttle();
 	a.sample_period = 10000;
-	a.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+	a.sample_type = PERF_SAMPLE_IP | sample_type;
+	if (sample_type & PERF_SAMPLE_BRANCH_STACK)
+		a.branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_ANY;
 	fd = ev_must(&a, 0, -1, -1, 0);
 	ring_map(&r, fd, &a, 64);
-	ASSERT_EQ(set(fd, copying(map)), 0);
+	EXPECT_EQ(set(fd, prog), 0);
 	work_counted(fd, ROUNDS, 0);
 	s = last_sample(&r, map, &nr);
 	EXPECT_GT(nr, 0);
 	EXPECT_EQ(words[0], nr);
+	return s;
+}
+
+TEST(time)
+{
+	ROWS("I-35");
+	int map = new_map();
+	struct parts s;
+
+	NEED_PMU();
+	s = work_sampled(_metadata, PERF_SAMPLE_TID | PERF_SAMPLE_TIME, map, copying(map));
 	/* Taken when the program runs, or for the sample */
 	EXPECT_TRUE(find_time(s.time));
 	EXPECT_NE(find_word((uint64_t)s.tid << 32 | s.pid), -1);
@@ -152,27 +164,14 @@ TEST(weight_struct)
 TEST(branches)
 {
 	ROWS("I-36");
-	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
-	int fd, map = new_map();
+	int map = new_map();
 	struct parts s;
-	struct ring r;
-	uint64_t nr;
 
 	if (!branch_depth())
 		SKIP(return, "this CPU records no branches");
-	no_throttle();
-	a.sample_period = 10000;
-	a.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_BRANCH_STACK;
-	a.branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_ANY;
-	fd = ev_must(&a, 0, -1, -1, 0);
-	ring_map(&r, fd, &a, 64);
-	ASSERT_EQ(set(fd, BUILD(PE, map,
-				COPY(1, 7), COPY(2, 6), ADD(2, 16), SET(3, MAX_DEPTH * 24), SET(4, 0),
-				CALL(BPF_FUNC_read_branch_records), STORE(6, 0, 8), SET(8, 1))), 0);
-	work_counted(fd, ROUNDS, 0);
-	s = last_sample(&r, map, &nr);
-	EXPECT_GT(nr, 0);
-	EXPECT_EQ(words[0], nr);
+	s = work_sampled(_metadata, PERF_SAMPLE_BRANCH_STACK, map, BUILD(PE, map,
+			 COPY(1, 7), COPY(2, 6), ADD(2, 16), SET(3, MAX_DEPTH * 24), SET(4, 0),
+			 CALL(BPF_FUNC_read_branch_records), STORE(6, 0, 8), SET(8, 1)));
 	EXPECT_EQ(s.nr_branches, branch_depth());
 	EXPECT_EQ(words[1], s.nr_branches * 24);
 	EXPECT_EQ(memcmp(words + 2, s.branches, s.nr_branches * 24), 0);

@@ -198,6 +198,18 @@ TEST(kernel_mode)
 	EXPECT_LE(nr_waiting(), 1);
 }
 
+/* An event of CPU 0 that asks for stacks; samples have their own attr */
+static int open_side(union any_attr *side)
+{
+	must_defer();
+	pin_to(0);
+	side->a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+	side->a.task = 1;
+	side->a.disabled = 0;
+	any_flag(side, F_DEFER_OUTPUT);
+	return ev_must(&side->a, -1, 0, -1, 0);
+}
+
 /* The stacks go to the events that ask for them, on whatever task the samples were taken */
 TEST(another_event_gets_the_stacks)
 {
@@ -208,14 +220,8 @@ TEST(another_event_gets_the_stacks)
 	struct ring out;
 	int to;
 
-	must_defer();
-	pin_to(0);
+	to = open_side(&side);
 	a = deferred_attr(0);
-	side.a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
-	side.a.task = 1;
-	side.a.disabled = 0;
-	any_flag(&side, F_DEFER_OUTPUT);
-	to = ev_must(&side.a, -1, 0, -1, 0);
 	ring_map(&out, to, &side.a, 16);
 	f = run(_metadata, &a, the_work);
 	EXPECT_EQ(0, f.stacks);
@@ -235,14 +241,8 @@ TEST(no_room_for_the_stacks)
 	struct found f;
 	int to;
 
-	must_defer();
-	pin_to(0);
+	to = open_side(&side);
 	a = deferred_attr(0);
-	side.a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
-	side.a.task = 1;
-	side.a.disabled = 0;
-	any_flag(&side, F_DEFER_OUTPUT);
-	to = ev_must(&side.a, -1, 0, -1, 0);
 	f = run(_metadata, &a, the_work);
 	EXPECT_EQ(0, f.stacks);
 	EXPECT_EQ(10, f.samples);

@@ -156,34 +156,60 @@ TEST(loads)
 	EXPECT_TRUE(loads > 0);
 }
 
-/* The registers as the hardware has them, after a word of the capabilities */
+#define RAW_REGS	9
+
+/* What a sample has of registers, after a word of the capabilities */
+struct raw {
+	uint64_t ip;
+	uint32_t size, caps;
+	uint64_t reg[RAW_REGS];
+};
+
+static bool raw_next(struct ring *r, struct raw *raw)
+{
+	static struct record rec;
+	struct parts p;
+
+	if (!ring_find(r, &rec, PERF_RECORD_SAMPLE))
+		return false;
+	p = record_sample(r, &rec);
+	memset(raw, 0, sizeof(*raw));
+	raw->ip = p.ip;
+	raw->size = p.raw_size;
+	if (p.raw_size < 4 || p.raw_size > 4 + sizeof(raw->reg))
+		return true;
+	memcpy(&raw->caps, p.raw, 4);
+	memcpy(raw->reg, p.raw + 4, p.raw_size - 4);
+	return true;
+}
+
+static int raw_open(struct ring *r, const char *pmu, uint64_t config)
+{
+	struct perf_event_attr a = ibs_attr(pmu, config, OPS);
+	int fd;
+
+	a.sample_type |= PERF_SAMPLE_RAW;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(r, fd, &a, 64);
+	rising_counted(fd);
+	return fd;
+}
+
+/* The registers as the hardware has them */
 TEST(raw)
 {
-	struct perf_event_attr a;
-	static struct record rec;
-	int n = 0, fd;
 	struct ring r;
+	struct raw raw;
+	int n = 0, fd;
 
 	ROWS("U-48");
 	NEED_IBS();
-	a = ibs_attr("ibs_op", CNT_CTL, OPS);
-	a.sample_type |= PERF_SAMPLE_RAW;
-	fd = ev_must(&a, 0, -1, -1, 0);
-	ring_map(&r, fd, &a, 64);
-	rising_counted(fd);
-	while (ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
-		struct parts p = record_sample(&r, &rec);
-		uint64_t reg[2];
-		uint32_t caps;
-
-		ASSERT_TRUE(p.raw_size >= 4 + 7 * 8);
-		memcpy(&caps, p.raw, 4);
-		memcpy(reg, p.raw + 4, sizeof(reg));
-		EXPECT_EQ(p.raw_size, 4 + 8 * (7 + (caps >> 5 & 1) + (caps >> 10 & 1)));
-		EXPECT_TRUE(caps & 1);
-		EXPECT_EQ(reg[1], p.ip);
-		EXPECT_EQ(reg[0] & (CNT_CTL | 3 << 17), CNT_CTL | 3 << 17);
-		n++;
+	fd = raw_open(&r, "ibs_op", CNT_CTL);
+	for (; raw_next(&r, &raw); n++) {
+		EXPECT_EQ(raw.size, 4 + 8 * (7 + (raw.caps >> 5 & 1) + (raw.caps >> 10 & 1)));
+		EXPECT_TRUE(raw.caps & 1);
+		EXPECT_EQ(raw.reg[1], raw.ip);
+		EXPECT_EQ(raw.reg[0] & (CNT_CTL | 3 << 17), CNT_CTL | 3 << 17);
 	}
 	EXPECT_TRUE(n > 0);
 	ring_unmap(&r);
@@ -192,32 +218,19 @@ TEST(raw)
 
 TEST(raw_fetch)
 {
-	struct perf_event_attr a;
-	static struct record rec;
-	int n = 0, fd;
 	struct ring r;
+	struct raw raw;
+	int n = 0, fd;
 
 	ROWS("U-48");
 	NEED_IBS();
-	a = ibs_attr("ibs_fetch", 0, OPS);
-	a.sample_type |= PERF_SAMPLE_RAW;
-	fd = ev_must(&a, 0, -1, -1, 0);
-	ring_map(&r, fd, &a, 64);
-	rising_counted(fd);
-	while (ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
-		struct parts p = record_sample(&r, &rec);
-		uint64_t reg[3];
-		uint32_t caps;
-
-		ASSERT_TRUE(p.raw_size >= 4 + sizeof(reg));
-		memcpy(&caps, p.raw, 4);
-		memcpy(reg, p.raw + 4, sizeof(reg));
-		EXPECT_EQ(p.raw_size, 4 + 8 * (3 + (caps >> 9 & 1)));
-		EXPECT_EQ(reg[0] & 3ULL << 48, 3ULL << 48);
-		EXPECT_EQ(reg[1], p.ip);
+	fd = raw_open(&r, "ibs_fetch", 0);
+	for (; raw_next(&r, &raw); n++) {
+		EXPECT_EQ(raw.size, 4 + 8 * (3 + (raw.caps >> 9 & 1)));
+		EXPECT_EQ(raw.reg[0] & 3ULL << 48, 3ULL << 48);
+		EXPECT_EQ(raw.reg[1], raw.ip);
 		/* The physical address, if it is valid */
-		EXPECT_EQ(reg[2] % 4096, reg[0] >> 52 & 1 ? p.ip % 4096 : 0);
-		n++;
+		EXPECT_EQ(raw.reg[2] % 4096, raw.reg[0] >> 52 & 1 ? raw.ip % 4096 : 0);
 	}
 	EXPECT_TRUE(n > 0);
 	ring_unmap(&r);
