@@ -140,6 +140,13 @@ static bool has_children(const struct kpmu_event *e)
 	return e->family && !kpmu_family_is_alone(e->family);
 }
 
+/* An event that has this state already is not visited.  It may be changed concurrently */
+static bool is_in_state(const struct kpmu_event *e, enum kpmu_op op)
+{
+	return READ_ONCE(e->se.state) == (op == KPMU_OP_ENABLE ? KPMU_ON : KPMU_OFF) &&
+	       !has_children(e);
+}
+
 /* Events of a group that are handled in the time of one event */
 #define SHARE	32
 
@@ -147,6 +154,9 @@ static bool has_children(const struct kpmu_event *e)
 static int control_own(struct search *s, struct kpmu_ctx *ctx, struct kpmu_event *e)
 {
 	if (!is_found(s, e))
+		return 1;
+	/* A strict event that has this state may have to report its error no longer */
+	if (is_in_state(e, s->op) && likely(!(e->se.flags & KPMU_ATTR_STRICT)))
 		return 1;
 	if (has_children(e)) {
 		hold_event(s, e);
@@ -179,13 +189,6 @@ static int search_owned(struct kpmu_ctx *ctx, void *data)
 		n += control_own(s, ctx, kpmu_event_of(e));
 	}
 	return true;
-}
-
-/* An event that has this state already is not visited.  It may be changed concurrently */
-static bool is_in_state(const struct kpmu_event *e, enum kpmu_op op)
-{
-	return READ_ONCE(e->se.state) == (op == KPMU_OP_ENABLE ? KPMU_ON : KPMU_OFF) &&
-	       !has_children(e);
 }
 
 /* Likewise, a close removes the event from its bucket first */
