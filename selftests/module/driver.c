@@ -177,7 +177,8 @@ TEST(throttled_group)
 	struct perf_event_attr a = driver_attr("few", 1), b, faults;
 	const int n = 5000;
 	struct ring r, other;
-	int fd, second, inside, outside, throttled;
+	int fd, second, inside, outside, throttled = 0, other_throttled = 0, all = 0;
+	uint64_t end;
 
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(page, MAP_FAILED);
@@ -199,19 +200,29 @@ TEST(throttled_group)
 	ev_enable(fd);
 	ev_enable(second);
 	ev_enable(outside);
-	fault_often(n);
+	/* On a busy host, ticks may be so rare that these faults take less time than two */
+	end = patience();
+	do {
+		fault_often(n);
+		all += n;
+		throttled += ring_count(&r, PERF_RECORD_THROTTLE);
+		other_throttled += ring_count(&other, PERF_RECORD_THROTTLE);
+		ring_consume(&r);
+		ring_consume(&other);
+	} while ((throttled < 2 || other_throttled < 2) && now_ns() < end);
 	ev_disable(outside);
 	ev_disable(second);
 	ev_disable(fd);
 	no_throttle();
-	EXPECT_EQ(ev_count(outside), n);
-	throttled = ring_count(&r, PERF_RECORD_THROTTLE);
-	printf("# throttled %d times, %d of %d faults\n", throttled, (int)ev_count(inside), n);
+	/* The first look at the rings touches few pages */
+	EXPECT_GE(ev_count(outside), all);
+	EXPECT_LE(ev_count(outside), all + 16);
+	printf("# throttled %d times, %d of %d faults\n", throttled, (int)ev_count(inside), all);
 	EXPECT_GE(throttled, 2);
-	EXPECT_GE(ring_count(&other, PERF_RECORD_THROTTLE), 2);
+	EXPECT_GE(other_throttled, 2);
 	EXPECT_GT(ev_count(inside), 0);
 	/* In a pause, until the next tick, some faults occur, but on slow kernels these take longer */
-	EXPECT_LE(ev_count(inside), slow() > 1 ? n : n - throttled / 2);
+	EXPECT_LE(ev_count(inside), slow() > 1 ? all + 16 : all - throttled / 2);
 	close(inside);
 	close(outside);
 	close(second);
