@@ -241,6 +241,39 @@ TEST(inherited)
 	EXPECT_LE(result.word[0], WORK_INSNS(N) + 1000 + SLACK(WORK_INSNS(N)));
 }
 
+/* Without times, the total of an event and its children is one word among others */
+TEST(inherited_without_times)
+{
+	ROWS("W-10");
+	NEED_PMU();
+	int fd, status;
+	pid_t pid;
+
+	plan(4, 1, KPMU_SET_TASKS);
+	attr[0].inherit = 1;
+	attr[1].config = PERF_COUNT_HW_BRANCH_INSTRUCTIONS;
+	for (int i = 2; i < 4; i++) {
+		attr[i].type = PERF_TYPE_SOFTWARE;
+		attr[i].config = PERF_COUNT_SW_DUMMY;
+	}
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	pid = fork();
+	if (!pid) {
+		work(N);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	work_counted(fd, N, 0);
+	EXPECT_EQ(get(fd), size_of(4));
+	EXPECT_GE(result.word[0], WORK_INSNS(N));
+	EXPECT_GE(result.word[1], WORK_BRANCHES(N));
+	EXPECT_LE(result.word[1], WORK_BRANCHES(N) + SLACK(WORK_BRANCHES(N)));
+	EXPECT_EQ(result.word[2], 0);
+	EXPECT_EQ(result.word[3], 0);
+	close(fd);
+}
+
 TEST(cgroups)
 {
 	ROWS("W-10");

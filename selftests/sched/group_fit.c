@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A group must fit on the counters: opening an event that does not fit fails. */
 #define _GNU_SOURCE
+#include <string.h>
 #include <sys/ioctl.h>
 
 #include "event.h"
@@ -216,6 +217,54 @@ TEST(many_groups_of_each_size)
 		for (i = 0; i < nr; i++)
 			close(fd[i]);
 	}
+}
+
+/* The group fits on the PMU, but not beside a pinned one: it stops running as soon as it has its member */
+TEST(grows_beside_a_pinned_group)
+{
+	ROWS("O-14 Q-06");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	int gp = counters_general(), pinned, lead, member, i;
+	uint64_t before[4], after[4], end;
+
+	a.pinned = 1;
+	a.read_format = PERF_FORMAT_GROUP | FORMAT_TIMES;
+	pinned = ev_must(&a, 0, -1, -1, 0);
+	for (i = 1; i < gp - 1; i++)
+		ASSERT_GE(general(pinned), 0);
+	ev_enable(pinned);
+	lead = general(-1);
+	ASSERT_GE(lead, 0);
+	ev_enable(lead);
+	work(N);
+	ASSERT_EQ(read(lead, before, sizeof(before)), 32);
+	EXPECT_GE(before[3], WORK_BRANCHES(N));
+	EXPECT_EQ(before[1], before[2]);
+	member = general(lead);
+	ASSERT_GE(member, 0);
+	/* The group has five values now, of which the first four are read */
+	for (i = 0; i < 2; i++) {
+		uint64_t v[5];
+
+		ASSERT_EQ(read(lead, v, sizeof(v)), 40);
+		EXPECT_EQ(v[4], 0);
+		memcpy(i ? after : before, v, sizeof(before));
+		work(N);
+	}
+	EXPECT_GT(after[1], before[1]);
+	EXPECT_EQ(after[2], before[2]);
+	EXPECT_EQ(after[3], before[3]);
+	/* It runs again without the member, natively from the next rotation on */
+	close(member);
+	end = patience();
+	do {
+		work(N);
+		ASSERT_EQ(read(lead, before, sizeof(before)), 32);
+	} while (before[3] < after[3] + WORK_BRANCHES(N) && now_ns() < end);
+	EXPECT_GT(before[2], after[2]);
+	EXPECT_GE(before[3], after[3] + WORK_BRANCHES(N));
+	close(lead);
+	close(pinned);
 }
 
 TEST_HARNESS_MAIN
