@@ -187,6 +187,33 @@ TEST(outer_one_closed)
 	SEES_ALL(inner, &w);
 }
 
+/* The same with the inner one: that of the outer cgroup stays */
+TEST(inner_one_closed)
+{
+	ROWS("G-05");
+	struct cgroup top, a, b;
+	struct worker w;
+	uint64_t end;
+	int outer, inner;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(&a, &top, "kpmu-a");
+	cgroup_make(&b, &a, "b");
+	start_in(&w, &b, 1);
+	outer = watch(&a, 1);
+	inner = watch(&b, 1);
+	SEES_ALL(inner, &w);
+	close(inner);
+	for (end = now_ns() + 3000000000; now_ns() < end; )
+		worker_run(&w, 5000000);
+	EXPECT_TRUE(always_ran(outer));
+	SEES_ALL(outer, &w);
+	inner = watch(&b, 1);
+	SEES_ALL(inner, &w);
+	SEES_ALL(outer, &w);
+}
+
 /* The root cgroup contains all tasks, including the idle task */
 TEST(root)
 {

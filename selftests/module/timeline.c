@@ -173,6 +173,42 @@ TEST(switches)
 	worker_stop(&w);
 }
 
+/* In a PID namespace, the records of tasks outside of it do not say who they are */
+TEST(tasks_outside)
+{
+	ROWS("W-50");
+	NEED_PMU();
+	struct worker w;
+	pid_t child;
+	int status;
+
+	pin_to(0);
+	worker_start(&w);
+	worker_pin(&w, far_cpu());
+	plan_timeline(1, far_cpu(), 4096);
+	ASSERT_EQ(unshare(CLONE_NEWPID), 0);
+	child = fork();
+	if (!child) {
+		int fd = open_timeline(), outside = 0, named = 0;
+		static const char none[sizeof(record(0)->comm)];
+
+		for (int i = 0; fd >= 0 && i < 10; i++)
+			worker_run(&w, N);
+		for (uint64_t i = 0; fd >= 0 && i < head(); i++) {
+			if (record(i)->tid || !strncmp(record(i)->comm, "swapper", 7))
+				continue;
+			outside++;
+			named += record(i)->pid || memcmp(record(i)->comm, none, sizeof(none));
+		}
+		printf("# %d records of tasks outside\n", outside);
+		fflush(stdout);
+		_exit(fd < 0 ? 1 : outside < 10 ? 2 : named ? 3 : 0);
+	}
+	waitpid(child, &status, 0);
+	EXPECT_EQ(status, 0);
+	worker_stop(&w);
+}
+
 /* More events than counters: what waits does not count, and each change of counters is recorded */
 TEST(counters)
 {

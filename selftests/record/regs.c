@@ -280,4 +280,43 @@ TEST(end_of_the_stack)
 	EXPECT_GE(n, 100);
 }
 
+/* A loop whose stack pointer is 0 */
+static void without_stack(uint64_t rounds)
+{
+	asm volatile("mov %%rsp, %%r12\n\t"
+		     "xor %%esp, %%esp\n"
+		     "1:	dec %0\n\t"
+		     "jnz 1b\n\t"
+		     "mov %%r12, %%rsp"
+		     : "+r" (rounds) : : "r12", "cc", "memory");
+}
+
+TEST(no_stack_pointer)
+{
+	ROWS("S-23");
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_STACK_USER | PERF_SAMPLE_REGS_USER);
+	struct ring r;
+	int fd, n;
+
+	a.sample_stack_user = 64;
+	a.sample_regs_user = 1 << PERF_REG_X86_SP;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 64);
+	ev_enable(fd);
+	without_stack(5 * PERIOD);
+	ev_disable(fd);
+	for (n = 0; ring_find(&r, &rec, PERF_RECORD_SAMPLE); ) {
+		struct parts s = record_sample(&r, &rec);
+
+		if (s.user_regs[0])
+			continue;
+		n++;
+		EXPECT_EQ(rec.head.size, 8 + 8 + 8 + 8);
+		EXPECT_EQ(s.stack_size, 0);
+	}
+	EXPECT_GE(n, 9);
+	ring_unmap(&r);
+	close(fd);
+}
+
 TEST_HARNESS_MAIN
