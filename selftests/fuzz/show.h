@@ -194,7 +194,7 @@ static inline void put_history(struct show *s, const struct slot *slot)
 	if (slot->leaderless)
 		put(s, slot->leaderless == 2 ? " leaderless of one off" : " leaderless");
 	if (slot->moved)
-		put(s, " moved while off");
+		put(s, slot->moved == MOVED_WHILE_OFF ? " moved while off" : " moved");
 	if (slot->two_pmus)
 		put(s, " of two PMUs");
 	if (slot->of_cgroup)

@@ -150,7 +150,9 @@ static inline void saw_close(struct show *s, int leader)
 {
 	for (int i = 0; i < SLOTS; i++)
 		if (i != leader && s->slot[i].group == leader) {
-			s->slot[i].leaderless = 1 + s->slot[leader].was_off;
+			/* The leader may have been a leaderless member itself */
+			if (s->slot[i].leaderless <= s->slot[leader].was_off)
+				s->slot[i].leaderless = 1 + s->slot[leader].was_off;
 			s->slot[i].exact &= !s->slot[leader].was_off;
 			saw_leaderless(s, &s->slot[i]);
 			s->slot[i].group = i;
@@ -177,14 +179,25 @@ static inline void saw_copy(struct show *s, int from, int to)
 }
 
 /*
- * A hardware event joins a software group whose leader has been disabled.  Upstream moves the
- * group to the hardware context, and resets the state of its events to attr.disabled.
+ * A hardware event joins a software group.  Upstream moves the group to the hardware context.  The other
+ * members are there before their leader, and do not run meanwhile.  If the leader has been disabled, the
+ * state of all is reset to attr.disabled.
  */
-static inline void saw_move(struct show *s, int leader)
+enum { MOVED = 1, MOVED_WHILE_OFF };
+
+static inline void saw_move(struct show *s, int leader, int was_off, int new)
 {
 	for (int i = 0; i < SLOTS; i++) {
-		s->slot[i].moved |= s->slot[i].group == leader;
-		s->signals_differ |= s->slot[i].moved && s->slot[i].attr.sigtrap;
+		struct slot *slot = &s->slot[i];
+
+		if (slot->group != leader)
+			continue;
+		if (was_off) {
+			slot->moved = MOVED_WHILE_OFF;
+			s->signals_differ |= slot->attr.sigtrap;
+		} else if (i != leader && i != new && !slot->moved) {
+			slot->moved = MOVED;
+		}
 	}
 }
 
@@ -332,9 +345,9 @@ static inline void saw_open(struct show *s, const struct op *op)
 		saw_stuck(s, group);
 	s->removes |= slot->attr.remove_on_exec;
 	s->stat |= slot->attr.inherit_stat;
-	if (of && is_hardware(&slot->attr) && !is_hardware(&leader.attr) && leader.was_off)
-		saw_move(s, group);
-	s->signals_differ |= s->slot[group].moved && slot->attr.sigtrap;
+	if (of && is_hardware(&slot->attr) && !is_hardware(&leader.attr))
+		saw_move(s, group, leader.was_off, op->arg[0]);
+	s->signals_differ |= s->slot[group].moved == MOVED_WHILE_OFF && slot->attr.sigtrap;
 	s->redirected |= op->arg[4] & PERF_FLAG_FD_OUTPUT;
 	saw_throttling(s, group);
 	saw_breakpoint(s, slot);
