@@ -140,7 +140,7 @@ static bool has_children(const struct kpmu_event *e)
 	return e->family && !kpmu_family_is_alone(e->family);
 }
 
-/* An event that has this state already is not visited.  It may be changed concurrently */
+/* The event has the requested state already.  This may change if the caller does not own its context */
 static bool is_in_state(const struct kpmu_event *e, enum kpmu_op op)
 {
 	return READ_ONCE(e->se.state) == (op == KPMU_OP_ENABLE ? KPMU_ON : KPMU_OFF) &&
@@ -155,7 +155,7 @@ static int control_own(struct search *s, struct kpmu_ctx *ctx, struct kpmu_event
 {
 	if (!is_found(s, e))
 		return 1;
-	/* A strict event that has this state may have to report its error no longer */
+	/* For a strict event, the operation also clears the error of a child */
 	if (is_in_state(e, s->op) && likely(!(e->se.flags & KPMU_ATTR_STRICT)))
 		return 1;
 	if (has_children(e)) {

@@ -155,6 +155,20 @@ TEST(descendants)
 	SEES_ALL(fc, &in_c);
 }
 
+/* Cgroup a with cgroup b in it, and events of both on CPU 1, where worker @w runs in b */
+static void watch_nested(struct cgroup *a, struct cgroup *b, struct worker *w, int *outer, int *inner)
+{
+	struct cgroup top;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	cgroup_make(a, &top, "kpmu-a");
+	cgroup_make(b, a, "b");
+	start_in(w, b, 1);
+	*outer = watch(a, 1);
+	*inner = watch(b, 1);
+}
+
 /*
  * Close @fd while @w runs, which goes on for some three seconds without a switch.  This CPU is busy, too:
  * the kernel moves timers, with the work that they start, from idle CPUs to busy ones.  Return: the
@@ -180,18 +194,12 @@ TEST(outer_one_closed)
 {
 	ROWS("G-05");
 	uint64_t before, each, rounds;
-	struct cgroup top, a, b;
+	struct cgroup a, b;
 	struct worker w;
 	int outer, inner;
 
 	pin_to(0);
-	cgroup_v2();
-	cgroup_root(&top);
-	cgroup_make(&a, &top, "kpmu-a");
-	cgroup_make(&b, &a, "b");
-	start_in(&w, &b, 1);
-	outer = watch(&a, 1);
-	inner = watch(&b, 1);
+	watch_nested(&a, &b, &w, &outer, &inner);
 	SEES_ALL(outer, &w);
 	before = ev_count(inner);
 	worker_run(&w, 1);
@@ -209,18 +217,12 @@ TEST(outer_one_closed)
 TEST(inner_one_closed)
 {
 	ROWS("G-05");
-	struct cgroup top, a, b;
+	struct cgroup a, b;
 	struct worker w;
 	int outer, inner;
 
 	pin_to(0);
-	cgroup_v2();
-	cgroup_root(&top);
-	cgroup_make(&a, &top, "kpmu-a");
-	cgroup_make(&b, &a, "b");
-	start_in(&w, &b, 1);
-	outer = watch(&a, 1);
-	inner = watch(&b, 1);
+	watch_nested(&a, &b, &w, &outer, &inner);
 	SEES_ALL(inner, &w);
 	close_while(inner, &w);
 	EXPECT_TRUE(always_ran(outer));

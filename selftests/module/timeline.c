@@ -173,7 +173,7 @@ TEST(switches)
 	worker_stop(&w);
 }
 
-/* In a PID namespace, the records of tasks outside of it do not say who they are */
+/* With a reader in a PID namespace, records of tasks outside of it have no ids and no name */
 TEST(tasks_outside)
 {
 	ROWS("W-50");

@@ -163,35 +163,17 @@ upset()
 	say "$1 fails without a bug, too"
 }
 
-# boots_of PROGRAM... - print "BOOT PROGRAM..." for each boot that some of the programs need: all run on
-# "mutant"; those of branch records, precise events and other PMUs do something only in boots of their own
-boots_of()
-{
-	local boot pattern some
-	echo "mutant $*"
-	while read -r boot pattern; do
-		some=$(printf '%s\n' "$@" | grep -xE "$pattern" | tr '\n' ' ') || continue
-		echo "$boot $some"
-	done <<-'END'
-	mutantarch sample_branch.*
-	mutantpebs sample_precise.*|kinds_bpf_sample
-	mutantamd sample_ibs.*|sample_branch.*|kinds_raw|kinds_cache|kinds_generic|count_(basic|guest|width)
-	mutanthybrid count_hybrid
-	mutantnopmu kinds_nopmu|module_info
-	END
-}
-
-# passes MODULE LOG PROGRAM... - run the programs in all their boots; true if no failure is found
+# passes MODULE LOG PROGRAM... - run the programs in all boots "mutant*" that have some of them; true if
+# no failure is found.  Those of branch records, precise events and other PMUs do something only there.
 passes()
 {
-	local module=$1 log=$2 boot progs
+	local module=$1 log=$2 boot
 	shift 2
-	while read -r boot progs; do
-		# Those of AMD are not worth a guest for other code
-		[ "$boot" != mutantamd ] || [[ $* = *sample_ibs* ]] || [ -n "$amd" ] || continue
-		# shellcheck disable=SC2086
-		guest "$boot" "$module" "$log" $progs </dev/null || return 1
-	done < <(boots_of "$@")
+	while read -r boot; do
+		# The programs that run on all PMUs are not worth a guest with that of AMD for other code
+		[ "$boot" != mutantamd ] || [ -n "$amd" ] || continue
+		guest "$boot" "$module" "$log" "$@" </dev/null || return 1
+	done < <(sed -n 's/^+\(mutant[a-z]*\)[[:space:]].*/\1/p' "$KPMU_TOP/selftests/boots")
 }
 
 # judge NR PLACE - run the tests; print "killed by X" or "survived ..."
@@ -199,9 +181,9 @@ judge()
 {
 	local file line progs amd='' log=$out/$1.log module=$out/$1.ko
 	IFS=: read -r _ file line _ <<<"$2"
-	[[ $file != */amd/* ]] || amd=1
 	while :; do
 		mapfile -t progs < <(tests "$file" "$line")
+		[[ "$file ${progs[*]}" != *@(/amd/|sample_ibs)* ]] || amd=1
 		[ ${#progs[@]} -gt 0 ] || { echo 'survived: no test reaches it'; return; }
 		if passes "$module" "$log" "${progs[@]}"; then
 			echo "survived ${#progs[@]} programs: ${progs[*]}"
