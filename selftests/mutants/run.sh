@@ -55,15 +55,27 @@ counted()
 	END { print best + 0 }' "$coverage/module.info"
 }
 
+# reaching FILE LINE - print the programs that reach a line; those that reach the file if it is of a table
+# before the first function
+reaching()
+{
+	local n
+	n=$(counted "$1" "$2")
+	cd "$coverage/reached" || return
+	if [ "$n" -gt 0 ]; then
+		grep -lx "$1:$n" -- *
+	else
+		grep -l "^$1:" -- *
+	fi
+}
+
 # tests FILE LINE - print the programs that reach a line, fastest first, within the budget
 tests()
 {
 	local p
-	(cd "$coverage/reached" && grep -lx "$1:$(counted "$1" "$2")" -- *) |
-	while read -r p; do
+	reaching "$1" "$2" | while read -r p; do
 		case $p in
 		load|unload) p=module_device ;;	# the program does not matter
-		sched_multiplex_fairness|count_suspend) continue ;;	# need boots of their own
 		esac
 		grep -qx "$p" "$out/upset" ||
 			echo "$(cat "$KPMU_CACHE/seconds/$kernel-$p" 2>/dev/null || echo 3) $p"
@@ -163,15 +175,24 @@ upset()
 	say "$1 fails without a bug, too"
 }
 
-# passes MODULE LOG PROGRAM... - run the programs in all boots "mutant*" that have some of them; true if
-# no failure is found.  Those of branch records, precise events and other PMUs do something only there.
+# suits BOOT FILE PROGRAM... - true if the programs show a bug in this file in this boot, too.  Those that
+# run on all PMUs are not worth a guest with each of them for code that is the same on all.
+suits()
+{
+	case $1 in
+	mutantamd) [[ "${*:2}" == *@(/amd/|sample_ibs)* ]] ;;
+	mutantv1|mutantv2) [[ $2 == kernel/pmu/x86/* && $2 != */amd/* ]] ;;
+	esac
+}
+
+# passes FILE MODULE LOG PROGRAM... - run the programs in all boots "mutant*" that have some of them; true
+# if no failure is found.  Those of branch records, precise events and other PMUs do something only there.
 passes()
 {
-	local module=$1 log=$2 boot
-	shift 2
+	local file=$1 module=$2 log=$3 boot
+	shift 3
 	while read -r boot; do
-		# The programs that run on all PMUs are not worth a guest with that of AMD for other code
-		[ "$boot" != mutantamd ] || [ -n "$amd" ] || continue
+		suits "$boot" "$file" "$@" || continue
 		guest "$boot" "$module" "$log" "$@" </dev/null || return 1
 	done < <(sed -n 's/^+\(mutant[a-z]*\)[[:space:]].*/\1/p' "$KPMU_TOP/selftests/boots")
 }
@@ -179,13 +200,12 @@ passes()
 # judge NR PLACE - run the tests; print "killed by X" or "survived ..."
 judge()
 {
-	local file line progs amd='' log=$out/$1.log module=$out/$1.ko
+	local file line progs log=$out/$1.log module=$out/$1.ko
 	IFS=: read -r _ file line _ <<<"$2"
 	while :; do
 		mapfile -t progs < <(tests "$file" "$line")
-		[[ "$file ${progs[*]}" != *@(/amd/|sample_ibs)* ]] || amd=1
 		[ ${#progs[@]} -gt 0 ] || { echo 'survived: no test reaches it'; return; }
-		if passes "$module" "$log" "${progs[@]}"; then
+		if passes "$file" "$module" "$log" "${progs[@]}"; then
 			echo "survived ${#progs[@]} programs: ${progs[*]}"
 			return
 		fi
