@@ -157,6 +157,11 @@ static long event_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		if (err)
 			return err;
 	}
+	/* The most common ones, without an indirect call */
+	if (cmd == PERF_EVENT_IOC_ENABLE)
+		return do_enable(e, arg);
+	if (cmd == PERF_EVENT_IOC_DISABLE)
+		return do_disable(e, arg);
 	if (nr >= ARRAY_SIZE(rows) || rows[nr].cmd != cmd)
 		return -ENOTTY;
 	return rows[nr].fn(e, arg);

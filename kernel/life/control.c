@@ -24,12 +24,12 @@ static void reset_count(struct kpmu_event *e)
 		kpmu_source_reset(&e->se.hw, kpmu_event_count(e));
 }
 
-static void reset_count_owned(struct control *c)
+static void reset_counts(struct kpmu_event *event, bool group)
 {
-	struct kpmu_event *leader = kpmu_leader(c->event), *e;
+	struct kpmu_event *leader = kpmu_leader(event), *e;
 
-	if (!c->group) {
-		reset_count(c->event);
+	if (!group) {
+		reset_count(event);
 		return;
 	}
 	reset_count(leader);
@@ -37,55 +37,50 @@ static void reset_count_owned(struct control *c)
 		reset_count(e);
 }
 
-static enum kpmu_state requested_state(const struct control *c)
+static void set_states(struct kpmu_event *leader, enum kpmu_state state)
 {
-	return c->op == KPMU_OP_ENABLE ? KPMU_ON : KPMU_OFF;
-}
+	struct kpmu_event *e;
 
-static void set_states(struct control *c)
-{
-	struct kpmu_event *leader = kpmu_leader(c->event), *e;
-
-	if (!c->group) {
-		c->event->se.state = requested_state(c);
-		return;
-	}
-	leader->se.state = requested_state(c);
+	leader->se.state = state;
 	kpmu_for_each_member(e, leader)
-		e->se.state = requested_state(c);
+		e->se.state = state;
 }
 
-static int control_owned(struct kpmu_ctx *ctx, void *data)
+/* Inline: for the most common calls, on one event, @op and @group are constants */
+static __always_inline int control_owned(struct kpmu_ctx *ctx, struct kpmu_event *e,
+					 enum kpmu_op op, bool group)
 {
-	struct control *c = data;
-	struct kpmu_event *e = c->event, *leader = kpmu_leader(e);
+	enum kpmu_state state = op == KPMU_OP_ENABLE ? KPMU_ON : KPMU_OFF;
+	struct kpmu_event *leader = kpmu_leader(e);
 	struct kpmu_cpu *live, *waits;
 
-	if (c->op == KPMU_OP_RESET) {
-		reset_count_owned(c);
+	if (op == KPMU_OP_RESET) {
+		reset_counts(e, group);
 		return 0;
 	}
 	if (unlikely(leader->se.flags & KPMU_ATTR_STRICT) && !leader->root)
 		WRITE_ONCE(leader->sampling->out, false);
 	/* Nothing to do once the group has ended or is about to, or without a change of state */
-	if (!leader->se.attached || ctx->retired ||
-	    (!c->group && e->se.state == requested_state(c)))
+	if (!leader->se.attached || ctx->retired || (!group && e->se.state == state))
 		return 0;
-	if (e != leader && !c->group && !kpmu_has_counter(&e->se)) {
+	if (e != leader && !group && !kpmu_has_counter(&e->se)) {
 		/* The requirements stay: constant time for a group of any size */
-		e->se.state = requested_state(c);
+		e->se.state = state;
 		kpmu_entity_clock(&e->se, ctx->time);
 		return 0;
 	}
 	live = kpmu_plan_live(ctx);
 	waits = kpmu_plan_waiting(ctx, &leader->se);
-	if (e != leader && !c->group)
+	if (e != leader && !group)
 		kpmu_queue_del(ctx, &leader->se);	/* its requirements change */
-	else
+	else if (ctx->parked != &leader->se)
 		kpmu_queue_park(ctx, &leader->se);
 	if (leader->se.group.placed)
 		kpmu_plan_remove(live, &leader->se);
-	set_states(c);
+	if (group)
+		set_states(leader, state);
+	else
+		e->se.state = state;
 	if (leader->se.state == KPMU_ON) {
 		kpmu_queue_add(ctx, &leader->se);
 		kpmu_plan_insert(live, &leader->se);
@@ -94,6 +89,23 @@ static int control_owned(struct kpmu_ctx *ctx, void *data)
 	}
 	kpmu_group_clocks(&leader->se, ctx->time);
 	return 0;
+}
+
+static int enable_owned(struct kpmu_ctx *ctx, void *e)
+{
+	return control_owned(ctx, e, KPMU_OP_ENABLE, false);
+}
+
+static int disable_owned(struct kpmu_ctx *ctx, void *e)
+{
+	return control_owned(ctx, e, KPMU_OP_DISABLE, false);
+}
+
+static int change_owned(struct kpmu_ctx *ctx, void *data)
+{
+	struct control *c = data;
+
+	return control_owned(ctx, c->event, c->op, c->group);
 }
 
 /**
@@ -106,9 +118,7 @@ static int control_owned(struct kpmu_ctx *ctx, void *data)
  */
 void kpmu_event_control_owned(struct kpmu_ctx *ctx, struct kpmu_event *e, enum kpmu_op op)
 {
-	struct control c = { .event = e, .op = op };
-
-	control_owned(ctx, &c);
+	control_owned(ctx, e, op, false);
 }
 
 static int control_child(struct kpmu_event *child, void *data)
@@ -116,7 +126,7 @@ static int control_child(struct kpmu_event *child, void *data)
 	struct control *c = data;
 
 	c->event = child;
-	return control_owned(child->se.ctx, c);
+	return change_owned(child->se.ctx, c);
 }
 
 static int control_root_owned(struct kpmu_ctx *ctx, void *data)
@@ -124,7 +134,7 @@ static int control_root_owned(struct kpmu_ctx *ctx, void *data)
 	struct control *c = data;
 
 	c->leader = kpmu_leader(c->root);
-	return control_owned(ctx, c);
+	return change_owned(ctx, c);
 }
 
 static void control_root(struct kpmu_event *root, void *data)
@@ -158,6 +168,16 @@ static noinline void control_family(struct control *c)
 	} while (again);
 }
 
+static noinline void control_any(struct kpmu_event *e, enum kpmu_op op, bool group)
+{
+	struct control c = { .event = e, .op = op, .group = group };
+
+	if (e->family)
+		control_family(&c);
+	else
+		kpmu_ctx_call(e->se.ctx, change_owned, &c);
+}
+
 /**
  * kpmu_event_control() - enable, disable or reset an event
  * @e: the event
@@ -171,10 +191,8 @@ static noinline void control_family(struct control *c)
  */
 void kpmu_event_control(struct kpmu_event *e, enum kpmu_op op, bool group)
 {
-	struct control c = { .event = e, .op = op, .group = group };
-
-	if (unlikely(e->family))
-		control_family(&c);
+	if (unlikely(e->family || group || op == KPMU_OP_RESET))
+		control_any(e, op, group);
 	else
-		kpmu_ctx_call(e->se.ctx, control_owned, &c);
+		kpmu_ctx_call(e->se.ctx, op == KPMU_OP_ENABLE ? enable_owned : disable_owned, e);
 }

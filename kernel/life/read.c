@@ -74,14 +74,13 @@ static int read_owned(struct kpmu_ctx *ctx, void *data)
 static bool read_here(struct reading *r, int *words)
 {
 	struct kpmu_ctx *ctx = r->event->se.ctx;
-	unsigned long flags;
 	bool here;
 
-	local_irq_save(flags);
+	local_irq_disable();
 	here = READ_ONCE(ctx->cpu) == smp_processor_id();
 	if (here)
 		*words = read_owned(ctx, r);
-	local_irq_restore(flags);
+	local_irq_enable();
 	return here;
 }
 
@@ -97,7 +96,8 @@ static int read_words(struct reading *r)
 /* Longest result of one event in words: count, two times, id, lost */
 #define ONE_WORDS	5
 
-static ssize_t read_one(struct kpmu_event *e, char __user *buf, size_t len)
+/* Not inline: its buffer would cost the most common read a stack protector */
+static noinline ssize_t read_one(struct kpmu_event *e, char __user *buf, size_t len)
 {
 	u64 words[ONE_WORDS];
 	struct reading r = { .event = e, .buf = words };
@@ -146,15 +146,14 @@ static ssize_t read_group(struct kpmu_event *e, char __user *buf, size_t len)
 /* The most common read: only the count, of an event whose context is active on this CPU */
 static bool read_count(struct kpmu_event *e, u64 *count)
 {
-	unsigned long flags;
 	bool here;
 
-	local_irq_save(flags);
+	local_irq_disable();
 	here = READ_ONCE(e->se.ctx->cpu) == smp_processor_id() &&
 	       e->se.state != KPMU_ERROR;
 	if (here)
 		*count = kpmu_event_count(e);
-	local_irq_restore(flags);
+	local_irq_enable();
 	return here;
 }
 
@@ -164,7 +163,7 @@ static bool read_count(struct kpmu_event *e, u64 *count)
  * @buf: the caller's buffer
  * @len: its length in bytes
  *
- * Context: task, may sleep.
+ * Context: task, IRQs on, may sleep.
  * Return: bytes written; 0 for a pinned event in error state; -ENOSPC if the
  * result is longer than the buffer; -ENOMEM, -EFAULT; as kpmu_read_family() with inherit.
  */
