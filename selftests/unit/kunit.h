@@ -23,7 +23,8 @@ extern void (*unit_ring_point)(void);
 		unit_ring_point();					\
 } while (0)
 
-#define unit_often(n)		((n) / 20)
+#define unit_often(n)		((n) / 50)
+#define unit_step		5	/* between the points of a nested loop over all of them */
 /* Freed at the end of the test, too */
 #define unit_alloc(size)	kunit_kzalloc(kunit_get_current_test(), size, GFP_KERNEL)
 #define unit_free(p)		kunit_kfree(kunit_get_current_test(), p)

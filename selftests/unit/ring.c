@@ -380,7 +380,7 @@ static void all_nestings(struct __test *_metadata, u64 ring, u64 size, bool read
 	u64 most = 0;
 	int a, b, c;
 
-	for (a = 0; a < POINTS; a++)
+	for (a = 0; a < POINTS; a += unit_step)
 		for (b = -1; b < POINTS; b++)
 			for (c = -1; c < POINTS; c++) {
 				setup(ring);

@@ -20,6 +20,7 @@
 
 /* Repetitions: @n, and fewer on a kernel, which runs emulated and with KASAN */
 #define unit_often(n)		(n)
+#define unit_step		1
 /* Memory whose end the sanitizer knows */
 #define unit_alloc(size)	calloc(1, size)
 #define unit_free(p)		free(p)
