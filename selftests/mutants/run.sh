@@ -4,8 +4,8 @@
 # run.sh N [SEED] - mutation testing: insert N small bugs into the module, one at a time, and
 # check whether a test fails; make mutants calls it.  rules.cocci defines the bugs.
 #
-# The programs that reach the place of a bug (make coverage must have run) run on 6.12 with
-# check=1, the fastest first, for about T seconds or until one fails.  A mutant that does not
+# Programs that reach the place of a bug (make coverage must have run) run on 6.12 with check=1, for about
+# T seconds or until one fails: the fastest, and those that reach most of the file.  A mutant that does not
 # build, or whose object code is unchanged, is not counted.  J mutants (2) are tested at a time,
 # while the next one is built.
 #
@@ -69,18 +69,46 @@ reaching()
 	fi
 }
 
-# tests FILE LINE - print the programs that reach a line, fastest first, within the budget
+# within - of lines "SECONDS LINES PROGRAM", sorted by seconds, print the programs to run: for half of the
+# budget the fastest, then those that reach most lines of the file, because they are about it
+within()
+{
+	awk -v budget="$budget" '
+	function take(i) { got[i] = 1; sum += second[i] + 1; print program[i] }
+	{ second[NR] = $1; lines[NR] = $2; program[NR] = $3 }
+	END {
+		for (i = 1; i <= NR && (i == 1 || sum + second[i] + 1 <= budget / 2); i++)
+			take(i)
+		for (;;) {
+			best = 0
+			for (i = 1; i <= NR; i++)
+				if (!(i in got) && sum + second[i] + 1 <= budget &&
+				    (!best || lines[i] > lines[best]))
+					best = i
+			if (!best)
+				break
+			take(best)
+		}
+	}'
+}
+
+# What shows a bug in code that runs only while the module is loaded or unloaded
+smoke="module_device api_sysfs count_basic count_rdpmc count_width kinds_cache kinds_generic sample_exact"
+
+# tests FILE LINE - print the programs that reach a line, within the budget
 tests()
 {
-	local p
+	local p q
 	reaching "$1" "$2" | while read -r p; do
 		case $p in
-		load|unload) p=module_device ;;	# the program does not matter
+		load|unload) p=$smoke ;;
 		esac
-		grep -qx "$p" "$out/upset" ||
-			echo "$(cat "$KPMU_CACHE/seconds/$kernel-$p" 2>/dev/null || echo 3) $p"
-	done | sort -u | sort -k1,1n -k2 | awk -v budget="$budget" '
-		{ sum += $1 + 1; if (NR > 1 && sum > budget) exit; print $2 }'
+		for q in $p; do
+			! grep -qx "$q" "$out/upset" || continue
+			echo "$(cat "$KPMU_CACHE/seconds/$kernel-$q" 2>/dev/null || echo 3)" \
+				"$(grep -c "^$1:" "$coverage/reached/$q")" "$q"
+		done
+	done | sort -u | sort -k1,1n -k3 | within
 }
 
 # mutate PLACE - insert the bug into the source in $src, write the diff to $out/new.diff
