@@ -70,7 +70,8 @@ static __always_inline int control_owned(struct kpmu_ctx *ctx, struct kpmu_event
 		return 0;
 	}
 	live = kpmu_plan_live(ctx);
-	waits = kpmu_plan_waiting(ctx, &leader->se);
+	/* The group may wait, and leave the queue */
+	waits = op == KPMU_OP_DISABLE ? kpmu_plan_waiting(ctx, &leader->se) : NULL;
 	if (e != leader && !group)
 		kpmu_queue_del(ctx, &leader->se);	/* its requirements change */
 	else if (ctx->parked != &leader->se)

@@ -4,6 +4,7 @@
 #include <linux/smp.h>
 
 #include "../trace/stats.h"
+#include "apply.h"
 #include "sched.h"
 
 /* Call @fn for a context active on this CPU, then update the counters */
@@ -19,7 +20,7 @@ call_active(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 	if (unlikely(ctx->retired))
 		kpmu_switch_out(ctx, clock);
 	else
-		kpmu_resched(this_cpu_ptr(&kpmu_cpu), clock);
+		kpmu_resched_inline(this_cpu_ptr(&kpmu_cpu), clock, false);
 	return ret;
 }
 

@@ -61,7 +61,7 @@ static u64 group_key(const struct kpmu_entity *leader)
 	return kpmu_mix(key, leader->flags & KPMU_ATTR_EXCLUSIVE);
 }
 
-static u64 class_key(const struct kpmu_entity *leader)
+static __always_inline u64 class_key(const struct kpmu_entity *leader)
 {
 	/* Most groups are one plain event, whose key is cheap to compute */
 	if (list_empty(&leader->group.members) && is_plain(leader))

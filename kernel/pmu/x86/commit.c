@@ -441,6 +441,14 @@ static noinline void commit_changes(struct x86_cpu *c, struct kpmu_slots *want)
 	trace_kpmu_commit(stopped, changed, want->mask);
 }
 
+static noinline void commit_alike(struct x86_cpu *c, struct kpmu_slots *want)
+{
+	if (likely(x86_hand_over(c, want)))
+		finish_handover(c, want);
+	else
+		commit_changes(c, want);
+}
+
 /**
  * x86_commit() - .commit of struct kpmu_core
  * @want: see kpmu_commit()
@@ -451,9 +459,9 @@ void x86_commit(struct kpmu_slots *want)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
 
-	if (want->like && want->like == c->slots.like && c->on == want->mask &&
-	    likely(x86_hand_over(c, want)))
-		finish_handover(c, want);
+	/* Both are not inline, so that no registers are saved here as well */
+	if (want->like && want->like == c->slots.like && c->on == want->mask)
+		commit_alike(c, want);
 	else
 		commit_changes(c, want);
 }
