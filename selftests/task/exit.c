@@ -343,9 +343,12 @@ TEST(hotplug_thread)
 	ROWS("O-07");
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
 	int cpu = nr_cpus() - 1, fd;
+	struct perf_event_attr clock = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
 	struct ev_times off, on;
 	char name[32];
+	uint64_t before;
 	pid_t pid;
+	int timer;
 
 	snprintf(name, sizeof(name), "cpuhp/%d", cpu);
 	pid = thread_called(name);
@@ -355,6 +358,11 @@ TEST(hotplug_thread)
 	a.disabled = 0;
 	a.read_format = FORMAT_TIMES;
 	fd = ev_must(&a, pid, -1, -1, 0);
+	/* Its timer is stopped on the CPU that goes away */
+	clock.exclude_kernel = 0;
+	clock.disabled = 0;
+	clock.sample_period = 100000;
+	timer = ev_must(&clock, pid, -1, -1, 0);
 	EXPECT_EQ(ev_count(fd), 0);
 	if (cpu_online(cpu, 0))
 		SKIP(return, "no CPU can be taken offline");
@@ -365,6 +373,9 @@ TEST(hotplug_thread)
 	on = ev_times(fd);
 	EXPECT_EQ(on.value, off.value);
 	EXPECT_EQ(on.running, off.running);
+	before = ev_count(timer);
+	usleep(20000);
+	EXPECT_EQ(ev_count(timer), before);
 	ASSERT_EQ(cpu_online(cpu, 1), 0);
 	on = ev_times(fd);
 	EXPECT_GT(on.value, off.value);
