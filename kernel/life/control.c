@@ -70,7 +70,7 @@ static __always_inline int control_owned(struct kpmu_ctx *ctx, struct kpmu_event
 		return 0;
 	}
 	live = kpmu_plan_live(ctx);
-	/* The group may wait, and leave the queue */
+	/* Only a group that is disabled leaves the queue while it waits */
 	waits = op == KPMU_OP_DISABLE ? kpmu_plan_waiting(ctx, &leader->se) : NULL;
 	if (e != leader && !group)
 		kpmu_queue_del(ctx, &leader->se);	/* its requirements change */

@@ -270,8 +270,6 @@ static inline int show_all(struct text *t, const struct prog *p, const struct ou
 			put(&s, " with a frequency");
 		if (op->code == OP_RECORDS && s.ring[op->arg[0]].attr.context_switch && s.forks)
 			put(&s, " with switches to a worker");
-		if (op->code == OP_POLL && s.slot[op->arg[0]].attr.freq)
-			put(&s, " with a frequency");
 		if (op->code == OP_PAGE && s.ring[op->arg[0]].of_worker)
 			put(&s, " of another task");
 		if (op->code == OP_PAGE && software_pmu(&s.ring[op->arg[0]].attr) < 0)
