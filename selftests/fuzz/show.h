@@ -53,6 +53,7 @@ static inline void saw_ioctl(struct show *s, const struct op *op, const struct r
 	    (s->slot[op->arg[0]].attr.freq || may_be_stuck(&s->slot[op->arg[0]].attr)))
 		saw_limit(s, s->slot[op->arg[0]].group);
 	if (op->arg[1] == C_PERIOD) {
+		saw_new_period(s, &s->slot[op->arg[0]]);
 		saw_period(s, op->arg[2]);
 		s->slot[op->arg[0]].attr.sample_period = op->arg[2];
 		saw_throttling(s, s->slot[op->arg[0]].group);
@@ -67,12 +68,16 @@ static inline void put_signals(struct show *s, const struct op *op, const struct
 {
 	int differ = s->signals_differ;
 
-	/* When the signals of a throttled event go on depends on the tick */
-	s->signals_differ |= r->traps >= THROTTLED;
+	/*
+	 * When the signals of a throttled event go on depends on the tick.  Operations that follow each
+	 * other may be in the same one.
+	 */
+	s->traps += r->traps;
+	s->signals_differ |= s->traps >= THROTTLED;
 	if (!all_fit(s) || differ)
 		return;
 	if (r->traps)
-		put(s, r->traps < THROTTLED ? " SIGTRAP*%u %llu" : " SIGTRAP",
+		put(s, s->traps < THROTTLED ? " SIGTRAP*%u %llu" : " SIGTRAP",
 		    r->traps, (long long)r->trap_data);
 	if (r->ios)
 		put(s, " SIGIO");
@@ -268,6 +273,8 @@ static inline int show_all(struct text *t, const struct prog *p, const struct ou
 			put_history(&s, &s.slot[op->arg[0]]);
 		if (op->code == OP_RECORDS && s.ring[op->arg[0]].attr.freq)
 			put(&s, " with a frequency");
+		if (op->code == OP_RECORDS && s.new_period)
+			put(&s, " after a new period");
 		if (op->code == OP_RECORDS && s.ring[op->arg[0]].attr.context_switch && s.forks)
 			put(&s, " with switches to a worker");
 		if (op->code == OP_PAGE && s.ring[op->arg[0]].of_worker)

@@ -57,7 +57,9 @@ struct show {
 	int stray_signals;	/* their number may differ, and so the instructions of handlers */
 	int stat;		/* an event with inherit_stat was opened */
 	int signals_differ;	/* or it is not known which signals arrive */
+	unsigned int traps;	/* number of SIGTRAPs so far */
 	int starts_differ;	/* an event that samples became leaderless == 2; or saw_breakpoint() */
+	int new_period;		/* saw_new_period() */
 	int removes, execs;	/* events with remove_on_exec, and workers that execute */
 	char *at, *end;
 };
@@ -281,6 +283,19 @@ static inline void saw_period(struct show *s, uint64_t period)
 {
 	if (period && (!s->period || period < s->period))
 		s->period = period;
+}
+
+/*
+ * Upstream forgets what is left of the period of an event without a counter when its period is changed, so
+ * that the next hit is an overflow.  Its signals, and what their handlers do, then differ.
+ */
+static inline void saw_new_period(struct show *s, const struct slot *slot)
+{
+	if (is_hardware(&slot->attr))
+		return;
+	s->new_period = 1;
+	s->signals_differ = 1;
+	s->stray_signals = 1;
 }
 
 /*
