@@ -6,7 +6,7 @@
 # those of KERNELS.  Kernels with + in that file are left out, except with -a, -b or named programs.
 # The kernels of a line that have a ~ there share its programs: each runs on one of them.  Kernels with =
 # are left out, and tests of many repetitions make a quarter of them everywhere.  With -w (whole), -a, -b
-# or named programs all run on each, with all repetitions on 6.12.
+# or named programs all run on each, with all repetitions on 6.12 (but for the boot quick).
 # With -n it only prints what would run, as lines "BOOT KERNEL PROGRAM".  GUESTS is the number of
 # concurrent guests.  The default is three for two CPUs of the host, because guests are idle at
 # times.  Guests with the kernels debug and gcov are always busy, so their default is one per CPU.
@@ -39,6 +39,7 @@ shift $((OPTIND - 1))
 wanted=("$@")
 [ -z "$only_boot" ] && [ $# = 0 ] || all=1
 whole=${all:-$whole}
+[ "$only_boot" != quick ] || whole=		# it is for each commit
 kept=$KPMU_CACHE/native
 seconds=$KPMU_CACHE/seconds
 qemu=${QEMU:-$("$KPMU_TOP/qemu/build.sh")}
