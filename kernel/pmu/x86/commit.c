@@ -378,12 +378,22 @@ static u32 find_changed(const struct x86_cpu *c, const struct kpmu_slots *want)
 	return changed;
 }
 
-/* An NMI may have halted counters with the group of an event that it found there */
+static noinline void enable_after_handover(struct x86_cpu *c, const struct kpmu_slots *want)
+{
+	x86_enable_counters(c, want->mask);
+	trace_kpmu_handover(want->mask);
+}
+
+/*
+ * An NMI may have halted counters with the group of an event that it found there.  That is a function of
+ * its own, and called last, so that no registers are saved for it.
+ */
 static __always_inline void finish_handover(struct x86_cpu *c, const struct kpmu_slots *want)
 {
 	if (unlikely(c->on != want->mask))
-		x86_enable_counters(c, want->mask);
-	trace_kpmu_handover(want->mask);
+		enable_after_handover(c, want);
+	else
+		trace_kpmu_handover(want->mask);
 }
 
 /* Hand the counters over if @want is like the assignment in force, which is not known yet */

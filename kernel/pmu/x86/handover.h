@@ -27,9 +27,9 @@
  *
  * Context: IRQs off.
  */
-static __always_inline void x86_pass_counter(struct x86_cpu *c, struct kpmu_hw *to, u32 idx)
+static __always_inline void x86_pass_counter(struct x86_cpu *c, struct kpmu_hw *to, unsigned long idx)
 {
-	struct kpmu_hw **at = &c->slots.hw[idx], *from = *at;
+	struct kpmu_hw *from = c->slots.hw[idx];
 	u64 prev, raw;
 
 	WRITE_ONCE(from->idx, -1);
@@ -41,7 +41,7 @@ static __always_inline void x86_pass_counter(struct x86_cpu *c, struct kpmu_hw *
 		raw = x86_counter_read(idx);
 		local64_set(&to->prev, raw);
 		barrier();
-		WRITE_ONCE(*at, to);
+		WRITE_ONCE(c->slots.hw[idx], to);
 		barrier();
 	} while (unlikely((u64)local64_read(&from->prev) != prev));
 	local64_set(&from->prev, raw);
@@ -65,7 +65,7 @@ static __always_inline bool x86_hand_over(struct x86_cpu *c, const struct kpmu_s
 	u64 m;
 
 	for (m = want->mask; m; m &= m - 1) {
-		u32 i = __ffs(m);
+		unsigned long i = __ffs(m);
 		struct kpmu_hw *to = want->hw[i];
 
 		if (likely(to->idx == -1))
