@@ -68,11 +68,6 @@ static inline void put_signals(struct show *s, const struct op *op, const struct
 {
 	int differ = s->signals_differ;
 
-	/*
-	 * When the signals of a throttled event go on depends on the tick.  Operations that follow each
-	 * other may be in the same one.
-	 */
-	s->traps += r->traps;
 	s->signals_differ |= s->traps >= THROTTLED;
 	if (!all_fit(s) || differ)
 		return;
@@ -99,12 +94,23 @@ static inline void saw_read(struct show *s, int group)
 		s->slot[i].was_read |= s->slot[i].group == group;
 }
 
+/*
+ * When the signals of a throttled event go on depends on the tick, and so does what their handlers count.
+ * Operations that follow each other may be in the same tick.
+ */
+static inline void saw_traps(struct show *s, const struct result *r)
+{
+	s->traps += r->traps;
+	s->stray_signals |= s->traps >= THROTTLED;
+}
+
 static inline void put_result(struct show *s, const struct op *op, const struct result *r)
 {
 	if (!r->done) {
 		put(s, "not reached");
 		return;
 	}
+	saw_traps(s, r);
 	put(s, "%d", r->ret);
 	if (r->ret < 0)
 		put(s, " %s", strerrorname_np(r->err));
