@@ -222,7 +222,7 @@ passes()
 	while read -r boot; do
 		suits "$boot" "$file" "$@" || continue
 		guest "$boot" "$module" "$log" "$@" </dev/null || return 1
-	done < <(sed -n 's/^+\(mutant[a-z]*\)[[:space:]].*/\1/p' "$KPMU_TOP/selftests/boots")
+	done < <(sed -n 's/^+\(mutant[a-z0-9]*\)[[:space:]].*/\1/p' "$KPMU_TOP/selftests/boots")
 }
 
 # judge NR PLACE - run the tests; print "killed by X" or "survived ..."
