@@ -30,36 +30,50 @@ static inline void put_page(struct show *s, const struct slot *slot, const struc
 		put(s, " page is ahead");
 }
 
+/* The part of saw_ioctl() for each fd of the event */
+static inline void saw_ioctl_of(struct show *s, const struct op *op, struct slot *slot)
+{
+	switch (op->arg[1]) {
+	case C_RESET:
+		slot->reset = 1;
+		slot->reset_late |= !!s->forks;
+		/* It may have been throttled before, and count nothing since */
+		if (throttles(slot)) {
+			slot->loose = 1;
+			s->any_loose = 1;
+		}
+		break;
+	case C_PERIOD:
+		slot->attr.sample_period = op->arg[2];
+		break;
+	case C_DISABLE:
+		slot->was_off = 1;
+		break;
+	}
+}
+
 static inline void saw_ioctl(struct show *s, const struct op *op, const struct result *r)
 {
+	const struct slot *slot = &s->slot[op->arg[0]];
+
 	if (r->ret)
 		return;
 	if (op->arg[1] == C_ID)
 		put_id(s, r->word[0]);
-	if (op->arg[1] == C_RESET) {
-		s->slot[op->arg[0]].reset = 1;
-		s->slot[op->arg[0]].reset_late |= !!s->forks;
-		/* It may have been throttled before, and count nothing since */
-		if (throttles(&s->slot[op->arg[0]])) {
-			s->slot[op->arg[0]].loose = 1;
-			s->any_loose = 1;
-		}
-	}
 	/* With a frequency the number of events up to an overflow differs */
-	if (op->arg[1] == C_REFRESH && s->slot[op->arg[0]].attr.freq)
-		saw_stuck(s, s->slot[op->arg[0]].group);
+	if (op->arg[1] == C_REFRESH && slot->attr.freq)
+		saw_stuck(s, slot->group);
 	/* A member that is opened later may be enabled for no time */
-	if (op->arg[1] == C_REFRESH &&
-	    (s->slot[op->arg[0]].attr.freq || may_be_stuck(&s->slot[op->arg[0]].attr)))
-		saw_limit(s, s->slot[op->arg[0]].group);
+	if (op->arg[1] == C_REFRESH && (slot->attr.freq || may_be_stuck(&slot->attr)))
+		saw_limit(s, slot->group);
+	for (int i = 0; i < SLOTS; i++)
+		if (s->slot[i].open && s->slot[i].event == slot->event)
+			saw_ioctl_of(s, op, &s->slot[i]);
 	if (op->arg[1] == C_PERIOD) {
-		saw_new_period(s, &s->slot[op->arg[0]]);
+		saw_new_period(s, slot);
 		saw_period(s, op->arg[2]);
-		s->slot[op->arg[0]].attr.sample_period = op->arg[2];
-		saw_throttling(s, s->slot[op->arg[0]].group);
+		saw_throttling(s, slot->group);
 	}
-	if (op->arg[1] == C_DISABLE)
-		s->slot[op->arg[0]].was_off = 1;
 	s->redirected |= op->arg[1] == C_OUTPUT && op->arg[2] >= 0;
 }
 

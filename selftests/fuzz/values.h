@@ -23,6 +23,7 @@ struct text {
 struct slot {
 	struct perf_event_attr attr;
 	int open;
+	int event;		/* a number that all fds of the event have */
 	int exact;		/* both routes give the same count */
 	int loose;		/* the count may be zero on one route only */
 	int of_cgroup;
@@ -44,6 +45,7 @@ struct show {
 	union any_attr attr;
 	struct slot slot[SLOTS];
 	uint64_t id[64];
+	int events;		/* number of events opened */
 	int ids, hardware;	/* number of ids seen, of hardware events opened */
 	uint64_t task[32];
 	int tasks;
@@ -330,7 +332,7 @@ static inline void saw_open(struct show *s, const struct op *op)
 
 	/* The open has closed the event that used the slot before; it may be the leader */
 	saw_close(s, op->arg[0]);
-	*slot = (struct slot) { .attr = s->attr.a, .open = 1, .group = group };
+	*slot = (struct slot) { .attr = s->attr.a, .open = 1, .event = ++s->events, .group = group };
 	if (group == op->arg[0] && of)
 		slot->leaderless = 1 + was.was_off;
 	if (of && leader.leaderless)
