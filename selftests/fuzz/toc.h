@@ -34,7 +34,7 @@ static inline void c_attr(FILE *f, const struct op *op)
 
 static inline void c_open(FILE *f, const int64_t *a)
 {
-	fprintf(f, "\tfd[%lld] = ev_open(&x.a, ", (long long)a[0]);
+	fprintf(f, "\tPUT(%lld, ev_open(&x.a, ", (long long)a[0]);
 	if (a[4] & PERF_FLAG_PID_CGROUP)
 		fprintf(f, "group[%lld].fd, ", (long long)a[1]);
 	else if (a[1] >= 1 && a[1] <= WORKERS)
@@ -42,9 +42,9 @@ static inline void c_open(FILE *f, const int64_t *a)
 	else
 		fprintf(f, "%lld, ", (long long)a[1]);
 	if (a[3] < 0)
-		fprintf(f, "%lld, -1, %lld);\n", (long long)a[2], (long long)a[4]);
+		fprintf(f, "%lld, -1, %lld));\n", (long long)a[2], (long long)a[4]);
 	else
-		fprintf(f, "%lld, fd[%lld], %lld);\n", (long long)a[2], (long long)a[3],
+		fprintf(f, "%lld, fd[%lld], %lld));\n", (long long)a[2], (long long)a[3],
 			(long long)a[4]);
 }
 
@@ -95,7 +95,8 @@ static inline void c_op(FILE *f, const struct op *op)
 		c_ioctl(f, a);
 		break;
 	case OP_CLOSE:
-		fprintf(f, "\tclose(fd[%lld]);\n", (long long)a[0]);
+		fprintf(f, "\tclose(fd[%lld]);\n\tfd[%lld] = -1;\n", (long long)a[0],
+			(long long)a[0]);
 		break;
 	case OP_READ:
 		fprintf(f, "\tread(fd[%lld], v, %lld);\n", (long long)a[0], (long long)a[1]);
@@ -111,7 +112,7 @@ static inline void c_op(FILE *f, const struct op *op)
 			(long long)a[1]);
 		break;
 	case OP_DUP:
-		fprintf(f, "\tfd[%lld] = dup(fd[%lld]);\n", (long long)a[1],
+		fprintf(f, "\tPUT(%lld, dup(fd[%lld]));\n", (long long)a[1],
 			(long long)a[0]);
 		break;
 	case OP_HIT:
@@ -134,8 +135,11 @@ static inline void c_op(FILE *f, const struct op *op)
  */
 static inline void to_c(FILE *f, const struct prog *p)
 {
-	fprintf(f, "\tunion any_attr x;\n\tstruct worker w[%d];\n\tuint64_t v[48];\n"
-		"\tint fd[%d];\n\n\tmemset(&x, 0, sizeof(x));\n", WORKERS, SLOTS);
+	fprintf(f, "/* An fd that takes the place of another one closes it */\n"
+		"#define PUT(n, new) do { int got = (new); if (got >= 0) { close(fd[n]); fd[n] = got; } } while (0)\n"
+		"\tunion any_attr x;\n\tstruct worker w[%d];\n\tuint64_t v[48];\n"
+		"\tint fd[%d];\n\n\tmemset(&x, 0, sizeof(x));\n\tmemset(fd, 0xff, sizeof(fd));\n",
+		WORKERS, SLOTS);
 	for (int i = 0; i < p->nr; i++)
 		c_op(f, &p->op[i]);
 	fprintf(f, "\n");
