@@ -190,9 +190,23 @@ static int new_event(struct kpmu_request *r)
 	return kpmu_counters_adapt(&r->attr, &r->why) ?: alloc_event(r, &target);
 }
 
+static const char no_ring[] = "the event's records cannot go to the ring of group_fd";
+
+static int check_output(struct kpmu_request *r)
+{
+	int err = r->output ? kpmu_output_check(r->event, r->task, r->output) : 0;
+
+	if (err) {
+		r->why = no_ring;
+		kpmu_event_put(r->event);
+		r->event = NULL;
+	}
+	return err;
+}
+
 static int make_event(struct kpmu_request *r)
 {
-	int err = new_event(r);
+	int err = new_event(r) ?: check_output(r);
 
 	if (err)
 		return err;
@@ -209,6 +223,7 @@ static int make_event(struct kpmu_request *r)
 	return err;
 }
 
+/* Fails only if the ring was unmapped since check_output(), or without memory */
 static int redirect(struct kpmu_request *r)
 {
 	int err;
@@ -217,7 +232,7 @@ static int redirect(struct kpmu_request *r)
 		return 0;
 	err = kpmu_output_redirect(r->event, r->output);
 	if (err) {
-		r->why = "the event's records cannot go to the ring of group_fd";
+		r->why = no_ring;
 		kpmu_event_close(r->event);
 		r->event = NULL;
 	}

@@ -194,6 +194,8 @@ void kpmu_output_lock(struct kpmu_event *e);
 void kpmu_output_unlock(struct kpmu_event *e);
 struct kpmu_ring *kpmu_output_ring(const struct kpmu_event *e);
 int kpmu_output_set(struct kpmu_event *e, struct kpmu_ring *ring);
+int kpmu_output_check(const struct kpmu_event *e, const struct task_struct *task,
+		      struct kpmu_event *to);
 int kpmu_output_redirect(struct kpmu_event *e, struct kpmu_event *to);
 void kpmu_output_strip(struct kpmu_ring *ring);
 int kpmu_output_pause(struct kpmu_event *e, bool pause);

@@ -198,15 +198,41 @@ int kpmu_output_count(struct kpmu_event *e, struct kpmu_histogram *h)
 	return err;
 }
 
-static bool may_share(const struct kpmu_event *e, const struct kpmu_event *to)
+/* @task: that of the event @e, which need not be attached; NULL if it has a CPU */
+static bool may_share(const struct kpmu_event *e, const struct task_struct *task,
+		      const struct kpmu_event *to)
 {
 	/* A ring is written by one CPU at a time */
-	if (e->se.cpu != to->se.cpu ||
-	    (e->se.cpu < 0 && e->se.ctx->task != to->se.ctx->task))
+	if (e->se.cpu != to->se.cpu || (e->se.cpu < 0 && task != to->se.ctx->task))
 		return false;
 	if (e->clockid != to->clockid)
 		return false;
 	return !((e->se.flags ^ to->se.flags) & KPMU_ATTR_WRITE_BACKWARD);
+}
+
+/**
+ * kpmu_output_check() - can an event that is opened write its records to another event's ring?
+ * @e: the event, not attached
+ * @task: the task that it will count, or NULL
+ * @to: the event that has the ring, attached
+ *
+ * This is checked before @e is attached, because an event that joins a group changes when the
+ * group counts, even if its open fails afterwards.
+ *
+ * Context: task, may sleep.
+ * Return: 0; -EINVAL if kpmu_output_redirect() would say so now.
+ */
+int kpmu_output_check(const struct kpmu_event *e, const struct task_struct *task,
+		      struct kpmu_event *to)
+{
+	bool has_ring;
+
+	if (!may_share(e, task, to))
+		return -EINVAL;
+	kpmu_output_lock(to);
+	has_ring = kpmu_output_ring(to);
+	kpmu_output_unlock(to);
+	return has_ring ? 0 : -EINVAL;
 }
 
 /**
@@ -223,7 +249,7 @@ int kpmu_output_redirect(struct kpmu_event *e, struct kpmu_event *to)
 	struct kpmu_ring *ring;
 	int err = -EINVAL;
 
-	if (e == to || (to && !may_share(e, to)))
+	if (e == to || (to && !may_share(e, e->se.ctx->task, to)))
 		return -EINVAL;
 	lock_outputs(e, to ?: e);
 	ring = to ? kpmu_output_ring(to) : NULL;
