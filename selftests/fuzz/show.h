@@ -139,10 +139,12 @@ static inline void put_result(struct show *s, const struct op *op, const struct 
 	case OP_WEXEC:
 		saw_exec(s, op->arg[0] + 1);
 		break;
+	case OP_EXEC:
+		s->child_execs++;
+		/* fall through */
 	case OP_FORK:
 	case OP_WFORK:
 	case OP_THREAD:
-	case OP_EXEC:
 	case OP_SPAWN:
 		s->forks++;
 		break;
@@ -228,6 +230,8 @@ static inline void put_history(struct show *s, const struct slot *slot)
 		put(s, slot->reset_late ? " of copies, reset" : s->stat ?
 		    " of copies, with inherit_stat" : s->removes ?
 		    " of copies, removed" : " of copies");
+	if (slot->attr.inherit && slot->attr.enable_on_exec && s->child_execs > 1)
+		put(s, " of copies, after execs");
 	if (slot->attr.inherit && s->forks && slot->attr.pinned)
 		put(s, " copies, pinned");
 	if (slot->attr.pinned && other_pinned_was_off(s, slot))

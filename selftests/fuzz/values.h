@@ -62,6 +62,7 @@ struct show {
 	unsigned int traps;	/* number of SIGTRAPs so far */
 	int starts_differ;	/* an event that samples became leaderless == 2; or saw_breakpoint() */
 	int new_period;		/* saw_new_period() */
+	int child_execs;	/* children that executed a program */
 	int removes, execs;	/* events with remove_on_exec, and workers that execute */
 	char *at, *end;
 };
