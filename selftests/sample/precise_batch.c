@@ -268,8 +268,11 @@ TEST(modes)
 		fd = ev_must(&a, 0, -1, -1, 0);
 		ring_map(&r, fd, &a, 64);
 		ev_enable(fd);
-		for (i = 0; i < 200; i++)
+		/* On a slow kernel a system call has many more instructions than the loop around it */
+		for (i = 0; i < 200; i++) {
 			getppid();
+			work(50);
+		}
 		ev_disable(fd);
 		while (ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
 			bool high = (int64_t)record_sample(&r, &rec).ip < 0;
