@@ -127,13 +127,12 @@ static long do_modify(struct kpmu_event *e, unsigned long arg)
 	return kpmu_event_modify(e, &attr);
 }
 
-/* Indexed by the ioctl's number */
+/* Indexed by the ioctl's number, from FIRST_ROW on; event_ioctl() itself has those before it */
+#define FIRST_ROW	_IOC_NR(PERF_EVENT_IOC_REFRESH)
 static const struct ioctl_row {
 	unsigned int cmd;
 	long (*fn)(struct kpmu_event *e, unsigned long arg);
 } rows[] = {
-	{ PERF_EVENT_IOC_ENABLE, do_enable },
-	{ PERF_EVENT_IOC_DISABLE, do_disable },
 	{ PERF_EVENT_IOC_REFRESH, do_refresh },
 	{ PERF_EVENT_IOC_RESET, do_reset },
 	{ PERF_EVENT_IOC_PERIOD, do_period },
@@ -149,7 +148,7 @@ static const struct ioctl_row {
 static long event_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct kpmu_event *e = file->private_data;
-	unsigned int nr = _IOC_NR(cmd);
+	unsigned int row = _IOC_NR(cmd) - FIRST_ROW;
 	int err;
 
 	if (unlikely(e->label)) {
@@ -162,9 +161,9 @@ static long event_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return do_enable(e, arg);
 	if (cmd == PERF_EVENT_IOC_DISABLE)
 		return do_disable(e, arg);
-	if (nr >= ARRAY_SIZE(rows) || rows[nr].cmd != cmd)
+	if (row >= ARRAY_SIZE(rows) || rows[row].cmd != cmd)
 		return -ENOTTY;
-	return rows[nr].fn(e, arg);
+	return rows[row].fn(e, arg);
 }
 
 /* A 32-bit caller: for some ioctls the size of a pointer is part of the number */
