@@ -222,6 +222,36 @@ TEST(holders_are_named)
 	EXPECT_EQ(in_log(line), 1);
 }
 
+/* Of many holders sixteen are named, so that one user cannot fill the log */
+TEST(not_all_holders_are_named)
+{
+	const char *const more = "busy: and more", *const named = "has 1 of its files open";
+	int before = in_log(named), p[2], i;
+	uint64_t end = patience();
+	pid_t pid[20];
+	char c;
+
+	EXPECT_EQ(in_log(more), 0);
+	ASSERT_EQ(pipe(p), 0);
+	for (i = 0; i < (int)ARRAY_SIZE(pid); i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			hold(1, p[1]);
+		ASSERT_EQ(read(p[0], &c, 1), 1);
+	}
+	EXPECT_EQ(module_unload(), EAGAIN);
+	while (!in_log(more) && now_ns() < end)
+		usleep(10000);
+	EXPECT_EQ(in_log(more), 1);
+	EXPECT_EQ(in_log(named), before + 16);
+	for (i = 0; i < (int)ARRAY_SIZE(pid); i++) {
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
+	EXPECT_EQ(module_unload_at_last(), 0);
+	EXPECT_EQ(module_load(""), 0);
+}
+
 static int nr_samples(struct ring *r)
 {
 	ring_skip(r);
