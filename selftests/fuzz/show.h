@@ -110,11 +110,11 @@ static inline void saw_read(struct show *s, int group)
 
 /*
  * When the signals of a throttled event go on depends on the tick, and so does what their handlers count.
- * Operations that follow each other may be in the same tick.
+ * Operations that follow each other may be in the same tick, and an event may overflow in its handler.
  */
 static inline void saw_traps(struct show *s, const struct result *r)
 {
-	s->traps += r->traps;
+	s->traps += r->traps * (1 + HANDLER / (s->period ?: 1));
 	s->stray_signals |= s->traps >= THROTTLED;
 }
 

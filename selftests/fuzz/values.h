@@ -13,6 +13,7 @@
 #define SHOW_MAX	4096
 #define ALWAYS_FIT	4	/* this number of hardware events always fits on the counters */
 #define SHORT		4096	/* a period that the way out of an interrupt may exceed */
+#define HANDLER	200	/* instructions of a signal, at most */
 #define THROTTLED	100	/* overflows in a tick that limit_rates() allows, for HZ=250 */
 
 struct text {
@@ -59,7 +60,7 @@ struct show {
 	int stray_signals;	/* their number may differ, and so the instructions of handlers */
 	int stat;		/* an event with inherit_stat was opened */
 	int signals_differ;	/* or it is not known which signals arrive */
-	unsigned int traps;	/* number of SIGTRAPs so far */
+	uint64_t traps;		/* overflows so far of events with sigtrap, at most */
 	int starts_differ;	/* an event that samples became leaderless == 2; or saw_breakpoint() */
 	int new_period;		/* saw_new_period() */
 	int child_execs;	/* children that executed a program */
