@@ -165,16 +165,38 @@ bases()
 	cp "$built/kpmu.stripped.ko" "$out/good.ko"
 }
 
+# watch DIR - end the guest whose files are in DIR as soon as its kernel is stuck, or if it has printed
+# nothing for longer than any of its programs takes
+watch()
+{
+	local now was='' since=$SECONDS
+	while sleep 2; do
+		now=$(cat "$1"/kpmu-run.*/out 2>/dev/null | wc -c)
+		[ "$now" = "$was" ] || { was=$now since=$SECONDS; }
+		if [ $((SECONDS - since)) -gt $((budget + 30)) ] ||
+				grep -qaE 'BUG: |soft lockup|detected stall|self-detected' \
+					"$1"/kpmu-run.*/log 2>/dev/null; then
+			pkill -f -- "qemu-system.*$1/kpmu-run" || true
+			return
+		fi
+	done
+}
+
 # guest BOOT MODULE LOG PROGRAM... - run programs in a guest; true if no failure is found
 guest()
 {
-	local boot=$1 module=$2 log=$3
+	local boot=$1 module=$2 log=$3 rc=0 watcher
 	shift 3
-	rm -rf "$log.guest"
-	if MODULE=$module LOGS=$log.guest FIRST=1 PART=4 "$KPMU_TOP/selftests/run.sh" -b "$boot" \
-			-k "$kernel" -j 1 "$@" >"$log" 2>&1; then
-		return 0
-	fi
+	rm -rf "$log.guest" "$log.tmp"
+	mkdir "$log.tmp"
+	watch "$log.tmp" &
+	watcher=$!
+	TMPDIR=$log.tmp MODULE=$module LOGS=$log.guest FIRST=1 PART=4 "$KPMU_TOP/selftests/run.sh" -b "$boot" \
+		-k "$kernel" -j 1 "$@" >"$log" 2>&1 || rc=$?
+	kill $watcher 2>/dev/null || true
+	wait $watcher 2>/dev/null || true
+	rm -rf "$log.tmp"
+	[ $rc != 0 ] || return 0
 	# No failure if all tests were skipped
 	! grep -q '^0 passed, 0 failed' "$log" || return 0
 	cat "$log.guest"/*.tap.err >>"$log" 2>/dev/null || true
