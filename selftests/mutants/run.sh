@@ -55,6 +55,9 @@ counted()
 	END { print best + 0 }' "$coverage/module.info"
 }
 
+# What uses the tables in files without code
+tables="kinds_cache kinds_constraint kinds_every kinds_generic kinds_raw"
+
 # reaching FILE LINE - print the programs that reach a line; those that reach the file if it is of a table
 # before the first function
 reaching()
@@ -65,7 +68,8 @@ reaching()
 	if [ "$n" -gt 0 ]; then
 		grep -lx "$1:$n" -- *
 	else
-		grep -l "^$1:" -- *
+		# shellcheck disable=SC2086
+		grep -l "^$1:" -- * || printf '%s\n' $tables
 	fi
 }
 
@@ -92,7 +96,7 @@ within()
 	}'
 }
 
-# What shows a bug in code that runs only while the module is loaded or unloaded
+# What shows a bug in code that runs only while the module is loaded or unloaded, with those that reach the file
 smoke="module_device api_sysfs count_basic count_rdpmc count_width kinds_cache kinds_generic sample_exact"
 
 # seconds_of PROGRAM - print its run time; an estimate if only make coverage has run on this machine
@@ -110,7 +114,7 @@ tests()
 	local p q
 	reaching "$1" "$2" | while read -r p; do
 		case $p in
-		load|unload) p=$smoke ;;
+		load|unload) p="$smoke $(cd "$coverage/reached" && grep -l "^$1:" -- *_*)" ;;
 		esac
 		for q in $p; do
 			! grep -qx "$q" "$out/upset" || continue
@@ -240,6 +244,9 @@ suits()
 {
 	case $1 in
 	mutantamd) [[ "${*:2}" == *@(/amd/|sample_ibs)* ]] ;;
+	mutantzen*) [[ $2 == kernel/pmu/x86/amd/ibs* ]] ;;
+	mutantlate) [[ $2 == kernel/pmu/x86/@(pmi|amd/)* ]] ;;
+	mutanticl) [[ $2 == kernel/pmu/x86/intel/* ]] ;;
 	mutantv1|mutantv2) [[ $2 == kernel/pmu/x86/* && $2 != */amd/* ]] ;;
 	esac
 }
