@@ -385,8 +385,8 @@ static noinline void enable_after_handover(struct x86_cpu *c, const struct kpmu_
 }
 
 /*
- * An NMI may have halted counters with the group of an event that it found there.  That is a function of
- * its own, and called last, so that no registers are saved for it.
+ * An NMI may have halted counters with the group of an event that it found there.  A function of its own,
+ * called last, enables them: so no registers are saved here for that rare case.
  */
 static __always_inline void finish_handover(struct x86_cpu *c, const struct kpmu_slots *want)
 {
