@@ -42,7 +42,7 @@ int kpmu_dev_may_serve(struct task_struct *opener);
 int kpmu_dev_permit_task(const struct kpmu_attr *attr, struct task_struct *task,
 			 struct task_struct *opener, const char **why);
 struct kpmu_event *kpmu_event_of_file(struct file *file);
-struct file *kpmu_event_file(struct kpmu_event *e);
+struct file *kpmu_event_file(void);
 void kpmu_event_files_init(void);
 void kpmu_event_files_exit(void);
 void kpmu_event_close(struct kpmu_event *e);

@@ -20,25 +20,24 @@ static struct file *model;
 
 /**
  * kpmu_event_file() - create a file for an event
- * @e: the event
+ *
+ * The caller sets private_data to the event, which the release of the file closes; or drops the file.
  *
  * Context: task, may sleep.
- * Return: the file, whose release closes @e; an errno, then @e is still open.
+ * Return: the file, or an errno.
  */
-struct file *kpmu_event_file(struct kpmu_event *e)
+struct file *kpmu_event_file(void)
 {
 	struct file *file;
 
 	if (!model)
-		return anon_inode_getfile(FILE_NAME, &kpmu_event_fops, e, O_RDWR);
+		return anon_inode_getfile(FILE_NAME, &kpmu_event_fops, NULL, O_RDWR);
 	/* The last fput() drops it */
 	if (!try_module_get(THIS_MODULE))
 		return ERR_PTR(-ENOENT);
 	file = kpmu_file_clone(model, O_RDWR, &kpmu_event_fops);
 	if (IS_ERR(file))
 		module_put(THIS_MODULE);
-	else
-		file->private_data = e;
 	return file;
 }
 

@@ -193,8 +193,12 @@ static ssize_t event_read(struct file *file, char __user *buf, size_t len,
 
 static int event_release(struct inode *inode, struct file *file)
 {
-	kpmu_owner_clear(file->private_data);
-	kpmu_event_close(file->private_data);
+	struct kpmu_event *e = file->private_data;
+
+	if (unlikely(!e))
+		return 0;	/* its open has failed */
+	kpmu_owner_clear(e);
+	kpmu_event_close(e);
 	return 0;
 }
 

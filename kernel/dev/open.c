@@ -190,37 +190,48 @@ static int new_event(struct kpmu_request *r)
 	return kpmu_counters_adapt(&r->attr, &r->why) ?: alloc_event(r, &target);
 }
 
+/* The end of an event that was not attached */
+static int drop_event(struct kpmu_request *r, int err)
+{
+	kpmu_event_put(r->event);
+	r->event = NULL;
+	return err;
+}
+
 static const char no_ring[] = "the event's records cannot go to the ring of group_fd";
 
 static int check_output(struct kpmu_request *r)
 {
 	int err = r->output ? kpmu_output_check(r->event, r->task, r->output) : 0;
 
-	if (err) {
-		r->why = no_ring;
-		kpmu_event_put(r->event);
-		r->event = NULL;
-	}
-	return err;
+	if (!err)
+		return 0;
+	r->why = no_ring;
+	return drop_event(r, err);
 }
 
-static int make_event(struct kpmu_request *r)
+/* Without an event yet: that is attached only when nothing else is likely to fail, as others notice it */
+static int new_file(struct kpmu_request *r)
 {
-	int err = new_event(r) ?: check_output(r);
+	struct file *file = kpmu_event_file();
 
-	if (err)
-		return err;
+	if (IS_ERR(file))
+		return drop_event(r, PTR_ERR(file));
+	r->file = file;
+	return 0;
+}
+
+static int attach_event(struct kpmu_request *r)
+{
+	int err;
+
 	/* Opens a file in /proc, so it is done before a task's lock is taken */
 	if (r->attr.flags & KPMU_ATTR_NAMESPACES)
 		kpmu_side_namespaces_setup();
 	if (r->opener != current)
 		kpmu_sampling_for(r->event, r->opener);
 	err = kpmu_target_attach(r);
-	if (err) {
-		kpmu_event_put(r->event);
-		r->event = NULL;
-	}
-	return err;
+	return err ? drop_event(r, err) : 0;
 }
 
 /* Fails only if the ring was unmapped since check_output(), or without memory */
@@ -239,20 +250,13 @@ static int redirect(struct kpmu_request *r)
 	return err;
 }
 
-static int make_file(struct kpmu_request *r)
+static void install_file(struct kpmu_request *r)
 {
-	struct file *file = kpmu_event_file(r->event);
-
-	if (IS_ERR(file)) {
-		kpmu_event_close(r->event);
-		r->event = NULL;
-		return PTR_ERR(file);
-	}
 	r->id = r->event->se.id;
 	kpmu_owner_set(r->event, r->opener);
+	r->file->private_data = r->event;
 	/* From here on the fd owns the event, and another thread may close it */
-	fd_install(r->fd, file);
-	return 0;
+	fd_install(r->fd, r->file);
 }
 
 static int with_fd(struct kpmu_request *r)
@@ -265,11 +269,16 @@ static int with_fd(struct kpmu_request *r)
 	r->fd = get_unused_fd_flags(flags);
 	if (r->fd < 0)
 		return r->fd;
-	err = find_leader(r) ?: kpmu_target_task(r) ?: check_inherit(r) ?:
-	      make_event(r) ?: redirect(r) ?: make_file(r);
-	if (err)
-		put_unused_fd(r->fd);
-	return err ?: r->fd;
+	err = find_leader(r) ?: kpmu_target_task(r) ?: check_inherit(r) ?: new_event(r) ?:
+	      check_output(r) ?: new_file(r) ?: attach_event(r) ?: redirect(r);
+	if (!err) {
+		install_file(r);
+		return r->fd;
+	}
+	if (r->file)
+		fput(r->file);
+	put_unused_fd(r->fd);
+	return err;
 }
 
 static long open_event(struct kpmu_request *r)
@@ -326,7 +335,7 @@ static int open_member(struct kpmu_request *r)
 		r->why = "the group leader's task has exited";
 		return -ENODEV;
 	}
-	return kpmu_target_task(r) ?: check_inherit(r) ?: make_event(r);
+	return kpmu_target_task(r) ?: check_inherit(r) ?: new_event(r) ?: attach_event(r);
 }
 
 /**

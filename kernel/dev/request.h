@@ -27,6 +27,7 @@ struct task_struct;
  * @css: the target, if it is a cgroup; held.  Without both, it is a CPU
  * @event: the new event
  * @fd: the event's fd, reserved
+ * @file: its file, without the event until that is attached
  * @id: the event's id, set when it has a file
  * @why: reason for an error
  */
@@ -45,6 +46,7 @@ struct kpmu_request {
 	struct cgroup_subsys_state *css;
 	struct kpmu_event *event;
 	int fd;
+	struct file *file;
 	u64 id;
 	const char *why;
 };

@@ -575,34 +575,85 @@ TEST(aux_output)
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
 }
 
-TEST(file_max)
+/* Give up what may exceed fs.file-max, which is 0 now, once all is loaded */
+static void without_files(void)
+{
+	char c;
+	int go[2];
+
+	if (pipe(go) || write(go[1], "", 1) != 1 || write_long("/proc/sys/fs/file-max", 0))
+		_exit(9);
+	set_paranoid(2);
+	drop_privilege();
+	if (read(go[0], &c, 1) != 1)
+		_exit(8);
+}
+
+/* The status of a child that runs @fn; -1 if fs.file-max cannot be restored, or a file stays open */
+static int with_file_max(int (*fn)(void))
+{
+	const char *file = "/proc/sys/fs/file-max";
+	int fds = open_fds(), status = -1;
+	long max = read_long(file);
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(fn());
+	waitpid(pid, &status, 0);
+	if (max <= 0 || write_long(file, max) || open_fds() != fds)
+		return -1;
+	return status;
+}
+
+static int no_file(void)
 {
 	struct perf_event_attr a = insns();
-	const char *file = "/proc/sys/fs/file-max";
-	long max = read_long(file);
-	int fds = open_fds(), status;
-	pid_t pid;
 
-	ASSERT_GT(max, 0);
-	pid = fork();
-	if (!pid) {
-		/* file-max does not limit root, so drop privileges */
-		char c;
-		int go[2];
+	without_files();
+	return ev_errno(&a, 0, -1, -1, 0) == ENFILE ? 0 : 1;
+}
 
-		if (pipe(go) || write(go[1], "", 1) != 1 ||
-		    write_long(file, 0))
-			_exit(9);
-		set_paranoid(2);
-		drop_privilege();
-		if (read(go[0], &c, 1) != 1)
-			_exit(8);
-		_exit(ev_errno(&a, 0, -1, -1, 0) == ENFILE ? 0 : 1);
+TEST(file_max)
+{
+	EXPECT_EQ(with_file_max(no_file), 0);
+}
+
+#define MOST	64
+
+/* A group of all counters but one, and an event on that one: a member more does not fit */
+static int no_file_for_a_member(void)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	int fd[MOST], n = 1, i;
+
+	a.read_format = FORMAT_TIMES;
+	a.disabled = 0;
+	fd[0] = ev_must(&a, 0, -1, -1, 0);
+	while (n < MOST) {
+		fd[n] = ev_open(&a, 0, -1, fd[0], 0);
+		if (fd[n] < 0)
+			break;
+		n++;
 	}
-	waitpid(pid, &status, 0);
-	ASSERT_EQ(write_long(file, max), 0);
-	EXPECT_EQ(status, 0);
-	EXPECT_EQ(open_fds(), fds);
+	if (n < 2 || n == MOST)
+		return 4;
+	close(fd[n - 1]);
+	fd[n - 1] = ev_must(&a, 0, -1, -1, 0);
+	without_files();
+	for (i = 0; i < 20; i++)
+		if (ev_errno(&a, 0, -1, fd[0], 0) != ENFILE)
+			return 1;
+	if (!always_ran(fd[n - 1]))
+		return 2;
+	for (i = 0; i < n - 1; i++)
+		if (!always_ran(fd[i]))
+			return 3;
+	return 0;
+}
+
+TEST(file_max_of_a_member)
+{
+	EXPECT_EQ(with_file_max(no_file_for_a_member), 0);
 }
 
 TEST_HARNESS_MAIN
