@@ -54,8 +54,7 @@ for kernel in "${@:-6.1}"; do
 		-t "${CLIENTS_LIMIT:-900}" "${files[@]}" \
 		-f "$build/$kernel/selftests/driver/kpmu-toy.ko" \
 		-f "$build/$kernel/selftests/driver/kpmu-few.ko" \
-		"${RETRY:+KPMU_RETRY=1 }KPMU_MODEL=$model sh $script $only_arg" | tee "$log/$name"
-	[ "${PIPESTATUS[0]}" = 0 ] || bad=1
+		"${RETRY:+KPMU_RETRY=1 }KPMU_MODEL=$model sh $script $only_arg" | tee "$log/$name" || bad=1
 	read -r e a < <(sed -n 's/^[a-z ]*: \([0-9]*\) of \([0-9]*\) .*/\1 \2/p' \
 		"$log/$name" | tail -n 1; echo 0 0)
 	equal=$((equal + e)) all=$((all + a))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * NMIs that come too late.  AMD's PMUs without global registers show an overflow by the counter
- * alone.  If the event is disabled after its counter has wrapped but before the NMI, the NMI
- * finds nothing.  kpmu must claim it: the kernel would report it as unknown ("Uhhuh"), for which
- * the boot fails.  x-pmu-skid makes NMIs late.
+ * alone.  If the event is disabled after its counter has wrapped but before the NMI, or if another
+ * counter's NMI has handled it, the NMI finds nothing.  kpmu must claim it: the kernel would report
+ * it as unknown ("Uhhuh"), for which the boot fails.  x-pmu-skid makes NMIs late.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -26,6 +26,11 @@ static long late_ones(void)
 	return at ? strtol(at + strlen(NAME), NULL, 10) : -1;
 }
 
+static bool has_late_ones(void)
+{
+	return is_amd() && pmu_version() <= 1 && model_property("x-pmu-skid", 0);
+}
+
 TEST(after_a_disable)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
@@ -33,7 +38,7 @@ TEST(after_a_disable)
 	long before;
 	int fd, i;
 
-	if (!is_amd() || pmu_version() > 1 || !model_property("x-pmu-skid", 0))
+	if (!has_late_ones())
 		SKIP(return, "not AMD without global registers, or no skid");
 	no_throttle();
 	a.exclude_kernel = 0;
@@ -51,6 +56,37 @@ TEST(after_a_disable)
 	printf("# %d rounds\n", i);
 	if (!route_is_native())
 		EXPECT_GT(late_ones(), before);
+}
+
+/* A counter wraps on the way of another one's NMI to the handler, which then finds both */
+TEST(of_two_counters)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+	uint64_t end = patience();
+	long before;
+	int fd[2], i;
+
+	if (!has_late_ones())
+		SKIP(return, "not AMD without global registers, or no skid");
+	no_throttle();
+	a.exclude_kernel = 0;
+	before = route_is_native() ? 0 : late_ones();
+	ASSERT_GE(before, 0);
+	for (i = 0; i < 2; i++) {
+		a.sample_period = i ? 4051 : 4001;	/* each round, they are 50 instructions nearer */
+		fd[i] = ev_must(&a, 0, -1, -1, 0);
+		ev_enable(fd[i]);
+	}
+	for (i = 0; i < 1000 && now_ns() < end; i++) {
+		work(10000);
+		if (!route_is_native() && late_ones() > before + 3)
+			break;
+	}
+	printf("# %d rounds\n", i);
+	ev_disable(fd[0]);
+	ev_disable(fd[1]);
+	if (!route_is_native())
+		EXPECT_GT(late_ones(), before + 3);	/* a few have other reasons */
 }
 
 TEST_HARNESS_MAIN
