@@ -12,6 +12,7 @@
 #	debug	7.2 with kernels/dbg.frag as well: KASAN, lockdep and other checks
 #	gcov	7.2 with kernels/gcov.frag as well: can profile a module
 #	source	the source tree of 7.2 (no kernel), for its scripts
+#	kvm-6.1, kvm-6.12	no kernel, but modules of Debian's for guests that run guests of their own
 #
 # KERNEL=vmlinuz KDIR=tree kernel.sh given - the same with the given files.
 #
@@ -31,17 +32,17 @@ fix_headers()
 	rm -f "$root"/usr/src/linux-headers-*-amd64/vmlinux
 }
 
-# userland FROM DIR - copy the modules of kernels/modules and what they depend on to DIR, and write
-# their names to DIR/order, what others depend on first
-userland()
+# modules LIST FROM DIR - copy the modules of LIST and what they depend on to DIR, and write their names
+# to DIR/order, what others depend on first
+modules()
 {
-	local from=$1 to=$2 name
+	local list=$1 from=$2 to=$3 name
 	mkdir -p "$to"
 	: >"$to/order"
-	grep -v '^#' "$here/modules" | while read -r name; do module "$name"; done
+	grep -v '^#' "$list" | while read -r name; do module "$name"; done
 }
 
-# module NAME - for userland: copy a module after those that it depends on, unless it is built in
+# module NAME - for modules: copy a module after those that it depends on, unless it is built in
 module()
 {
 	local name=${1//-/_} file needs
@@ -75,12 +76,27 @@ debian()
 	find "$tmp/root/lib/modules" \( -name msr.ko\* -o -name cpuid.ko\* \) \
 		-exec cp {} "$tmp/modules/" \;
 	for f in "$tmp"/modules/*.xz; do [ ! -e "$f" ] || unxz "$f"; done
-	userland "$tmp/root/lib/modules" "$tmp/userland"
+	modules "$here/modules" "$tmp/root/lib/modules" "$tmp/userland"
 	rm -rf "$tmp/root/lib/modules" "$tmp/root/boot"
 	echo "$rel" >"$tmp/release"
 	ln -s "root/usr/src/linux-headers-$rel" "$tmp/build"
 	rm -rf "$dir"; mv "$tmp" "$dir"
 	fix_headers "$dir/root"
+	: >"$dir/ok"
+}
+
+# kvm NAME DIR - fetch the modules of KVM of the release that is cached
+kvm()
+{
+	local name=$1 dir=$2 tmp=$2.tmp rel
+	rel=$(cat "$("$0" "$name")/release")
+	apt_setup
+	say "fetching the modules of KVM for kernel $rel"
+	rm -rf "$tmp"; mkdir -p "$tmp/root"
+	apt_unpack "$tmp/root" "linux-image-$rel-unsigned"
+	modules "$here/modules-kvm" "$tmp/root/lib/modules" "$tmp"
+	rm -rf "$tmp/root"
+	rm -rf "$dir"; mv "$tmp" "$dir"
 	: >"$dir/ok"
 }
 
@@ -168,6 +184,7 @@ name=${1:-}
 dir=$KPMU_CACHE/kernel/$name
 case $name in
 6.1|6.12) dir+=-$(hash_of "$here/modules") ;;
+kvm-6.1|kvm-6.12) dir+=-$(cat "$("$0" "${name#kvm-}")/release")-$(hash_of "$here/modules-kvm") ;;
 7.2) dir+=-$(hash_of "$here/min.frag") ;;
 debug) dir+=-$(hash_of "$here/min.frag" "$here/dbg.frag") ;;
 gcov) dir+=-$(hash_of "$here/min.frag" "$here/gcov.frag") ;;
@@ -182,10 +199,11 @@ build()
 	7.2) build72 "$dir" "$here/min.frag" ;;
 	debug) build72 "$dir" "$here/min.frag" "$here/dbg.frag" ;;
 	gcov) build72 "$dir" "$here/min.frag" "$here/gcov.frag" ;;
+	kvm-*) kvm "${name#kvm-}" "$dir" ;;
 	source) source72 "$dir" ;;
 	*) die "kernel.sh: 6.1, 6.12, 7.2, debug, gcov, source or given, not '$name'" ;;
 	esac
 }
-ready() { build; [ "$name" = source ] || uncompressed "$dir"; }
+ready() { build; [[ $name = @(source|kvm-*) ]] || uncompressed "$dir"; }
 if [ "$name" = given ]; then given "$dir"; else with_lock "kernel-$name" ready; fi
 echo "$dir"

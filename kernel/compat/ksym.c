@@ -106,6 +106,7 @@ bool kpmu_ksym_optional(enum kpmu_ksym sym)
 	       sym == KSYM_nr_mediated_pmu_vms ||
 	       sym == KSYM___ia32_sys_perf_event_open ||
 	       sym == KSYM_perf_cpu_clock || sym == KSYM_perf_task_clock ||
+	       (sym == KSYM_perf_guest_cbs && !IS_ENABLED(CONFIG_GUEST_PERF_EVENTS)) ||
 	       sym == KSYM_build_id_parse_nofault ||
 	       sym == KSYM_unwind_deferred_init || sym == KSYM_unwind_deferred_request ||
 	       sym == KSYM_unwind_deferred_cancel;

@@ -69,6 +69,7 @@ struct vm_area_struct;
 	X(build_id_parse)			\
 	X(build_id_parse_nofault)		\
 	X(nmi_uaccess_okay)			\
+	X(perf_guest_cbs)			\
 	X(unwind_deferred_init)			\
 	X(unwind_deferred_request)		\
 	X(unwind_deferred_cancel)		\

@@ -267,10 +267,10 @@ static void add_user(struct collector *c, const struct pt_regs *regs)
 /**
  * kpmu_chain_take() - collect the call chain of an overflow
  * @e: the event
- * @regs: registers at its overflow
+ * @hit: details of the hit, from the event's source
  *
- * With defer_callchain, the user part is a cookie: the stack follows in a record, see
- * kpmu_side_deferred().
+ * The chain of a hit in a guest has no frames.  With defer_callchain, the user part is a cookie: the
+ * stack follows in a record, see kpmu_side_deferred().
  *
  * Collecting may itself hit an event, for example by a page fault.  The sample of that
  * event has no chain.
@@ -279,15 +279,16 @@ static void add_user(struct collector *c, const struct pt_regs *regs)
  * Return: the chain, to be released by kpmu_chain_done(); NULL if there is none.
  */
 const struct kpmu_frames *kpmu_chain_take(const struct kpmu_event *e,
-					  struct pt_regs *regs)
+					  const struct kpmu_hit *hit)
 {
+	struct pt_regs *regs = hit->frames ?: hit->regs;
 	bool user = !(e->se.flags & KPMU_ATTR_EXCLUDE_CALLCHAIN_USER) &&
 		    kpmu_is_user_task(current) && current->mm &&
 		    kpmu_task_of(e) == current;
 	bool kernel = !(e->se.flags & KPMU_ATTR_EXCLUDE_CALLCHAIN_KERNEL);
 	struct collector c = {
-		.left = min_t(u32, e->sampling->max_stack,
-			      READ_ONCE(kpmu_sysctl_max_stack)),
+		.left = unlikely(hit->guest) ? 0 : min_t(u32, e->sampling->max_stack,
+							 READ_ONCE(kpmu_sysctl_max_stack)),
 		.marks = READ_ONCE(kpmu_sysctl_max_contexts),
 	};
 	int level = interrupt_context_level();

@@ -9,6 +9,7 @@
 #include <linux/perf_event.h>
 
 #include "../compat/compat.h"
+#include "../compat/guest.h"
 #include "sample.h"
 
 /* Largest size of header and fixed fields, in u64 words */
@@ -26,7 +27,7 @@ static void put_read(struct kpmu_filling *f)
 
 static u32 size_chain(struct kpmu_filling *f)
 {
-	f->chain = kpmu_chain_take(f->e, f->s->frames ?: f->s->regs);
+	f->chain = kpmu_chain_take(f->e, f->s);
 	return (1 + (f->chain ? f->chain->nr : 0)) * sizeof(u64);
 }
 
@@ -358,9 +359,11 @@ static noinline void put_variable(struct kpmu_filling *f)
 	}
 }
 
-static u16 cpu_mode(struct pt_regs *regs)
+static __always_inline u16 cpu_mode(const struct kpmu_hit *s)
 {
-	return user_mode(regs) ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
+	if (unlikely(s->guest))
+		return s->guest;
+	return user_mode(s->regs) ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
 }
 
 /* Header and fixed fields */
@@ -369,7 +372,7 @@ static __always_inline void put_words(u64 *p, const struct kpmu_event *e,
 {
 	struct perf_event_header header = {
 		.type = PERF_RECORD_SAMPLE,
-		.misc = cpu_mode(s->regs) | (s->exact ? PERF_RECORD_MISC_EXACT_IP : 0),
+		.misc = cpu_mode(s) | (s->exact ? PERF_RECORD_MISC_EXACT_IP : 0),
 		.size = size,
 	};
 
@@ -453,6 +456,11 @@ static __always_inline bool write_sample(struct kpmu_event *e, const struct kpmu
 	return true;
 }
 
+static noinline bool write_changed(struct kpmu_event *e, const struct kpmu_hit *s)
+{
+	return write_sample(e, s);
+}
+
 /* Skid: an event with exclude_kernel overflowed in user mode, but was seen in the kernel */
 static noinline bool write_late(struct kpmu_event *e, const struct kpmu_hit *s)
 {
@@ -462,7 +470,41 @@ static noinline bool write_late(struct kpmu_event *e, const struct kpmu_hit *s)
 	kpmu_regs_of_user(&regs, e, s->regs);
 	hit.regs = &regs;
 	hit.addr = 0;
-	return write_sample(e, &hit);
+	return write_changed(e, &hit);
+}
+
+/* Registers are the host's, but for the ip */
+static bool write_guest(struct kpmu_event *e, const struct kpmu_hit *s, u16 mode, unsigned long ip)
+{
+	struct kpmu_hit hit = *s;
+	struct pt_regs regs;
+
+	if (e->se.flags & KPMU_ATTR_EXCLUDE_KERNEL)
+		kpmu_regs_of_user(&regs, e, s->regs);
+	else
+		regs = *s->regs;
+	instruction_pointer_set(&regs, ip);
+	hit.regs = &regs;
+	hit.guest = mode;
+	hit.addr = 0;
+	return write_changed(e, &hit);
+}
+
+/* The hit was in the kernel: is that the user's, a guest's, or not to be shown? */
+static noinline bool write_kernel(struct kpmu_event *e, const struct kpmu_hit *s)
+{
+	unsigned long ip;
+	u16 guest;
+
+	/* A source may know better where the hit was */
+	if (!s->precise && !(e->se.flags & KPMU_ATTR_EXCLUDE_GUEST)) {
+		guest = kpmu_guest_mode(&ip);
+		if (guest)
+			return write_guest(e, s, guest, ip);
+	}
+	if (e->se.flags & KPMU_ATTR_EXCLUDE_KERNEL)
+		return write_late(e, s);
+	return write_changed(e, s);
 }
 
 /**
@@ -479,7 +521,5 @@ static noinline bool write_late(struct kpmu_event *e, const struct kpmu_hit *s)
  */
 bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s)
 {
-	if (!user_mode(s->regs) && unlikely(e->se.flags & KPMU_ATTR_EXCLUDE_KERNEL))
-		return write_late(e, s);
-	return write_sample(e, s);
+	return user_mode(s->regs) ? write_sample(e, s) : write_kernel(e, s);
 }

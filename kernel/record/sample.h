@@ -93,7 +93,7 @@ void kpmu_chains_put(void);
 int kpmu_chains_limit(int *limit, int value);
 void kpmu_chains_exit(void);
 const struct kpmu_frames *kpmu_chain_take(const struct kpmu_event *e,
-					  struct pt_regs *regs);
+					  const struct kpmu_hit *hit);
 void kpmu_chain_done(void);
 
 /* regs.c */

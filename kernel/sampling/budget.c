@@ -13,6 +13,7 @@
 #include <linux/string.h>
 #include <linux/timex.h>
 
+#include "../compat/guest.h"
 #include "../sched/sched.h"
 #include "../source/period.h"
 #include "fair.h"
@@ -76,16 +77,18 @@ NOKPROBE_SYMBOL(spend_budget);
  * Detect a livelock: the registers are still those of the previous NMI, as the period is
  * shorter than the exit path of an NMI.  The interrupted code would never run again, whatever
  * the rate limits are.  Only events that count the kernel overflow on the exit path, and only
- * with a short period.  With a long one the same registers mean a loop, which does progress.
+ * with a short period.  With a long one the same registers mean a loop, which does progress.  So does
+ * a guest: the registers are those of KVM after its run.
  */
 static bool is_stuck(const struct budget *r, const struct kpmu_event *e,
 		     const struct pt_regs *regs)
 {
 	u64 way_in = local64_read(&e->se.hw.count) - e->se.hw.next;
+	unsigned long ip;
 
 	return !(e->se.flags & KPMU_ATTR_EXCLUDE_KERNEL) &&
 	       !memcmp(regs, &r->regs, sizeof(*regs)) &&
-	       e->se.hw.period <= WAY_OUT * way_in + SELDOM;
+	       e->se.hw.period <= WAY_OUT * way_in + SELDOM && !kpmu_guest_mode(&ip);
 }
 
 static noinline bool lengthen_period(struct kpmu_event *e)

@@ -75,7 +75,7 @@ static u32 run_program(struct kpmu_event *e, const struct bpf_prog *prog, const 
 	put_event_part(&b, e);
 	put_hit_part(&b, e, hit);
 	if (kpmu_has_chains(e))
-		chain = kpmu_chain_take(e, hit->frames ?: hit->regs);
+		chain = kpmu_chain_take(e, hit);
 	b.chain = chain;
 	result = kpmu_bpf_run(prog, &b);
 	if (chain)

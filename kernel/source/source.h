@@ -97,6 +97,7 @@ struct kpmu_precise {
  * @regs: registers at the overflow or hit, NULL if not known
  * @frames: registers where the call chain begins, if not @regs
  * @precise: details of the instruction, NULL if not known
+ * @guest: CPU mode of a sample if it ended the run of a guest, with the guest's ip in @regs; else 0
  * @exact: @regs are those of the instruction that caused the overflow
  * @fix_regs: corrects @regs, called only if a sample is taken; NULL if they are final
  * @period: event count since the previous overflow
@@ -113,6 +114,7 @@ struct kpmu_hit {
 	struct pt_regs *regs;
 	struct pt_regs *frames;
 	const struct kpmu_precise *precise;
+	u16 guest;
 	bool exact;
 	void (*fix_regs)(struct pt_regs *regs);
 	u64 period;
