@@ -240,6 +240,8 @@ static inline void put_history(struct show *s, const struct slot *slot)
 		put(s, " pinned and once off");
 	if (slot->attr.read_format & PERF_FORMAT_GROUP && s->removes && s->execs)
 		put(s, " of a group, after exec");
+	if (slot->attr.remove_on_exec && s->execs && s->exec_enables)
+		put(s, " enabled and removed");
 }
 
 static inline int makes_copies(const struct prog *p)

@@ -65,6 +65,7 @@ struct show {
 	int new_period;		/* saw_new_period() */
 	int child_execs;	/* children that executed a program */
 	int removes, execs;	/* events with remove_on_exec, and workers that execute */
+	int exec_enables;	/* events with enable_on_exec */
 	char *at, *end;
 };
 
@@ -363,6 +364,7 @@ static inline void saw_open(struct show *s, const struct op *op)
 	if (may_be_stuck(&slot->attr) || s->slot[group].stuck)
 		saw_stuck(s, group);
 	s->removes |= slot->attr.remove_on_exec;
+	s->exec_enables |= slot->attr.enable_on_exec;
 	s->stat |= slot->attr.inherit_stat;
 	if (of && is_hardware(&slot->attr) && !is_hardware(&leader.attr))
 		saw_move(s, group, leader.was_off, op->arg[0]);

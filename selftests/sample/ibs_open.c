@@ -55,6 +55,33 @@ TEST(change_period)
 	close(fd);
 }
 
+/* The period of an event that counts */
+TEST(change_period_meanwhile)
+{
+	uint64_t period = OPS;
+	struct perf_event_attr a;
+	struct ring r;
+	int fd, few, many;
+
+	ROWS("U-48");
+	NEED_IBS();
+	no_throttle();
+	a = ibs_attr("ibs_op", CNT_CTL, 8 * OPS);
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 64);
+	ev_enable(fd);
+	work(100 * OPS);
+	few = ring_count(&r, PERF_RECORD_SAMPLE);
+	EXPECT_EQ(ioctl(fd, PERF_EVENT_IOC_PERIOD, &period), 0);
+	work(100 * OPS);
+	many = ring_count(&r, PERF_RECORD_SAMPLE);
+	ev_disable(fd);
+	EXPECT_GE(few, 10);
+	EXPECT_GE(many, 4 * few);
+	ring_unmap(&r);
+	close(fd);
+}
+
 TEST(bits)
 {
 	ROWS("U-48");
