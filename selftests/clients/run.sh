@@ -59,7 +59,7 @@ for kernel in "${@:-6.1}"; do
 		"$log/$name" | tail -n 1; echo 0 0)
 	equal=$((equal + e)) all=$((all + a))
 done
-if [ "$script$only$model" = guest.shskylake ]; then
+if [ "$script$only$model$list" = guest.shskylakelist ]; then
 	mapfile -t logs < <(printf "$log/guest-%s\n" "${@:-6.1}")
 	echo "== for README.md: selftests/clients/table.sh -w ${logs[*]#"$KPMU_TOP/"}"
 	"$here/table.sh" "${logs[@]}"
