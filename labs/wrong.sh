@@ -24,7 +24,7 @@ wrong 7 'interrupted at one of its' 's/r->nest > 1/0/'
 wrong 7 'interrupted at one of its' 's/!__atomic_compare_exchange_n\([^)]*\)[^)]*\)/(r->written = pos + sizeof(*e), 0)/'
 # The head is determined while an interrupting writer may still publish a newer one
 wrong 7 'by two writers' 's/(\t\t__atomic_store_n\(&r->nest, 1[^\n]*\n[^\n]*\n)(\t\thead = [^\n]*\n)/\2\1/'
-wrong 7 'entries lost' 's/<= r->size/< ~0ull/'
+wrong 7 'entries lost' 's/<= .s64.r->size/< INT64_MAX/'
 wrong 8 'of these with the right registers' 's/\(every - 1\)/every/'
 wrong 8 'records taken' 's/area->index = area->base;//'
 wrong 8 'interrupts, one for 10' 's/lab_lvtpc\(LVTPC_NMI\);\n\treturn true/return true/'

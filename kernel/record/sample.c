@@ -61,48 +61,6 @@ static void put_raw(struct kpmu_filling *f)
 	kpmu_ring_put(&f->r.h, zeros, size - raw);
 }
 
-/**
- * kpmu_sample_branches() - the branch stack of a sample
- * @e: the event; its samples contain branch stacks
- * @s: details of the hit, from the event's source
- *
- * Context: as kpmu_sample_write().
- * Return: the branches; NULL if there are none.
- */
-const struct kpmu_branches *kpmu_sample_branches(const struct kpmu_event *e, const struct kpmu_hit *s)
-{
-	const struct kpmu_hw *hw = &e->se.hw;
-
-	if (s->precise && s->precise->branches)
-		return s->precise->branches;
-	return hw->source->branches ? hw->source->branches(hw) : NULL;
-}
-
-static u32 size_branches(struct kpmu_filling *f)
-{
-	const struct kpmu_sampling *s = f->e->sampling;
-
-	f->branches = kpmu_sample_branches(f->e, f->s);
-	if (!f->branches)
-		return sizeof(u64);
-	f->nr_branches = min_t(u64, f->branches->nr, s->max_stack);
-	return (1 + s->branch_index) * sizeof(u64) +
-	       f->nr_branches * sizeof(struct kpmu_branch);
-}
-
-static void put_branches(struct kpmu_filling *f)
-{
-	if (!f->branches) {
-		kpmu_fill_word(f, 0);
-		return;
-	}
-	kpmu_fill_word(f, f->nr_branches);
-	if (f->e->sampling->branch_index)
-		kpmu_fill_word(f, f->branches->index);
-	kpmu_ring_put(&f->r.h, f->branches->entry,
-		      f->nr_branches * sizeof(struct kpmu_branch));
-}
-
 static u32 size_regs(const struct pt_regs *regs, u64 mask)
 {
 	return (1 + (regs ? hweight64(mask) : 0)) * sizeof(u64);
@@ -231,7 +189,7 @@ static const struct field fields[] = {
 	{ KPMU_SAMPLE_READ, size_read, put_read },
 	{ KPMU_SAMPLE_CALLCHAIN, size_chain, put_chain },
 	{ KPMU_SAMPLE_RAW, size_raw, put_raw },
-	{ KPMU_SAMPLE_BRANCH_STACK, size_branches, put_branches },
+	{ KPMU_SAMPLE_BRANCH_STACK, kpmu_branches_size, kpmu_branches_put },
 	{ KPMU_SAMPLE_REGS_USER, size_regs_user, put_regs_user },
 	{ KPMU_SAMPLE_STACK_USER, size_stack, put_stack, true },
 	{ KPMU_SAMPLE_WEIGHT, size_word, put_weight },

@@ -112,6 +112,8 @@ void kpmu_stack_put(struct kpmu_record *r, const struct kpmu_user_regs *u,
 void kpmu_aux_trace(struct kpmu_event *e, struct kpmu_hit *hit);
 void kpmu_aux_output(struct kpmu_event *e, const struct kpmu_hit *hit);
 void kpmu_aux_follow(struct kpmu_event *e, bool running);
+u32 kpmu_branches_size(struct kpmu_filling *f);
+void kpmu_branches_put(struct kpmu_filling *f);
 u32 kpmu_aux_size(struct kpmu_filling *f);
 void kpmu_aux_field(struct kpmu_filling *f);
 

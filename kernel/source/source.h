@@ -2,9 +2,7 @@
 /*
  * The interface between event sources and the rest of kpmu, and the source's part of an event.  Counters
  * are 64 bits wide here; the source handles the hardware's width, sign extension, wrap and reload.
- *
- * Sources without counters report hits: occurrences of something on a CPU.  A tap is the
- * origin of hits, e.g. one tracepoint.
+ * Sources without counters report hits: occurrences of something on a CPU.
  */
 #ifndef KPMU_SOURCE_H
 #define KPMU_SOURCE_H

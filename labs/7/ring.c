@@ -31,12 +31,15 @@ bool ring_write(struct ring *r, const struct entry *e)
 	 * reader see it, but nothing that an interrupted writer has not yet put
 	 */
 	u64 pos, head;
+	s64 unread;
 	bool room;
 
 	r->nest++;
 	pos = __atomic_load_n(&r->written, __ATOMIC_RELAXED);
 	do {
-		room = pos + sizeof(*e) - __atomic_load_n(r->tail, __ATOMIC_ACQUIRE) <= r->size;
+		/* Negative if others have written between the loads, and that was read; then pos is old */
+		unread = pos + sizeof(*e) - __atomic_load_n(r->tail, __ATOMIC_ACQUIRE);
+		room = unread <= (s64)r->size;
 	} while (room && !__atomic_compare_exchange_n(&r->written, &pos, pos + sizeof(*e), false,
 						      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	if (room)
