@@ -42,6 +42,20 @@ static void rewrite(struct x86_cpu *c, int idx)
 	} while (READ_ONCE(c->on) != on);
 }
 
+/* The kernel's own perf has stopped and started all counters, as it knows nothing of kpmu's */
+static void restore_global(struct x86_cpu *c)
+{
+	u32 on;
+
+	if (!c->ready || x86_pmu.version < 2)
+		return;
+	do {
+		on = READ_ONCE(c->on);
+		x86_wrmsr(x86_pmu.regs.ctrl, x86_global_bits(on));
+		barrier();
+	} while (READ_ONCE(c->on) != on);
+}
+
 /* SVM was enabled or disabled on this CPU; the counters run on */
 static void svm_changed(void)
 {
@@ -55,6 +69,7 @@ static void svm_changed(void)
 	for (m = c->ready ? c->known : 0; m; m &= m - 1)
 		if (c->sel[__ffs(m)] & x86_pmu.host)
 			rewrite(c, __ffs(m));
+	restore_global(c);
 	local_irq_restore(flags);
 }
 
