@@ -11,35 +11,35 @@
 
 #ifdef CONFIG_GUEST_PERF_EVENTS
 /**
- * kpmu_guest_mode() - has the current interrupt or NMI ended the run of a guest?
- * @ip: set to the guest's instruction pointer
+ * kpmu_guest_find() - has the current interrupt or NMI ended the run of a guest?
+ * @g: set to where the guest was
  *
  * Context: any, including NMI.
- * Return: 0 if it has not; else the CPU mode of a sample, PERF_RECORD_MISC_GUEST_*.
+ * Return: true if it has.
  */
-u16 kpmu_guest_mode(unsigned long *ip)
+bool kpmu_guest_find(struct kpmu_guest *g)
 {
 	struct perf_guest_info_callbacks __rcu **registered = kpmu_ksym_data(KSYM_perf_guest_cbs);
 	struct perf_guest_info_callbacks *kvm;
 	unsigned int state = 0;
 
 	if (!registered || likely(!rcu_access_pointer(*registered)))
-		return 0;
+		return false;
 	rcu_read_lock();	/* KVM waits for it when it is unloaded */
 	kvm = rcu_dereference(*registered);
 	if (kvm)
 		state = kvm->state();
-	if (state)
-		*ip = kvm->get_ip();
+	if (state) {
+		g->mode = state & PERF_GUEST_USER ? PERF_RECORD_MISC_GUEST_USER :
+						    PERF_RECORD_MISC_GUEST_KERNEL;
+		g->ip = kvm->get_ip();
+	}
 	rcu_read_unlock();
-	if (!state)
-		return 0;
-	return state & PERF_GUEST_USER ? PERF_RECORD_MISC_GUEST_USER :
-					 PERF_RECORD_MISC_GUEST_KERNEL;
+	return state;
 }
 #else
-u16 kpmu_guest_mode(unsigned long *ip)
+bool kpmu_guest_find(struct kpmu_guest *g)
 {
-	return 0;	/* a kernel without KVM */
+	return false;	/* a kernel without KVM */
 }
 #endif

@@ -5,6 +5,16 @@
 
 #include <linux/types.h>
 
-u16 kpmu_guest_mode(unsigned long *ip);
+/**
+ * struct kpmu_guest - where a guest was
+ * @mode: CPU mode of a sample, PERF_RECORD_MISC_GUEST_*
+ * @ip: its instruction pointer
+ */
+struct kpmu_guest {
+	u16 mode;
+	unsigned long ip;
+};
+
+bool kpmu_guest_find(struct kpmu_guest *g);
 
 #endif

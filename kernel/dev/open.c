@@ -210,7 +210,7 @@ static int check_output(struct kpmu_request *r)
 	return drop_event(r, err);
 }
 
-/* Without an event yet: that is attached only when nothing else is likely to fail, as others notice it */
+/* Made before the event is attached: without a file, the group must not have had it for a moment */
 static int new_file(struct kpmu_request *r)
 {
 	struct file *file = kpmu_event_file();

@@ -62,7 +62,7 @@ static u64 sample_key(const struct kpmu_histogram *h, const struct kpmu_event *e
 	case KPMU_HISTOGRAM_TASK:
 		return kpmu_record_tid(e, kpmu_task_of(e));
 	default:
-		return instruction_pointer(hit->regs);
+		return kpmu_hit_ip(hit);
 	}
 }
 

@@ -9,7 +9,6 @@
 #include <linux/perf_event.h>
 
 #include "../compat/compat.h"
-#include "../compat/guest.h"
 #include "sample.h"
 
 /* Largest size of header and fixed fields, in u64 words */
@@ -159,7 +158,7 @@ static void put_data_page(struct kpmu_filling *f)
 
 static void put_code_page(struct kpmu_filling *f)
 {
-	kpmu_fill_word(f, kpmu_page_size_of(instruction_pointer(f->s->regs)));
+	kpmu_fill_word(f, kpmu_page_size_of(kpmu_hit_ip(f->s)));
 }
 
 /**
@@ -243,7 +242,7 @@ static __always_inline u64 *put_fixed(u64 *p, const struct kpmu_event *e,
 	if (type & KPMU_SAMPLE_IDENTIFIER)
 		*p++ = e->se.id;
 	if (type & KPMU_SAMPLE_IP)
-		*p++ = instruction_pointer(s->regs);
+		*p++ = kpmu_hit_ip(s);
 	if (type & KPMU_SAMPLE_TID)
 		*p++ = kpmu_record_ids(e, kpmu_task_of(e));
 	if (type & KPMU_SAMPLE_TIME)
@@ -320,7 +319,7 @@ static noinline void put_variable(struct kpmu_filling *f)
 static __always_inline u16 cpu_mode(const struct kpmu_hit *s)
 {
 	if (unlikely(s->guest))
-		return s->guest;
+		return s->guest->mode;
 	return user_mode(s->regs) ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
 }
 
@@ -414,6 +413,7 @@ static __always_inline bool write_sample(struct kpmu_event *e, const struct kpmu
 	return true;
 }
 
+/* Not inline, as few samples are of this kind */
 static noinline bool write_changed(struct kpmu_event *e, const struct kpmu_hit *s)
 {
 	return write_sample(e, s);
@@ -431,34 +431,17 @@ static noinline bool write_late(struct kpmu_event *e, const struct kpmu_hit *s)
 	return write_changed(e, &hit);
 }
 
-/* Registers are the host's, but for the ip */
-static bool write_guest(struct kpmu_event *e, const struct kpmu_hit *s, u16 mode, unsigned long ip)
-{
-	struct kpmu_hit hit = *s;
-	struct pt_regs regs;
-
-	if (e->se.flags & KPMU_ATTR_EXCLUDE_KERNEL)
-		kpmu_regs_of_user(&regs, e, s->regs);
-	else
-		regs = *s->regs;
-	instruction_pointer_set(&regs, ip);
-	hit.regs = &regs;
-	hit.guest = mode;
-	hit.addr = 0;
-	return write_changed(e, &hit);
-}
-
 /* The hit was in the kernel: is that the user's, a guest's, or not to be shown? */
 static noinline bool write_kernel(struct kpmu_event *e, const struct kpmu_hit *s)
 {
-	unsigned long ip;
-	u16 guest;
+	struct kpmu_guest guest;
+	struct kpmu_hit hit;
 
 	/* A source may know better where the hit was */
-	if (!s->precise && !(e->se.flags & KPMU_ATTR_EXCLUDE_GUEST)) {
-		guest = kpmu_guest_mode(&ip);
-		if (guest)
-			return write_guest(e, s, guest, ip);
+	if (!s->precise && !(e->se.flags & KPMU_ATTR_EXCLUDE_GUEST) && kpmu_guest_find(&guest)) {
+		hit = *s;
+		hit.guest = &guest;
+		s = &hit;
 	}
 	if (e->se.flags & KPMU_ATTR_EXCLUDE_KERNEL)
 		return write_late(e, s);

@@ -5,6 +5,7 @@
 
 #include <linux/ptrace.h>
 
+#include "../compat/guest.h"
 #include "record.h"
 
 /* Data source word without information: every field is "not available" */
@@ -69,6 +70,18 @@ struct kpmu_filling {
 	u64 aux_end;
 	u32 aux_size;
 };
+
+/**
+ * kpmu_hit_ip() - where a hit was
+ * @s: details of the hit, from the event's source
+ *
+ * Context: any.
+ * Return: the instruction pointer, of the guest if it has ended the run of one.
+ */
+static inline u64 kpmu_hit_ip(const struct kpmu_hit *s)
+{
+	return unlikely(s->guest) ? s->guest->ip : instruction_pointer(s->regs);
+}
 
 /**
  * kpmu_fill_word() - append a word to a sample

@@ -84,11 +84,11 @@ static bool is_stuck(const struct budget *r, const struct kpmu_event *e,
 		     const struct pt_regs *regs)
 {
 	u64 way_in = local64_read(&e->se.hw.count) - e->se.hw.next;
-	unsigned long ip;
+	struct kpmu_guest guest;
 
 	return !(e->se.flags & KPMU_ATTR_EXCLUDE_KERNEL) &&
 	       !memcmp(regs, &r->regs, sizeof(*regs)) &&
-	       e->se.hw.period <= WAY_OUT * way_in + SELDOM && !kpmu_guest_mode(&ip);
+	       e->se.hw.period <= WAY_OUT * way_in + SELDOM && !kpmu_guest_find(&guest);
 }
 
 static noinline bool lengthen_period(struct kpmu_event *e)

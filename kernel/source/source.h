@@ -14,6 +14,7 @@
 struct bpf_prog;
 struct cpumask;
 struct kpmu_attr;
+struct kpmu_guest;
 struct kpmu_hw;
 struct kpmu_match;
 struct perf_event_mmap_page;
@@ -48,8 +49,7 @@ struct kpmu_brief {
  * struct kpmu_batch - several overflows of an event with the same period
  * @records: one for each overflow
  * @nr: how many
- * @done: set to the number of overflows that were reported, from the first.  The others are to be
- *	reported one by one
+ * @done: set to how many of them were reported, the first ones; the others follow one by one
  */
 struct kpmu_batch {
 	const struct kpmu_brief *records;
@@ -95,7 +95,7 @@ struct kpmu_precise {
  * @regs: registers at the overflow or hit, NULL if not known
  * @frames: registers where the call chain begins, if not @regs
  * @precise: details of the instruction, NULL if not known
- * @guest: CPU mode of a sample if it ended the run of a guest, with the guest's ip in @regs; else 0
+ * @guest: where the guest was whose run it has ended, else NULL
  * @exact: @regs are those of the instruction that caused the overflow
  * @fix_regs: corrects @regs, called only if a sample is taken; NULL if they are final
  * @period: event count since the previous overflow
@@ -112,7 +112,7 @@ struct kpmu_hit {
 	struct pt_regs *regs;
 	struct pt_regs *frames;
 	const struct kpmu_precise *precise;
-	u16 guest;
+	const struct kpmu_guest *guest;
 	bool exact;
 	void (*fix_regs)(struct pt_regs *regs);
 	u64 period;

@@ -16,6 +16,7 @@
 /* A rule: a line of the file meant */
 struct rule {
 	regex_t key, native, kpmu;
+	bool less;		/* no number of the native result is larger */
 	char why[200];
 	long used;
 };
@@ -64,6 +65,8 @@ static inline void rule_parse(struct rule *r, char *line)
 	}
 	if (!of_this_kernel(part[0]))
 		return;
+	r->less = *part[2] == '<';
+	part[2] += r->less;
 	if (regcomp(&r->key, part[1], REG_EXTENDED | REG_NOSUB) ||
 	    regcomp(&r->native, part[2], REG_EXTENDED | REG_NOSUB) ||
 	    regcomp(&r->kpmu, part[3], REG_EXTENDED | REG_NOSUB)) {
@@ -126,6 +129,20 @@ static inline void run_route(const struct prog *p, int native, struct text *t)
 	show(t, p, judge.out);
 }
 
+/* Is no number in @a larger than the one at the same place in @b? */
+static inline bool none_larger(const char *a, const char *b)
+{
+	while (*a && *b) {
+		if (strtoull(a, NULL, 10) > strtoull(b, NULL, 10))
+			return false;
+		a += strcspn(a, " ");
+		b += strcspn(b, " ");
+		a += strspn(a, " ");
+		b += strspn(b, " ");
+	}
+	return true;
+}
+
 static inline struct rule *rule_for(int i)
 {
 	struct rule *r;
@@ -133,7 +150,8 @@ static inline struct rule *rule_for(int i)
 	for (r = judge.rule; r < judge.rule + judge.rules; r++)
 		if (!regexec(&r->key, judge.kpmu.key[i], 0, NULL, 0) &&
 		    !regexec(&r->native, judge.native.val[i], 0, NULL, 0) &&
-		    !regexec(&r->kpmu, judge.kpmu.val[i], 0, NULL, 0))
+		    !regexec(&r->kpmu, judge.kpmu.val[i], 0, NULL, 0) &&
+		    (!r->less || none_larger(judge.native.val[i], judge.kpmu.val[i])))
 			return r;
 	return NULL;
 }
