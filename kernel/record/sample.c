@@ -233,16 +233,16 @@ u64 kpmu_sample_time(const struct kpmu_event *e, const struct kpmu_hit *s)
 	return time_of(e, s);
 }
 
-/* The fixed fields, in the order of the table */
+/* The fixed fields, in the order of the table; @mode as of cpu_mode() */
 static __always_inline u64 *put_fixed(u64 *p, const struct kpmu_event *e,
-				      const struct kpmu_hit *s)
+				      const struct kpmu_hit *s, u16 mode)
 {
 	u64 type = e->sampling->sample_type;
 
 	if (type & KPMU_SAMPLE_IDENTIFIER)
 		*p++ = e->se.id;
 	if (type & KPMU_SAMPLE_IP)
-		*p++ = kpmu_hit_ip(s);
+		*p++ = mode == PERF_RECORD_MISC_USER ? instruction_pointer(s->regs) : kpmu_hit_ip(s);
 	if (type & KPMU_SAMPLE_TID)
 		*p++ = kpmu_record_ids(e, kpmu_task_of(e));
 	if (type & KPMU_SAMPLE_TIME)
@@ -316,7 +316,8 @@ static noinline void put_variable(struct kpmu_filling *f)
 	}
 }
 
-static __always_inline u16 cpu_mode(const struct kpmu_hit *s)
+/* Most samples are of user mode, which kpmu_sample_write() knows already */
+static u16 cpu_mode(const struct kpmu_hit *s)
 {
 	if (unlikely(s->guest))
 		return s->guest->mode;
@@ -325,16 +326,16 @@ static __always_inline u16 cpu_mode(const struct kpmu_hit *s)
 
 /* Header and fixed fields */
 static __always_inline void put_words(u64 *p, const struct kpmu_event *e,
-				      const struct kpmu_hit *s, u32 size)
+				      const struct kpmu_hit *s, u16 mode, u32 size)
 {
 	struct perf_event_header header = {
 		.type = PERF_RECORD_SAMPLE,
-		.misc = cpu_mode(s) | (s->exact ? PERF_RECORD_MISC_EXACT_IP : 0),
+		.misc = mode | (s->exact ? PERF_RECORD_MISC_EXACT_IP : 0),
 		.size = size,
 	};
 
 	memcpy(p, &header, sizeof(header));
-	put_fixed(p + 1, e, s);
+	put_fixed(p + 1, e, s, mode);
 }
 
 static noinline void put_round_end(struct kpmu_record *r, const struct kpmu_hit *s,
@@ -342,13 +343,13 @@ static noinline void put_round_end(struct kpmu_record *r, const struct kpmu_hit 
 {
 	u64 words[FIXED_WORDS];
 
-	put_words(words, r->event, s, size);
+	put_words(words, r->event, s, cpu_mode(s), size);
 	kpmu_ring_put(&r->h, words, r->event->sampling->fixed);
 }
 
 /* Write header and fixed fields, directly into the ring unless they wrap at its end */
 static __always_inline void put_front(struct kpmu_record *r, const struct kpmu_event *e,
-				      const struct kpmu_hit *s, u32 size)
+				      const struct kpmu_hit *s, u16 mode, u32 size)
 {
 	u32 fixed = e->sampling->fixed;
 	u64 len;
@@ -358,7 +359,7 @@ static __always_inline void put_front(struct kpmu_record *r, const struct kpmu_e
 		put_round_end(r, s, size);
 		return;
 	}
-	put_words(p, e, s, size);
+	put_words(p, e, s, mode, size);
 	kpmu_ring_skip(&r->h, fixed);
 }
 
@@ -383,7 +384,7 @@ static noinline bool write_variable(struct kpmu_event *e, const struct kpmu_hit 
 	f.room = KPMU_RECORD_MAX - size;
 	size += measure_variable(&f);
 	if (size <= KPMU_RECORD_MAX && kpmu_record_room(&f.r, e, size)) {
-		put_front(&f.r, e, s, size);
+		put_front(&f.r, e, s, cpu_mode(s), size);
 		put_variable(&f);
 		end_record(&f.r, e);
 		written = true;
@@ -399,7 +400,7 @@ static __always_inline bool count_instead(struct kpmu_event *e, const struct kpm
 	return unlikely(kpmu_root_of(e)->sampling->histogram) && kpmu_sample_count(e, s);
 }
 
-static __always_inline bool write_sample(struct kpmu_event *e, const struct kpmu_hit *s)
+static __always_inline bool write_sample(struct kpmu_event *e, const struct kpmu_hit *s, u16 mode)
 {
 	const struct kpmu_sampling *sampling = e->sampling;
 	struct kpmu_record r;
@@ -408,7 +409,7 @@ static __always_inline bool write_sample(struct kpmu_event *e, const struct kpmu
 		return write_variable(e, s) || count_instead(e, s);
 	if (!kpmu_record_room(&r, e, sampling->fixed))
 		return count_instead(e, s);
-	put_front(&r, e, s, sampling->fixed);
+	put_front(&r, e, s, mode, sampling->fixed);
 	end_record(&r, e);
 	return true;
 }
@@ -416,7 +417,7 @@ static __always_inline bool write_sample(struct kpmu_event *e, const struct kpmu
 /* Not inline, as few samples are of this kind */
 static noinline bool write_changed(struct kpmu_event *e, const struct kpmu_hit *s)
 {
-	return write_sample(e, s);
+	return write_sample(e, s, cpu_mode(s));
 }
 
 /* Skid: an event with exclude_kernel overflowed in user mode, but was seen in the kernel */
@@ -454,13 +455,12 @@ static noinline bool write_kernel(struct kpmu_event *e, const struct kpmu_hit *s
  * @s: details of the hit, from the event's source
  *
  * A sample without room is counted as lost.  Without a ring it is counted in the event's histogram, if there
- * is one.  With exclude_kernel a sample shows neither
- * registers nor addresses of the kernel.
+ * is one.  With exclude_kernel a sample shows neither registers nor addresses of the kernel.
  *
  * Context: any, including NMI, preemption off; on the CPU where the event is active.
  * Return: whether it was written or counted.
  */
 bool kpmu_sample_write(struct kpmu_event *e, const struct kpmu_hit *s)
 {
-	return user_mode(s->regs) ? write_sample(e, s) : write_kernel(e, s);
+	return user_mode(s->regs) ? write_sample(e, s, PERF_RECORD_MISC_USER) : write_kernel(e, s);
 }
