@@ -16,14 +16,6 @@ kdir=$("$KPMU_TOP/qemu/kernel.sh" "$name")
 out=${OUT:-$KPMU_TOP/build/$name}
 mkdir -p "$out"
 
-# Modules of KVM for the tests that run a guest, if the kernel has any and they can be had
-if [ ! -e "$out/kvm" ]; then
-	case $name in
-	6.1|6.12) kvm=$("$KPMU_TOP/qemu/kernel.sh" "kvm-$name") && ln -sfn "$kvm" "$out/kvm" ;;
-	*) false ;;
-	esac || mkdir -p "$out/kvm"
-fi
-
 # Copy changed files only, so that kbuild rebuilds only these
 cd "${SOURCES:-$KPMU_TOP}"
 sources=(kernel include Kbuild)

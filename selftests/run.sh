@@ -74,7 +74,8 @@ programs()
 
 # files_of PROGRAM - print the other files that the program needs in the guest.  They are listed
 # in topic/name.files, one per line, as a path in the repository with %K for the kernel.  After
-# "libs " a path includes the shared libraries of that file.
+# "libs " a path includes the shared libraries of that file.  "modules NAME" is a folder of modules by
+# qemu/kernel.sh, in the guest /tests/modules; without it the program skips its tests.
 files_of()
 {
 	local list=$here/${1/_//}.files what file
@@ -83,6 +84,12 @@ files_of()
 	grep -v '^#' "$list" | sed "s/%K/$kernel/" | while read -r what file; do
 		if [ -z "$file" ]; then
 			echo "$KPMU_TOP/$what"
+			continue
+		fi
+		if [ "$what" = modules ]; then
+			if file=$("$KPMU_TOP/qemu/kernel.sh" "$file"); then
+				echo "$file:/tests/modules"
+			fi
 			continue
 		fi
 		echo "$KPMU_TOP/$file"

@@ -40,13 +40,13 @@ struct guest {
 static int load_kvm(void)
 {
 	char name[64], path[96];
-	FILE *f = fopen("/tests/kvm/order", "r");
+	FILE *f = fopen("/tests/modules/order", "r");
 	int fd;
 
 	if (!f)
 		return -1;
 	while (fscanf(f, "%63s", name) == 1) {
-		snprintf(path, sizeof(path), "/tests/kvm/%s.ko", name);
+		snprintf(path, sizeof(path), "/tests/modules/%s.ko", name);
 		fd = open(path, O_RDONLY);
 		if (syscall(SYS_finit_module, fd, "", 0) && errno != EEXIST)
 			printf("# %s: %s\n", name, strerror(errno));
