@@ -4,6 +4,7 @@
  * the plan of the parent.  The module's statistics show both.
  */
 #define _GNU_SOURCE
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -89,16 +90,18 @@ static void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* Statistics of SWITCHES switches between this task and its partner */
+/* Statistics of some switches */
 struct seen {
 	uint64_t handovers, commits, plans;
 };
 
-static struct seen look(void)
+static struct seen seen_before(void)
 {
-	struct seen s = { stat_of("handovers"), stat_of("commits"), stat_of("plans") };
+	return (struct seen) { stat_of("handovers"), stat_of("commits"), stat_of("plans") };
+}
 
-	pingpong(SWITCHES / 2);
+static struct seen seen_since(struct seen s)
+{
 	s.handovers = stat_of("handovers") - s.handovers;
 	s.commits = stat_of("commits") - s.commits;
 	s.plans = stat_of("plans") - s.plans;
@@ -106,6 +109,14 @@ static struct seen look(void)
 	       (unsigned long long)s.handovers, (unsigned long long)s.commits,
 	       (unsigned long long)s.plans);
 	return s;
+}
+
+static struct seen look(void)
+{
+	struct seen s = seen_before();
+
+	pingpong(SWITCHES / 2);
+	return seen_since(s);
 }
 
 /* Other tasks run on the CPU too, for which the counters are stopped and started again */
@@ -177,6 +188,121 @@ TEST(cgroups_with_the_same_events)
 	EXPECT_LE(s.commits, FEW);
 	end(pid);
 	cgroup_add(&root, getpid());
+}
+
+/* Three tasks that run in the order of route[]: both 0 and 2 switch to and from 1, then 2 to 0 */
+static const int route[] = { 0, 1, 0, 1, 2, 1, 2 };
+
+#define LAPS	100
+
+static struct {
+	int to[3][2], done[2];
+	pid_t pid[3];
+} relay;
+
+static void relay_run(int me)
+{
+	int step;
+
+	while (read(relay.to[me][0], &step, sizeof(step)) == sizeof(step)) {
+		int next = ++step % ARRAY_SIZE(route);
+
+		work(1000);
+		if (write(step < LAPS * (int)ARRAY_SIZE(route) ? relay.to[route[next]][1] : relay.done[1],
+			  &step, sizeof(step)) != sizeof(step))
+			break;
+	}
+	_exit(0);
+}
+
+static void relay_start(void)
+{
+	int i;
+
+	for (i = 0; i < 3; i++)
+		if (pipe(relay.to[i]))
+			exit(KSFT_FAIL);
+	if (pipe(relay.done))
+		exit(KSFT_FAIL);
+	for (i = 0; i < 3; i++) {
+		relay.pid[i] = fork();
+		if (!relay.pid[i]) {
+			pin_to(0);
+			relay_run(i);
+		}
+	}
+}
+
+/* One task runs for a moment, and waits again; or, with @step 0, all run in the order of route[] */
+static void relay_from(int task, int step)
+{
+	if (write(relay.to[task][1], &step, sizeof(step)) != sizeof(step) ||
+	    read(relay.done[0], &step, sizeof(step)) != sizeof(step))
+		exit(KSFT_FAIL);
+	/* The task that wrote goes to sleep */
+	usleep(20000);
+}
+
+static void relay_end(void)
+{
+	for (int i = 0; i < 3; i++) {
+		kill(relay.pid[i], SIGKILL);
+		waitpid(relay.pid[i], NULL, 0);
+	}
+}
+
+/* Open events of a relay task for all counters; the fds of the first and of the last */
+static void open_all(int task, bool pinned, int *first, int *last)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+
+	a.disabled = 0;
+	a.pinned = pinned;
+	*first = ev_must(&a, relay.pid[task], -1, -1, 0);
+	for (int i = 1; i < counters_general(); i++)
+		*last = ev_must(&a, relay.pid[task], -1, -1, 0);
+	relay_from(task, LAPS * ARRAY_SIZE(route) - 1);
+}
+
+/*
+ * The plans of tasks 0 and 2 are both alike that of task 1, hence alike each other by their number.  But they
+ * have an event of the cgroup on different counters, as the task's events are pinned and on all others.
+ */
+TEST(event_that_is_in_both_plans)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	int first[3], last[3], both;
+	struct cgroup root, group;
+	uint64_t branches;
+	struct seen s;
+
+	pin_to(1);
+	cgroup_v2();
+	cgroup_root(&root);
+	cgroup_make(&group, &root, "handover-both");
+	relay_start();
+	cgroup_add(&group, relay.pid[0]);
+	cgroup_add(&group, relay.pid[2]);
+	both = ev_must(&a, group.fd, 0, -1, PERF_FLAG_PID_CGROUP);
+	open_all(1, false, &first[1], &last[1]);
+	/* Of the pinned events, which keep their counters, the first frees one for task 0, and the last for task 2 */
+	open_all(0, true, &first[0], &last[0]);
+	open_all(2, true, &first[2], &last[2]);
+	ev_disable(first[0]);
+	ev_disable(last[2]);
+	ev_enable(both);
+	branches = ev_count(last[0]) + ev_count(first[2]);
+	s = seen_before();
+	relay_from(0, 0);
+	s = seen_since(s);
+	ev_disable(both);
+	EXPECT_EQ(ev_count(both), ev_count(last[0]) + ev_count(first[2]) - branches);
+	EXPECT_GE(ev_count(both), LAPS * 4 * WORK_BRANCHES(1000));
+	/* Some switches may be by way of the idle task */
+	EXPECT_GE(s.commits, LAPS / 2);
+	EXPECT_GE(s.handovers, LAPS / 2);
+	relay_end();
+	cgroup_remove(&group);
 }
 
 /* A counter that samples is set at each switch: nothing is handed over */
