@@ -136,6 +136,11 @@ static inline void put_result(struct show *s, const struct op *op, const struct 
 	case OP_MANY:
 		saw_many(s, op, r);
 		break;
+	case OP_SWEEP:
+		/* The limit of its last round may be left, and end the event when it is next enabled */
+		if (!s->slot[op->arg[0]].exact)
+			saw_limit(s, s->slot[op->arg[0]].group);
+		break;
 	case OP_WEXEC:
 		saw_exec(s, op->arg[0] + 1);
 		break;

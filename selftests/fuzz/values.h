@@ -34,7 +34,7 @@ struct slot {
 	int was_read;		/* it, or another event of its group */
 	int was_off;		/* was disabled at some time: by its attr, ioctl or prctl */
 	int stuck;		/* a member of the group that this one leads may_be_stuck() */
-	int ends;		/* REFRESH ends one of its group at a moment that depends on the throttling */
+	int ends;		/* REFRESH ends one of its group at a moment that differs, as with throttling */
 	int leaderless;		/* 1: the leader was closed, 2: and it had was_off */
 	int moved;		/* see saw_move() */
 	int two_pmus;		/* see of_two_pmus() */
