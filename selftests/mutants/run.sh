@@ -5,8 +5,8 @@
 # check whether a test fails; make mutants calls it.  rules.cocci defines the bugs.
 #
 # Programs that reach the place of a bug (make coverage must have run) run on 6.12 with check=1, for about
-# T seconds or until one fails: the fastest, and those that reach most of the file.  A mutant that does not
-# build, or whose object code is unchanged, is not counted.  J mutants (2) are tested at a time,
+# T seconds or until one fails: the unit tests of the file, then the fastest, and those that reach most of the file.  A mutant that does not
+# build, whose object code is unchanged, or that no program reaches, is not counted.  J mutants (2) are tested at a time,
 # while the next one is built.
 #
 # Files in build/mutants: NR.diff is the bug, NR.log the output of its guest.  The last line
@@ -131,6 +131,8 @@ mutate()
 	IFS=: read -r _ file line _ <<<"$1"
 	# Coverage has no data for a preprocessor line
 	[[ $(sed -n "${line}p" "$KPMU_TOP/$file") != '#'* ]] || return 1
+	# Nor can a test find what none reaches: make coverage lists that code, with a reason each
+	[ -n "$(reaching "$file" "$line")" ] || return 1
 	# What is only shown to people is not tested: arguments of trace events, statistics
 	! sed -n "$((line > 1 ? line - 1 : 1)),${line}p" "$KPMU_TOP/$file" |
 		grep -qE 'trace_kpmu_|kpmu_stat_(inc|add)' || return 1
@@ -167,6 +169,18 @@ bases()
 		strip --strip-debug -o "$out/base/${f%.c}.o" "$built/${f%.c}.o"
 	done
 	cp "$built/kpmu.stripped.ko" "$out/good.ko"
+}
+
+# units FILE - true if a unit test, which is built from the source in $src, fails
+units()
+{
+	grep -q "/$1 \\|/$1\$" <(sed -n '/^PURE :=/,/[^\\]$/p' "$KPMU_TOP/selftests/Makefile") || return 1
+	mkdir -p "$out/host"
+	ln -sfn "$src/kernel" "$out/host/kernel"
+	ln -sfn "$src/include" "$out/host/include"
+	ln -sfn "$KPMU_TOP/qemu" "$out/host/qemu"
+	cp -r "$KPMU_TOP/selftests" "$out/host/"
+	! make -s -C "$out/host/selftests" unit OUTPUT="$out/host/out" >"$out/unit.log" 2>&1
 }
 
 # watch DIR - end the guest whose files are in DIR as soon as its kernel is stuck, or if it has printed
@@ -270,7 +284,7 @@ judge()
 	IFS=: read -r _ file line _ <<<"$2"
 	while :; do
 		mapfile -t progs < <(tests "$file" "$line")
-		[ ${#progs[@]} -gt 0 ] || { echo 'survived: no test reaches it'; return; }
+		[ ${#progs[@]} -gt 0 ] || { echo 'survived: all programs fail without a bug'; return; }
 		if passes "$file" "$module" "$log" "${progs[@]}"; then
 			echo "survived ${#progs[@]} programs: ${progs[*]}"
 			return
@@ -283,7 +297,7 @@ judge()
 tell()
 {
 	local start=$SECONDS
-	judge "$1" "$2" >"$out/$1.verdict"
+	[ -e "$out/$1.verdict" ] || judge "$1" "$2" >"$out/$1.verdict"
 	{
 		flock 9
 		echo "$1 of $count, $2, $((SECONDS - start)) s: $(cat "$out/$1.verdict")"
@@ -310,6 +324,9 @@ while [ $nr -le "$count" ] && read -r place <&3; do
 	fi
 	mv "$out/new.diff" "$out/$nr.diff"
 	cp "$built/kpmu.stripped.ko" "$out/$nr.ko"
+	if units "$(cut -d: -f2 <<<"$place")"; then
+		echo "killed by unit test $(sed -n 's/^not ok [0-9]* //p' "$out/unit.log" | head -n 1)" >"$out/$nr.verdict"
+	fi
 	cp "$KPMU_TOP/$(cut -d: -f2 <<<"$place")" "$src/$(cut -d: -f2 <<<"$place")"
 	while [ "$(jobs -rp | wc -l)" -ge "$most" ]; do
 		wait -n || true
