@@ -351,4 +351,26 @@ TEST(plan_is_built_if_groups_wait)
 	end(pid);
 }
 
+/* Pinned events have all counters: that groups which wait are switched off does not change the plan */
+TEST(plan_stays_without_groups_that_wait)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	uint64_t plans;
+	int fd[40];
+
+	pin_to(0);
+	a.disabled = 0;
+	a.pinned = 1;
+	for (int i = 0; i < counters_general(); i++)
+		ev_must(&a, 0, -1, -1, 0);
+	a.pinned = 0;
+	for (int i = 0; i < 40; i++)
+		fd[i] = ev_must(&a, 0, -1, -1, 0);
+	plans = stat_of("plans");
+	for (int i = 0; i < 39; i++)
+		ev_disable(fd[i]);
+	EXPECT_LE(stat_of("plans") - plans, 10);
+	EXPECT_EQ(ev_count(fd[39]), 0);
+}
+
 TEST_HARNESS_MAIN

@@ -13,7 +13,9 @@
 #define PAGES	1000
 #define REG_SP	7	/* enum perf_event_x86_regs */
 #define REG_IP	8
-#define REGS	((1ULL << REG_SP) | (1ULL << REG_IP))
+#define REG_CS	10
+#define REG_SS	11
+#define REGS	((1ULL << REG_SP) | (1ULL << REG_IP) | (1ULL << REG_CS) | (1ULL << REG_SS))
 #define USER_END	(1ULL << 47)
 
 extern const char calls_[] __asm__("calls"), calls_end[];
@@ -68,7 +70,8 @@ static int is_clean(const struct parts *p, bool precise)
 			return 0;
 	if (p->nr > 1 && (precise ? p->chain[1] >= USER_END : p->chain[1] != p->ip))
 		return 0;
-	if (p->intr_abi && (!is_stack(p->intr_regs[0]) || p->intr_regs[1] != p->ip))
+	if (p->intr_abi && (!is_stack(p->intr_regs[0]) || p->intr_regs[1] != p->ip ||
+			    p->intr_regs[2] != 0x33 || p->intr_regs[3] != 0x2b))
 		return 0;
 	return !p->user_abi || (is_stack(p->user_regs[0]) &&
 				p->user_regs[1] < USER_END);
