@@ -92,6 +92,12 @@ static inline void put_signals(struct show *s, const struct op *op, const struct
 		put(s, " SIGIO");
 }
 
+/* Does this sweep create tasks? */
+static inline int sweeps_in_tasks(const struct op *op)
+{
+	return op->code == OP_SWEEP && op->arg[4] >= SWEEP_FORK;
+}
+
 /* word[0] siblings with the current attr were opened */
 static inline void saw_many(struct show *s, const struct op *op, const struct result *r)
 {
@@ -140,6 +146,8 @@ static inline void put_result(struct show *s, const struct op *op, const struct 
 		/* The limit of its last round may be left, and end the event when it is next enabled */
 		if (!s->slot[op->arg[0]].exact)
 			saw_limit(s, s->slot[op->arg[0]].group);
+		s->forks += sweeps_in_tasks(op);
+		s->child_execs += op->arg[4] == SWEEP_EXEC;
 		break;
 	case OP_WEXEC:
 		saw_exec(s, op->arg[0] + 1);
@@ -249,14 +257,17 @@ static inline void put_history(struct show *s, const struct slot *slot)
 		put(s, " enabled and removed");
 }
 
+/* Operations that create tasks: put_result() counts them, too */
 static inline int makes_copies(const struct prog *p)
 {
 	int i;
 
 	for (i = 0; i < p->nr; i++) {
-		int code = p->op[i].code;
+		const struct op *op = &p->op[i];
+		int code = op->code;
 
-		if (code == OP_WFORK || code == OP_FORK || code == OP_THREAD || code == OP_SPAWN)
+		if (code == OP_WFORK || code == OP_FORK || code == OP_THREAD || code == OP_SPAWN ||
+		    code == OP_EXEC || sweeps_in_tasks(op))
 			return 1;
 	}
 	return 0;
