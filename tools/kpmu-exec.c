@@ -219,8 +219,10 @@ int main(int argc, char **argv)
 	server.program = program;
 	if (server.listener >= 0)
 		serve(&server);
-	if (waitpid(program, &status, 0) != program)
-		die("waitpid");
+	/* The program may be ending, and SIGCHLD still come */
+	while (waitpid(program, &status, 0) != program)
+		if (errno != EINTR)
+			die("waitpid");
 	/* Processes that the program left running are served by a separate process */
 	if (server.listener >= 0 && server_has_clients(&server) && !fork()) {
 		setsid();

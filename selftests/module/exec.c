@@ -88,6 +88,21 @@ TEST(exit_status)
 	EXPECT_TRUE(WIFSIGNALED(status) || WEXITSTATUS(status) == 128 + 15);
 }
 
+/*
+ * A program that frees much memory at its end can make no calls any more, but has not ended yet.  A signal must not
+ * end the wait for it.
+ */
+TEST(signals_while_the_program_ends)
+{
+	int status;
+
+	for (int i = 0; i < 3; i++) {
+		run(EXEC "dd if=/dev/zero of=/dev/null bs=300M count=1 2>/dev/null & "
+		    "while kill -CHLD $! 2>/dev/null; do :; done; wait $!", &status);
+		EXPECT_EQ(WEXITSTATUS(status), 0);
+	}
+}
+
 /* Processes that the program leaves running are still served */
 TEST(orphans_are_served)
 {
