@@ -76,7 +76,10 @@ static struct seen look(struct ring *r, uint64_t id)
 	return s;
 }
 
-/* Ticks are at most 10 ms apart, so a rate limit of 1000 allows at most 10 overflows a tick */
+/*
+ * Ticks are at most 10 ms apart, so a rate limit of 1000 allows at most 10 overflows a tick.  Where an overflow
+ * takes long, as on a vPMU, ticks may end before the limit is reached, and there are more between two records.
+ */
 TEST(by_rate)
 {
 	ROWS("D-22 V-19 D-02 Y-04");
@@ -100,7 +103,8 @@ TEST(by_rate)
 	}
 	EXPECT_EQ(s.wrong, 0);
 	EXPECT_GE(s.throttled, 2);
-	EXPECT_LE(s.most, 11);
+	if (exact())
+		EXPECT_LE(s.most, 11);
 	/* The event does not count while throttled */
 	EXPECT_LT(ev_count(fd), WORK_INSNS(10000000));
 	EXPECT_LE(s.samples, ev_count(fd) / 1000);
