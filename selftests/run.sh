@@ -42,6 +42,9 @@ whole=${all:-$whole}
 [ "$only_boot" != quick ] || whole=		# it is for each commit
 kept=$KPMU_CACHE/native
 seconds=$KPMU_CACHE/seconds
+if [ "${ACCEL:-}" = kvm ]; then
+	export QEMU=${QEMU:-$("$KPMU_TOP/qemu/kvm.sh")}
+fi
 qemu=${QEMU:-$("$KPMU_TOP/qemu/build.sh")}
 initramfs=$("$KPMU_TOP/qemu/initramfs.sh")
 mkdir -p "$log" "$kept" "$seconds"
