@@ -10,6 +10,8 @@
 #include "run.h"
 
 #define EXEC	"/tests/kpmu-exec "
+/* Send signals to what was started last, until it ends, and return its status */
+#define SIGNALS	"while kill -CHLD $! 2>/dev/null; do :; done; wait $!"
 
 static void as_native(struct __test *_metadata, const char *client, int events)
 {
@@ -97,8 +99,7 @@ TEST(signals_while_the_program_ends)
 	int status;
 
 	for (int i = 0; i < 3; i++) {
-		run(EXEC "dd if=/dev/zero of=/dev/null bs=300M count=1 2>/dev/null & "
-		    "while kill -CHLD $! 2>/dev/null; do :; done; wait $!", &status);
+		run(EXEC "dd if=/dev/zero of=/dev/null bs=300M count=1 2>/dev/null & " SIGNALS, &status);
 		EXPECT_EQ(WEXITSTATUS(status), 0);
 	}
 }
