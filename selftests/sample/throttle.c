@@ -204,7 +204,11 @@ TEST(samples_per_tick)
 		close(fd);
 	}
 	EXPECT_GE(found, 2);
-	EXPECT_EQ(fewest, per_tick(2000));
+	/* Upstream lowers the rate where interrupts take long, as on a vPMU */
+	if (exact())
+		EXPECT_EQ(fewest, per_tick(2000));
+	else
+		EXPECT_LE(fewest, per_tick(2000));
 	no_throttle();
 }
 
