@@ -29,9 +29,10 @@ build()
 	local out trees
 
 	[ ! -e "$dir/ok" ] || return 0
-	trees=("$KPMU_CACHE"/qemu/tree-*-[0-9a-f]*/ok)
-	tree=$(dirname "${trees[0]}")
-	[ -e "${trees[0]}" ] || die "the tree of QEMU is not in the cache any more: remove $tcg, and try again"
+	# build.sh keeps one with the model
+	mapfile -t trees < <(find "$KPMU_CACHE/qemu" -maxdepth 1 -name 'tree-*' ! -name '*-unpatched-*')
+	tree=${trees[0]:-}
+	[ -e "$tree/ok" ] || die "the tree of QEMU is not in the cache any more: remove $tcg, and try again"
 	say "building QEMU for KVM; about 3 minutes on two cores"
 	[ -e "$tree/bld-kvm/build.ninja" ] ||
 		progress "$KPMU_CACHE/qemu/configure-kvm.log" configure || die "QEMU's configure failed"

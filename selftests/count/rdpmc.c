@@ -92,7 +92,9 @@ static bool between(uint64_t a, uint64_t x, uint64_t b)
  */
 static bool in_time(const struct perf_event_mmap_page *p, uint64_t a, uint64_t x, uint64_t b)
 {
-	return (!p->cap_user_time || a <= x) && x <= b;
+	bool stale = !exact() && !p->cap_user_time;
+
+	return (stale || a <= x) && x <= b;
 }
 
 struct tally {

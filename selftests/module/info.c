@@ -126,6 +126,7 @@ TEST(holders)
 		EXPECT_EQ(c->holder, KPMU_HOLDER_EVENT);
 		EXPECT_EQ(c->pid, syscall(SYS_gettid));
 		EXPECT_EQ(c->type, PERF_TYPE_RAW);
+		/* ev_open() replaces the code on AMD */
 		EXPECT_EQ(c->config, is_amd() ? 0x00c2 : RAW_BRANCHES);
 		EXPECT_EQ(strcmp(c->comm, "info_holder"), 0);
 		used |= 1U << c->counter;

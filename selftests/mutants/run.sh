@@ -4,10 +4,10 @@
 # run.sh N [SEED] - mutation testing: insert N small bugs into the module, one at a time, and
 # check whether a test fails; make mutants calls it.  rules.cocci defines the bugs.
 #
-# Programs that reach the place of a bug (make coverage must have run) run on 6.12 with check=1, for about
-# T seconds or until one fails: the unit tests of the file, then the fastest, and those that reach most of the file.  A mutant that does not
-# build, whose object code is unchanged, or that no program reaches, is not counted.  J mutants (2) are tested at a time,
-# while the next one is built.
+# The unit tests run first, if the file is one of theirs.  Then programs that reach the place of a bug (make
+# coverage must have run) run on 6.12 with check=1, for about T seconds or until one fails: the fastest, and
+# those that reach most of the file.  A mutant that does not build, whose object code is unchanged, or that no
+# program reaches, is not counted.  J mutants (2) are tested at a time, while the next one is built.
 #
 # Files in build/mutants: NR.diff is the bug, NR.log the output of its guest.  The last line
 # of the output is "mutants: K of N killed".
@@ -169,9 +169,10 @@ bases()
 		strip --strip-debug -o "$out/base/${f%.c}.o" "$built/${f%.c}.o"
 	done
 	cp "$built/kpmu.stripped.ko" "$out/good.ko"
+	! units kernel/event/attr_check.c || { cat "$out/unit.log" >&2; die "a unit test fails without a bug"; }
 }
 
-# units FILE - true if a unit test, which is built from the source in $src, fails
+# units FILE - true if FILE is one that the unit tests are built from, and one of them fails with the source in $src
 units()
 {
 	grep -q "/$1 \\|/$1\$" <(sed -n '/^PURE :=/,/[^\\]$/p' "$KPMU_TOP/selftests/Makefile") || return 1
@@ -318,16 +319,17 @@ echo "mutants: seed $seed"
 bases
 nr=1
 while [ $nr -le "$count" ] && read -r place <&3; do
-	if ! mutate "$place" || ! builds "$(cut -d: -f2 <<<"$place")"; then
-		cp "$KPMU_TOP/$(cut -d: -f2 <<<"$place")" "$src/$(cut -d: -f2 <<<"$place")"
+	IFS=: read -r _ file _ <<<"$place"
+	if ! mutate "$place" || ! builds "$file"; then
+		cp "$KPMU_TOP/$file" "$src/$file"
 		continue
 	fi
 	mv "$out/new.diff" "$out/$nr.diff"
 	cp "$built/kpmu.stripped.ko" "$out/$nr.ko"
-	if units "$(cut -d: -f2 <<<"$place")"; then
+	if units "$file"; then
 		echo "killed by unit test $(sed -n 's/^not ok [0-9]* //p' "$out/unit.log" | head -n 1)" >"$out/$nr.verdict"
 	fi
-	cp "$KPMU_TOP/$(cut -d: -f2 <<<"$place")" "$src/$(cut -d: -f2 <<<"$place")"
+	cp "$KPMU_TOP/$file" "$src/$file"
 	while [ "$(jobs -rp | wc -l)" -ge "$most" ]; do
 		wait -n || true
 	done

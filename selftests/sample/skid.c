@@ -52,6 +52,12 @@ static int is_stack(uint64_t sp)
 	return !sp || sp - (uintptr_t)&sp + (1 << 20) < 1 << 21;
 }
 
+/* SS may not be known, as SP: then both are 0 */
+static bool is_user_ss(const struct parts *p)
+{
+	return p->intr_regs[3] == 0x2b || (!p->intr_regs[3] && !p->intr_regs[0]);
+}
+
 /*
  * The sample contains no kernel address and no kernel register.  The call chain of a precise event
  * begins at the interrupt
@@ -71,7 +77,7 @@ static int is_clean(const struct parts *p, bool precise)
 	if (p->nr > 1 && (precise ? p->chain[1] >= USER_END : p->chain[1] != p->ip))
 		return 0;
 	if (p->intr_abi && (!is_stack(p->intr_regs[0]) || p->intr_regs[1] != p->ip ||
-			    p->intr_regs[2] != 0x33 || p->intr_regs[3] != 0x2b))
+			    p->intr_regs[2] != 0x33 || !is_user_ss(p)))
 		return 0;
 	return !p->user_abi || (is_stack(p->user_regs[0]) &&
 				p->user_regs[1] < USER_END);
