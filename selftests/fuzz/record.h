@@ -224,14 +224,35 @@ static inline void put_record(struct show *s, const struct slot *slot,
 		put_side(s, h->type, slot, w);
 }
 
-/* Mark a run of identical records; its length only if that is exact */
-static inline void put_run(struct show *s, int n)
+/*
+ * Samples of events that count the kernel, or of several events that are not all exact.  How many
+ * there are depends on the length of each route's code.
+ */
+static inline int is_of_kernel(const struct show *s, const struct slot *slot, int type)
+{
+	if (type != PERF_RECORD_SAMPLE)
+		return 0;
+	if (slot->mixed)
+		return !s->all_exact;
+	return is_hardware(&slot->attr) && !slot->attr.exclude_kernel;
+}
+
+/* Samples in the kernel of such events, of which there may be none on one of the routes */
+static inline int is_left_out(const struct show *s, const struct slot *slot,
+			      const struct perf_event_header *h)
+{
+	return (h->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL &&
+	       is_of_kernel(s, slot, h->type);
+}
+
+/* Mark a run of @n identical records of @type; its length only if that is exact */
+static inline void put_run(struct show *s, const struct slot *slot, int type, int n)
 {
 	int fits = s->all_exact && all_fit(s);
 
 	if (n > 1 && fits)
 		put(s, " *%d", n);
-	else if (n > 1)
+	else if (n > 1 || (n && is_of_kernel(s, slot, type)))
 		put(s, " *");
 }
 
@@ -245,15 +266,16 @@ static inline void put_records(struct show *s, const struct slot *slot,
 	char *last = NULL, *begin;
 	struct perf_event_header h;
 	uint64_t body[RES_DATA / 8];
+	int n = 0, type = 0;
 	uint32_t at = 0;
-	int n = 1;
 
 	for (; at + sizeof(h) <= r->bytes; at += h.size) {
 		memcpy(&h, r->data + at, sizeof(h));
 		if (h.size < sizeof(h) || h.size % 8 || at + h.size > r->bytes)
 			break;
 		memcpy(body, r->data + at + sizeof(h), h.size - sizeof(h));
-		if (h.type == PERF_RECORD_THROTTLE || h.type == PERF_RECORD_UNTHROTTLE)
+		if (h.type == PERF_RECORD_THROTTLE || h.type == PERF_RECORD_UNTHROTTLE ||
+		    is_left_out(s, slot, &h))
 			continue;
 		begin = s->at;
 		put_record(s, slot, &h, body);
@@ -264,16 +286,17 @@ static inline void put_records(struct show *s, const struct slot *slot,
 			n++;
 			continue;
 		}
-		if (n > 1) {
+		if (n) {
 			s->at = begin;
-			put_run(s, n);
+			put_run(s, slot, type, n);
 			begin = s->at;
 			put_record(s, slot, &h, body);
 		}
 		last = begin;
+		type = h.type;
 		n = 1;
 	}
-	put_run(s, n);
+	put_run(s, slot, type, n);
 	if (at < r->bytes)
 		put(s, r->bytes == RES_DATA ? " and more" : " broken");
 }

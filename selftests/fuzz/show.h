@@ -249,6 +249,8 @@ static inline void put_history(struct show *s, const struct slot *slot)
 		put(s, " copies, pinned");
 	if (slot->attr.pinned && other_pinned_was_off(s, slot))
 		put(s, " pinned beside one that was off");
+	if (slot->attr.pinned && s->exclusive && !all_fit(s))
+		put(s, " pinned, one is exclusive");
 	if (slot->attr.pinned && slot->was_off)
 		put(s, " pinned and once off");
 	if (slot->attr.read_format & PERF_FORMAT_GROUP && s->removes && s->execs)
