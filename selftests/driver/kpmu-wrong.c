@@ -4,12 +4,14 @@
  *
  * With fault=N the PMU is one that kpmu_register_pmu() must not accept.  Without it the PMU is
  * registered, under the name @name and with @counters counters.  Its event 0 counts nothing, and
- * .init of the others sets what it must not set.
+ * .init of the others sets what it must not set.  With more=N as many other PMUs without counters are
+ * registered after it.
  */
 #define pr_fmt(fmt) "kpmu-wrong: " fmt
 
 #include <linux/errno.h>
 #include <linux/module.h>
+#include <linux/slab.h>
 
 #include "abi/attr.h"
 #include "source/pmu.h"
@@ -25,6 +27,18 @@ MODULE_PARM_DESC(name, "the name of the PMU");
 static int counters;
 module_param(counters, int, 0444);
 MODULE_PARM_DESC(counters, "the number of its counters");
+
+static int more;
+module_param(more, int, 0444);
+MODULE_PARM_DESC(more, "the number of other PMUs");
+
+struct other {
+	struct kpmu_pmu pmu;
+	char name[16];
+};
+
+static struct other *others;
+static int nr_others;
 
 /* Values of attr.config */
 enum { RIGHT, SET_SEL, SET_ALLOWED, SET_EXTRA };
@@ -141,17 +155,54 @@ static void break_pmu(void)
 	}
 }
 
+static void unregister_others(void)
+{
+	while (nr_others)
+		kpmu_unregister_pmu(&others[--nr_others].pmu);
+	kfree(others);
+}
+
+static int register_others(void)
+{
+	int err = 0;
+
+	others = kcalloc(more, sizeof(*others), GFP_KERNEL);
+	if (!others)
+		return -ENOMEM;
+	while (!err && nr_others < more) {
+		struct other *o = &others[nr_others];
+
+		snprintf(o->name, sizeof(o->name), "wrong%d", nr_others);
+		o->pmu.name = o->name;
+		o->pmu.source = &source;
+		err = kpmu_register_pmu(&o->pmu);
+		nr_others += !err;
+	}
+	if (err)
+		unregister_others();
+	return err;
+}
+
 static int __init wrong_init_module(void)
 {
+	int err;
+
 	pmu.name = name;
 	pmu.nr_counters = counters;
 	break_source();
 	break_pmu();
-	return kpmu_register_pmu(&pmu);
+	err = kpmu_register_pmu(&pmu);
+	if (err || !more)
+		return err;
+	err = register_others();
+	if (err)
+		kpmu_unregister_pmu(&pmu);
+	return err;
 }
 
 static void __exit wrong_exit_module(void)
 {
+	unregister_others();
 	kpmu_unregister_pmu(&pmu);
 }
 

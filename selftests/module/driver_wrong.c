@@ -125,6 +125,19 @@ TEST(too_many_counters)
 	EXPECT_EQ(driver_unload_at_last("few"), 0);
 }
 
+/* There are 256 types for the PMUs of drivers */
+TEST(too_many_pmus)
+{
+	ROWS("W-60");
+	refuse(_metadata, "more=256", ENOSPC, NULL);
+	ASSERT_EQ(load("more=255"), 0);
+	EXPECT_EQ(driver_load("few"), ENOSPC);
+	unload(_metadata);
+	/* All types are free */
+	ASSERT_EQ(load("more=255"), 0);
+	unload(_metadata);
+}
+
 /* An event of the PMU: the errno of its open, and whether kpmu says @why */
 static void open_wrong(struct __test *_metadata, uint64_t config, int err, const char *why)
 {

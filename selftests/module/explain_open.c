@@ -130,6 +130,13 @@ static bool take_turns(uint64_t turns)
 	return false;
 }
 
+/* No CPU takes so many branches in the time without a counter, and there are none before the count's */
+static bool is_possible(const struct kpmu_explain_event *e)
+{
+	return e->count <= e->low && e->low <= e->high &&
+	       e->high <= e->count + 16 * (e->enabled - e->running);
+}
+
 /* Events that take turns count the same as one that always has a counter */
 TEST(limits_of_the_count)
 {
@@ -157,8 +164,7 @@ TEST(limits_of_the_count)
 	for (i = 1; i < gp + 2; i++) {
 		EXPECT_LT(ev[i].running, ev[i].enabled);
 		EXPECT_EQ(ev[i].count, ev_count(ev[i].fd));
-		EXPECT_LE(ev[i].count, ev[i].low);
-		EXPECT_LE(ev[i].low, ev[i].high);
+		EXPECT_TRUE(is_possible(&ev[i]));
 		/* A busy host makes turns slow, perhaps all that this event had */
 		if (!exact_time())
 			continue;
@@ -189,7 +195,7 @@ TEST(limits_after_a_reset)
 	ASSERT_TRUE(take_turns(TURNS));
 	/* Without -icount, a host that is busy makes turns slow */
 	for (i = 0; i < gp + 2; i++) {
-		EXPECT_LE(ev[i].low, ev[i].high);
+		EXPECT_TRUE(is_possible(&ev[i]));
 		if (exact_time())
 			EXPECT_GT(ev[i].low - ev[i].count, (ev[i].high - ev[i].count) / 4);
 	}

@@ -3,19 +3,21 @@
 #
 # run.sh N [SEED] - mutation testing: insert N small bugs into the module, one at a time, and
 # check whether a test fails; make mutants calls it.  rules.cocci defines the bugs.
+# run.sh -r [NR...] - judge those of the last run again that survived, or those of these numbers
 #
 # The unit tests run first, if the file is one of theirs.  Then programs that reach the place of a bug (make
 # coverage must have run) run on 6.12 with check=1, for about T seconds or until one fails: the fastest, and
-# those that reach most of the file.  A mutant that does not build, whose object code is unchanged, or that no
-# program reaches, is not counted.  J mutants (2) are tested at a time, while the next one is built.
+# those that reach most of the file.  A mutant that does not build, whose object code is unchanged, that no
+# program reaches, or that the file "equal" lists with a reason, is not counted.  J mutants (2) are tested at a
+# time, while the next one is built.
 #
-# Files in build/mutants: NR.diff is the bug, NR.log the output of its guest.  The last line
+# Files in build/mutants: NR.diff is the bug, NR.place where it is, NR.log the output of its guest.  The last line
 # of the output is "mutants: K of N killed".
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../../qemu/lib.sh"
 
-count=${1:?how many} seed=${2:-$((RANDOM * 32768 + RANDOM))} budget=${T:-120} most=${J:-2}
+count=${1:?how many} seed=${2:-$((RANDOM * 32768 + RANDOM))} budget=${T:-120} most=${J:-2} nr=0
 here=$KPMU_TOP/selftests/mutants
 coverage=$KPMU_TOP/build/coverage
 out=$KPMU_TOP/build/mutants
@@ -96,8 +98,10 @@ within()
 	}'
 }
 
-# What shows a bug in code that runs only while the module is loaded or unloaded, with those that reach the file
-smoke="module_device api_sysfs count_basic count_rdpmc count_width kinds_cache kinds_generic sample_exact"
+# What shows a bug in code that runs only while the module is loaded or unloaded, with those that reach the
+# file: programs that together use all that is set up then
+smoke="module_device api_sysfs count_basic count_rdpmc count_width kinds_cache kinds_generic sample_exact
+	module_hooks module_coexist record_mmap record_task task_inherit_fork task_exec sample_branch_task"
 
 # seconds_of PROGRAM - print its run time; an estimate if only make coverage has run on this machine
 seconds_of()
@@ -108,20 +112,38 @@ seconds_of()
 	echo $(((s + 3) / 4))
 }
 
+# usable PROGRAM - true unless it also fails without a bug
+usable() { [ -x "$KPMU_TOP/build/selftests/$1" ] && ! grep -qx "$1" "$out/upset"; }
+
 # tests FILE LINE - print the programs that reach a line, within the budget
 tests()
 {
 	local p q
 	reaching "$1" "$2" | while read -r p; do
 		case $p in
-		load|unload) p="$smoke $(cd "$coverage/reached"; grep -l "^$1:" -- *_* || true)" ;;
+		load|unload)
+			# They are taken whatever they cost
+			for q in $smoke; do
+				usable "$q" && echo "0 0 $q"
+			done
+			p=$(cd "$coverage/reached"; grep -l "^$1:" -- *_* || true)
+			;;
 		esac
 		for q in $p; do
-			! grep -qx "$q" "$out/upset" || continue
-			echo "$(seconds_of "$q")" \
+			usable "$q" && echo "$(seconds_of "$q")" \
 				"$(grep -c "^$1:" "$coverage/reached/$q")" "$q"
 		done
-	done | sort -u | sort -k1,1n -k3 | within
+	done | sort -k1,1n -k3 | awk '!seen[$3]++' | within
+}
+
+# is_equal FILE DIFF - true if the list "equal" has this change
+is_equal()
+{
+	local old new
+	old=$(sed -n '1,2d; s/^-[[:space:]]*//p' "$2")
+	new=$(sed -n '1,2d; s/^+[[:space:]]*//p' "$2")
+	[ "$new" != ';' ] || new=''
+	cut -f1-3 "$here/equal" | grep -qxF -- "$1	$old	$new"
 }
 
 # mutate PLACE - insert the bug into the source in $src, write the diff to $out/new.diff
@@ -142,6 +164,7 @@ mutate()
 	[ -e "$out/new.c" ] || return 1
 	! diff -u --label "a/$file" --label "b/$file" "$src/$file" "$out/new.c" \
 		>"$out/new.diff" || return 1
+	! is_equal "$file" "$out/new.diff" || return 1
 	cp "$out/new.c" "$src/$file"
 }
 
@@ -307,35 +330,74 @@ tell()
 	rm -rf "$out/$1.ko" "$out/$1.log.guest"
 }
 
-[ -d "$coverage/reached" ] || die "make coverage first: it says which tests reach what"
-need_tools spatch:coccinelle openssl shuf:coreutils
-cd "$KPMU_TOP"
-mapfile -t files < <(find kernel -name '*.c' ! -path 'kernel/check/*' \
-	! -path kernel/pmu/x86/check_registers.c ! -path 'kernel/trace/*' | LC_ALL=C sort)
-rm -rf "$out"/{[0-9]*.*,without,upset}
-mkdir -p "$out/without"
-touch "$out/upset"
-echo "mutants: seed $seed"
-bases
-nr=1
-while [ $nr -le "$count" ] && read -r place <&3; do
-	IFS=: read -r _ file _ <<<"$place"
-	if ! mutate "$place" || ! builds "$file"; then
-		cp "$KPMU_TOP/$file" "$src/$file"
-		continue
+# begin NR PLACE FILE - judge the mutant that has been built, as soon as fewer than J are judged
+begin()
+{
+	cp "$built/kpmu.stripped.ko" "$out/$1.ko"
+	if units "$3"; then
+		echo "killed by unit test $(sed -n 's/^not ok [0-9]* //p' "$out/unit.log" | head -n 1)" >"$out/$1.verdict"
 	fi
-	mv "$out/new.diff" "$out/$nr.diff"
-	cp "$built/kpmu.stripped.ko" "$out/$nr.ko"
-	if units "$file"; then
-		echo "killed by unit test $(sed -n 's/^not ok [0-9]* //p' "$out/unit.log" | head -n 1)" >"$out/$nr.verdict"
-	fi
-	cp "$KPMU_TOP/$file" "$src/$file"
+	cp "$KPMU_TOP/$3" "$src/$3"
 	while [ "$(jobs -rp | wc -l)" -ge "$most" ]; do
 		wait -n || true
 	done
-	tell $nr "$place" &
-	nr=$((nr + 1))
-done 3< <(draw)
+	tell "$1" "$2" &
+}
+
+# new_ones - draw mutants, and judge them
+new_ones()
+{
+	local place file
+	rm -rf "$out"/[0-9]*.*
+	echo "mutants: seed $seed"
+	while [ $nr -lt "$count" ] && read -r place <&3; do
+		IFS=: read -r _ file _ <<<"$place"
+		if ! mutate "$place" || ! builds "$file"; then
+			cp "$KPMU_TOP/$file" "$src/$file"
+			continue
+		fi
+		nr=$((nr + 1))
+		mv "$out/new.diff" "$out/$nr.diff"
+		echo "$place" >"$out/$nr.place"
+		begin $nr "$place" "$file"
+	done 3< <(draw)
+}
+
+# old_ones [NR...] - judge again those of the last run that survived, or these
+old_ones()
+{
+	local n place file
+	[ $# -gt 0 ] || mapfile -t < <(cd "$out"; grep -l '^survived' -- *.verdict | cut -d. -f1 | sort -n)
+	[ $# -gt 0 ] || set -- "${MAPFILE[@]}"
+	for n; do
+		place=$(cat "$out/$n.place")
+		IFS=: read -r _ file _ <<<"$place"
+		rm -f "$out/$n.verdict"
+		if is_equal "$file" "$out/$n.diff"; then
+			rm "$out/$n".*
+		elif (cd "$src" && patch -sp1) <"$out/$n.diff" && builds "$file"; then
+			begin "$n" "$place" "$file"
+		else
+			die "mutant $n does not fit the source any more"
+		fi
+	done
+}
+
+[ -d "$coverage/reached" ] || die "make coverage first: it says which tests reach what"
+need_tools spatch:coccinelle openssl shuf:coreutils patch
+cd "$KPMU_TOP"
+mapfile -t files < <(find kernel -name '*.c' ! -path 'kernel/check/*' \
+	! -path kernel/pmu/x86/check_registers.c ! -path 'kernel/trace/*' | LC_ALL=C sort)
+rm -rf "$out"/{without,upset}
+mkdir -p "$out/without"
+touch "$out/upset"
+bases
+if [ "$count" = -r ]; then
+	count=$(find "$out" -name '[0-9]*.diff' | wc -l)
+	old_ones "${@:2}"
+else
+	new_ones
+fi
 wait
 killed=$(cat "$out"/*.verdict | grep -c '^killed' || true)
-echo "mutants: $killed of $((nr - 1)) killed"
+echo "mutants: $killed of $(find "$out" -name '[0-9]*.verdict' | wc -l) killed"
