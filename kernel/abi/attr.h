@@ -241,6 +241,7 @@ enum kpmu_attr_phase {
 	KPMU_ATTR_LIMITS,	/* limits of sysctls */
 	KPMU_ATTR_FAMILY,	/* combinations excluded by inherit */
 	KPMU_ATTR_SUPPORT,	/* features that this machine or version lacks */
+	KPMU_ATTR_LATE,		/* what comes after an error of the cgroup */
 };
 
 /* event/attr_check.c, which is also built in user space */

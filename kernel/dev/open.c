@@ -160,7 +160,8 @@ static int alloc_event(struct kpmu_request *r, const struct kpmu_target *target)
 		r->event = NULL;
 		return err;
 	}
-	err = check_rules(r, KPMU_ATTR_SUPPORT) ?:
+	err = check_rules(r, KPMU_ATTR_SUPPORT) ?: kpmu_target_cgroup(r) ?:
+	      check_rules(r, KPMU_ATTR_LATE) ?:
 	      kpmu_event_set_clock(r->event, &r->attr, &r->why) ?: check_reserved(r);
 	if (err) {
 		kpmu_event_put(r->event);

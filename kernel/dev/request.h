@@ -53,6 +53,7 @@ struct kpmu_request {
 
 int kpmu_target_task(struct kpmu_request *r);
 int kpmu_target_check_cpu(struct kpmu_request *r);
+int kpmu_target_cgroup(struct kpmu_request *r);
 int kpmu_target_attach(struct kpmu_request *r);
 void kpmu_target_put(struct kpmu_request *r);
 

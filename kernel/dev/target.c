@@ -262,17 +262,30 @@ static int attach_to_task(struct kpmu_request *r)
 	return err;
 }
 
+/**
+ * kpmu_target_cgroup() - look up the cgroup that is the target
+ * @r: the open; sets .css, which kpmu_target_put() puts
+ *
+ * Context: task, may sleep.
+ * Return: 0, also if the target is no cgroup; an error of kpmu_css_of_fd().
+ */
+int kpmu_target_cgroup(struct kpmu_request *r)
+{
+	struct cgroup_subsys_state *css;
+
+	if (!(r->args->flags & PERF_FLAG_PID_CGROUP))
+		return 0;
+	css = kpmu_css_of_fd(r->args->pid);
+	if (IS_ERR(css)) {
+		r->why = "pid is not an fd of a cgroup directory";
+		return PTR_ERR(css);
+	}
+	r->css = css;
+	return 0;
+}
+
 static int attach_to_cpu(struct kpmu_request *r)
 {
-	if (r->args->flags & PERF_FLAG_PID_CGROUP) {
-		struct cgroup_subsys_state *css = kpmu_css_of_fd(r->args->pid);
-
-		if (IS_ERR(css)) {
-			r->why = "pid is not an fd of a cgroup directory";
-			return PTR_ERR(css);
-		}
-		r->css = css;
-	}
 	return kpmu_permit(KPMU_PERMIT_CPU, &r->attr, NULL, &r->why) ?:
 	       take_hardware(r) ?: attach_request(r);
 }

@@ -270,6 +270,9 @@ static const struct rule support_rules[] = {
 	{ bad_aux_output, -EOPNOTSUPP, "this PMU writes no AUX data" },
 	{ bad_aux_pause_resume, -EINVAL, "aux_pause and aux_resume together" },
 	{ bad_aux_start_paused, -EOPNOTSUPP, "this PMU cannot start paused" },
+};
+
+static const struct rule late_rules[] = {
 	{ bad_max_stack, -EOVERFLOW, "sample_max_stack above perf_event_max_stack" },
 	{ bad_aux_group, -EINVAL, "needs an AUX event as group leader" },
 	{ has_two_aux_uses, -EINVAL, "aux_output and aux_sample_size together" },
@@ -283,6 +286,7 @@ static const struct {
 	[KPMU_ATTR_LIMITS] = { limit_rules, ARRAY_SIZE(limit_rules) },
 	[KPMU_ATTR_FAMILY] = { family_rules, ARRAY_SIZE(family_rules) },
 	[KPMU_ATTR_SUPPORT] = { support_rules, ARRAY_SIZE(support_rules) },
+	[KPMU_ATTR_LATE] = { late_rules, ARRAY_SIZE(late_rules) },
 };
 
 static bool flag_broken(const struct flag_row *row, u64 flags)

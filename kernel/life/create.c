@@ -85,7 +85,7 @@ static int permit_target(const struct kpmu_event *e, const struct kpmu_target *t
 
 /**
  * kpmu_event_alloc() - create an event from an attr
- * @target: what to count; the attr is checked for all but KPMU_ATTR_SUPPORT
+ * @target: what to count; the attr is checked for the phases before KPMU_ATTR_SUPPORT
  * @why: set to the reason of an error
  *
  * The event holds no hardware until kpmu_event_take().

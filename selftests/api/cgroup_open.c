@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <sys/ioctl.h>
 
+#include "attr.h"
 #include "cgroup_tests.h"
 
 #define CG	PERF_FLAG_PID_CGROUP
@@ -45,6 +46,26 @@ TEST(no_group)
 	EXPECT_EQ(ev_errno(&a, file, 0, -1, CG), EBADF);
 	close(top.fd);
 	EXPECT_EQ(ev_errno(&a, top.fd, 0, -1, CG), EBADF);
+}
+
+/* What needs an AUX event as leader, and stacks deeper than the limit, are errors only of a cgroup that exists */
+TEST(comes_before_other_errors)
+{
+	ROWS("G-08");
+	struct perf_event_attr a = insns();
+	union any_attr x;
+	struct cgroup top;
+
+	cgroup_v2();
+	cgroup_root(&top);
+	a.sample_type = PERF_SAMPLE_CALLCHAIN;
+	a.sample_max_stack = 1000;
+	EXPECT_EQ(ev_errno(&a, top.fd, 0, -1, CG), EOVERFLOW);
+	EXPECT_EQ(ev_errno(&a, -2, 0, -1, CG), EBADF);
+	any_init(&x);
+	any_put(&x, AT_AUX_SAMPLE_SIZE, 4, 4096);
+	EXPECT_EQ(ev_errno(&x.a, top.fd, 0, -1, CG), EINVAL);
+	EXPECT_EQ(ev_errno(&x.a, -2, 0, -1, CG), EBADF);
 }
 
 /* Without PERF_FLAG_PID_CGROUP the argument is a pid, not an fd */

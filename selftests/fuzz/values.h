@@ -407,10 +407,13 @@ static inline int may_throttle(const struct show *s, uint64_t count)
 	return s->period && count / s->period >= THROTTLED;
 }
 
-/* The same of an event that another event of its group throttles; that one may count cycles */
-static inline int may_be_throttled(const struct show *s, uint64_t count)
+/*
+ * The same of an event that another event of its group throttles; that one may count cycles.  The count
+ * tells only if it is exact: else it may be above the limit on one route, and below on the other.
+ */
+static inline int may_be_throttled(const struct show *s, uint64_t count, int exact)
 {
-	return s->period && 4 * count / s->period >= THROTTLED;
+	return s->period && (!exact || 4 * count / s->period >= THROTTLED);
 }
 
 static inline void put_count(struct show *s, uint64_t v, int exact, int loose)
@@ -478,14 +481,15 @@ static inline const uint64_t *put_values(struct show *s, const struct slot *slot
 		while (nr-- && w < end) {
 			v = *w++;
 			put_count(s, v, s->all_exact,
-				  s->any_loose || (s->any_shares && may_be_throttled(s, v)));
+				  s->any_loose || (s->any_shares &&
+						   may_be_throttled(s, v, s->all_exact)));
 			put_event(s, &w, format, s->all_exact, s->any_loose);
 		}
 		return w;
 	}
 	v = *w++;
 	put_count(s, v, slot->exact,
-		  slot->loose || (slot->shares && may_be_throttled(s, v)));
+		  slot->loose || (slot->shares && may_be_throttled(s, v, slot->exact)));
 	put_times(s, &w, format, fits, slot->ends);
 	put_event(s, &w, format, slot->exact, slot->loose);
 	return w;
