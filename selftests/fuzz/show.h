@@ -118,9 +118,9 @@ static inline void saw_read(struct show *s, int group)
  * When the signals of a throttled event go on depends on the tick, and so does what their handlers count.
  * Operations that follow each other may be in the same tick, and an event may overflow in its handler.
  */
-static inline void saw_traps(struct show *s, const struct result *r)
+static inline void saw_signals(struct show *s, const struct result *r)
 {
-	s->traps += r->traps * (1 + HANDLER / (s->period ?: 1));
+	s->traps += (r->traps + r->ios) * (1 + HANDLER / (s->period ?: 1));
 	s->stray_signals |= s->traps >= THROTTLED;
 }
 
@@ -130,7 +130,7 @@ static inline void put_result(struct show *s, const struct op *op, const struct 
 		put(s, "not reached");
 		return;
 	}
-	saw_traps(s, r);
+	saw_signals(s, r);
 	put(s, "%d", r->ret);
 	if (r->ret < 0)
 		put(s, " %s", strerrorname_np(r->err));
@@ -277,9 +277,10 @@ static inline int makes_copies(const struct prog *p)
 
 /*
  * Do the routes differ in when signals arrive?  They do if an event that samples counts what is not equal
- * on both; if it has a frequency, as upstream begins at a period that it has guessed; and if it is copied,
- * as upstream exchanges what is left of its period and of the copy's.  The whole program is looked at,
- * because a worker's signals are in the result of the operation that started it, before an event was opened.
+ * on both; if it has a frequency, as upstream begins at a period that it has guessed; if its period is so
+ * short that it may be throttled at any operation, until a tick; and if it is copied, as upstream exchanges
+ * what is left of its period and of the copy's.  The whole program is looked at, because a worker's signals
+ * are in the result of the operation that started it, before an event was opened.
  */
 static inline int signals_differ(const struct prog *p)
 {
@@ -291,10 +292,12 @@ static inline int signals_differ(const struct prog *p)
 		const struct op *op = &p->op[i];
 
 		attr_op(&x, op);
+		if (op->code == OP_IOCTL && op->arg[1] == C_PERIOD && op->arg[2] <= THROTTLES)
+			return 1;
 		if ((op->code != OP_OPEN && op->code != OP_MANY) || !x.a.sample_period)
 			continue;
 		if (x.a.freq || !is_exact(&x.a, op->code == OP_OPEN ? op->arg : self) ||
-		    (x.a.inherit && copies))
+		    (is_hardware(&x.a) && x.a.sample_period <= THROTTLES) || (x.a.inherit && copies))
 			return 1;
 	}
 	return 0;
