@@ -4,7 +4,7 @@
 # run.sh [-anw] [-b BOOT] [-k KERNELS] [-j GUESTS] [PROGRAM...] - run the selftests in guests: all
 # programs or those named, in all boots of the file boots or only BOOT, on their kernels or only
 # those of KERNELS.  Kernels with + in that file are left out, except with -a, -b or named programs.
-# The kernels of a line that have a ~ there share its programs: each runs on one of them.  Kernels with =
+# The kernels of a boot that have a ~ there share its programs: each runs on one of them.  Kernels with =
 # are left out, and tests of many repetitions make a quarter of them everywhere.  With -w (whole), -a, -b
 # or named programs all run on each, with all repetitions on 6.12 (but for the boot quick).
 # With -n it only prints what would run, as lines "BOOT KERNEL PROGRAM".  GUESTS is the number of
@@ -166,20 +166,41 @@ part()
 	esac
 }
 
-# shared NUMBER KERNELS PROGRAM... - print the programs that run on the kernel of this number among
-# those that share them, in turns
-shared()
+# turns BOOT - of all programs that the kernels with ~ of this boot have, print each once, as a line "KERNEL
+# PROGRAM": by @PROGRAM among the patterns of a kernel on that one, else on each of its kernels in turn
+turns()
 {
-	local number=$1 kernels=$2
-	shift 2
-	printf '%s\n' "$@" | awk -v n="$number" -v of="$kernels" 'NR % of == n'
+	local name kernels patterns kernel p
+	while IFS='|' read -r name kernels _ patterns; do
+		name=${name//[[:space:]]/}
+		[ "${name%/*}" = "$1" ] || continue
+		for kernel in $kernels; do
+			[[ $kernel = '~'* ]] || continue
+			chosen "${kernel#?}" || continue
+			set -f
+			# shellcheck disable=SC2086
+			set -- "$1" $patterns
+			set +f
+			programs "${@:2}" | sed "s/^/${kernel#?} /"
+			for p in "${@:2}"; do
+				[[ $p != @* ]] || echo "${kernel#?} ${p#@} pinned"
+			done
+		done
+	done <"$here/boots" | sort -s -k2,2 | awk '
+	function put() { if (n) print pin != "" ? pin : on[turn[n]++ % n], program; n = 0; pin = "" }
+	$2 != program { put(); program = $2 }
+	NF == 3 { pin = $1 }
+	NF == 2 { on[n++] = $1 }
+	END { put() }'
 }
 
 # boot NAME KERNEL OPTIONS PROGRAM... - run the programs in one guest and print a summary
 boot()
 {
-	local name=$1 kernel=$2 options=$3 out p f s rc=0 start=$SECONDS env
+	local name=$1 kernel=$2 options=$3 out p f s rc=0 start=$SECONDS env vars flags
 	shift 3
+	vars=$(grep -oE 'KPMU_[A-Z]+=[^ ]+' <<<"$options" | tr '\n' ' ' || true)
+	flags=$(sed -E 's/KPMU_[A-Z]+=[^ ]+//g' <<<"$options")
 	env=$(environment "$kernel" "$options" | sha256sum)
 	local files=(-f "$here/guest.sh" -f "$here/native-differs"
 		-f "$here/verdict.awk" -f "$here/compare.awk")
@@ -192,8 +213,8 @@ boot()
 	[ "$kernel" != gcov ] || files+=(-f "$here/coverage/guest.sh:/tests/coverage/")
 	out=$log/$name-$kernel.tap
 	# shellcheck disable=SC2086
-	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -t 1800 -o "$out.log" ${MODULE:+-m "$MODULE"} $options "${files[@]}" \
-		"${FIRST:+KPMU_FIRST=1 }${RETRY:+KPMU_RETRY=1 }KPMU_PART=$(part "$kernel") sh guest.sh $*" >"$out" 2>"$out.err" || rc=$?
+	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -t 1800 -o "$out.log" ${MODULE:+-m "$MODULE"} $flags "${files[@]}" \
+		"$vars${FIRST:+KPMU_FIRST=1 }${RETRY:+KPMU_RETRY=1 }KPMU_PART=$(part "$kernel") sh guest.sh $*" >"$out" 2>"$out.err" || rc=$?
 	if [ "$rc" = 126 ] && silent "$out.log"; then
 		echo "$name on $kernel: lockdep was off at the end, without a report; why is not known:"
 		grep -aiE 'lock debugging|taint' "$out.log" || true
@@ -290,11 +311,6 @@ while IFS='|' read -r name kernels options patterns; do
 	case $name in */*) parts=${name#*/} name=${name%/*} ;; esac
 	[ "${only_boot:-${name#+}}" = "$name" ] || [ "+$only_boot" = "$name" ] || continue
 	name=${name#+}
-	sharing=()
-	for kernel in $kernels; do
-		[[ $kernel != '~'* ]] || ! chosen "${kernel#?}" || sharing+=("$kernel")
-	done
-	number=-1
 	for kernel in $kernels; do
 		[ -n "$all" ] || [[ $kernel != +* ]] || continue
 		[ -n "$whole" ] || [[ $kernel != =* ]] || continue
@@ -308,7 +324,7 @@ while IFS='|' read -r name kernels options patterns; do
 		set +f
 		mapfile -t progs < <(programs "$@")
 		[ "$in_turn" != yes ] ||
-			mapfile -t progs < <(shared $((number += 1)) ${#sharing[@]} "${progs[@]}")
+			mapfile -t progs < <(turns "$name" | sed -n "s/^$kernel //p")
 		if [ -n "$show" ]; then
 			[ ${#progs[@]} = 0 ] || printf "$name $kernel %s\n" "${progs[@]}"
 			continue
