@@ -51,6 +51,12 @@ static int set(int fd, int prog)
 	return ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog) ? errno : 0;
 }
 
+/* What a program has counted at least: some hits may have been lost on hardware */
+static uint64_t least(uint64_t due)
+{
+	return exact() ? due : due * 9 / 10;
+}
+
 #define EXPECT_DUE(n) do {				\
 	if (exact())					\
 		EXPECT_EQ(n, DUE);			\
@@ -74,7 +80,7 @@ TEST(runs)
 	link = attach(counting(PE, map), fd);
 	EXPECT_GE(link, 0);
 	work_counted(fd, ROUNDS, 0);
-	EXPECT_GE(map_word(map, 0), 2 * DUE - SLACK(2 * DUE));
+	EXPECT_GE(map_word(map, 0), least(2 * DUE));
 }
 
 /* The link keeps the event open, and a program's id */
@@ -96,7 +102,7 @@ TEST(outlives_the_event)
 	close(prog);
 	n = map_word(map, 0);
 	work(ROUNDS);
-	EXPECT_GE(map_word(map, 0) - n, DUE - SLACK(DUE));
+	EXPECT_GE(map_word(map, 0) - n, least(DUE));
 	close(link);
 	while (program_exists(id) && now_ns() < end)
 		usleep(1000);

@@ -235,7 +235,8 @@ TEST(config1)
 	/* MSR_PEBS_FRONTEND, which the CPU model does not have */
 	x.a.config = 0x01c6;
 	any_put(&x, AT_CONFIG1, 8, 0x11);
-	EXPECT_EQ(any_errno(&x), exact() ? ENXIO : 0);
+	if (exact())
+		EXPECT_EQ(any_errno(&x), ENXIO);
 	any_put(&x, AT_CONFIG1, 8, 1ULL << 40);
 	EXPECT_EQ(any_errno(&x), EINVAL);
 }

@@ -261,12 +261,12 @@ static __attribute__((noinline)) void sample_marks(int fd)
 	volatile uint64_t marks[MARKS];
 	uint64_t i, period = PERIOD;
 
-	/* Counted from now: one sample a call, as a call is a little longer than a period */
+	/* Counted from now: one sample a call, also if it is late, as a call is longer than a period */
 	ioctl(fd, PERF_EVENT_IOC_PERIOD, &period);
 	round_nr++;
 	for (i = 0; i < MARKS; i++)
 		marks[i] = (uint64_t)round_nr << 32 | (i + 1);
-	work_counted(fd, PERIOD / 4, 0);
+	work_counted(fd, PERIOD / 4 + 25, 0);
 	/* So that the array is on the stack until here */
 	asm volatile("" : : "r" (marks) : "memory");
 }

@@ -183,9 +183,12 @@ TEST(long_and_short)
 	/* A counter is programmed at least two events before its overflow */
 	printf("# period 1: %d samples of %d instructions\n", s.samples,
 	       WORK_INSNS(1000));
-	EXPECT_GE(s.samples, WORK_INSNS(1000) / 2 - 1);
+	/* With skid, several overflows are one interrupt */
+	if (exact())
+		EXPECT_GE(s.samples, WORK_INSNS(1000) / 2 - 1);
 	EXPECT_LE(s.samples, WORK_INSNS(1000) / 2 + 1);
-	EXPECT_EQ(ev_count(fd), WORK_INSNS(1000));
+	EXPECT_GE(ev_count(fd), WORK_INSNS(1000));
+	EXPECT_LE(ev_count(fd), WORK_INSNS(1000) + SLACK(WORK_INSNS(1000)));
 }
 
 struct job {
