@@ -9,7 +9,8 @@
 # coverage must have run) run on 6.12 with check=1, for about T seconds or until one fails: the fastest, and
 # those that reach most of the file.  A mutant that does not build, whose object code is unchanged, that no
 # program reaches, or that the file "equal" lists with a reason, is not counted.  J mutants (2) are tested at a
-# time, while the next one is built.
+# time, while the next one is built.  MORE=1 goes on with the numbers that an interrupted run of the same seed
+# has not judged.
 #
 # Files in build/mutants: NR.diff is the bug, NR.place where it is, NR.log the output of its guest.  The last line
 # of the output is "mutants: K of N killed".
@@ -348,10 +349,15 @@ begin()
 new_ones()
 {
 	local place file
-	rm -rf "$out"/[0-9]*.*
+	[ -n "${MORE:-}" ] || rm -rf "$out"/[0-9]*.*
 	echo "mutants: seed $seed"
 	while [ $nr -lt "$count" ] && read -r place <&3; do
 		IFS=: read -r _ file _ <<<"$place"
+		# The last run has judged it, or has not taken it
+		if [ -s "$out/$((nr + 1)).verdict" ]; then
+			[ "$place" != "$(cat "$out/$((nr + 1)).place")" ] || nr=$((nr + 1))
+			continue
+		fi
 		if ! mutate "$place" || ! builds "$file"; then
 			cp "$KPMU_TOP/$file" "$src/$file"
 			continue
