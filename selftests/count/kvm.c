@@ -31,6 +31,23 @@ static const uint8_t code[] = {
 /* Instructions of a run of N rounds */
 #define GUEST_INSNS	(2 * N)
 
+/* The same with a counter of the guest's own PMU, a K7, whose count is in edx and eax at the end */
+static const uint8_t counting[] = {
+	0x66, 0x89, 0xcb,			/* mov %ecx, %ebx */
+	0x66, 0xb9, 0x00, 0x00, 0x01, 0xc0,	/* mov $PerfEvtSel0, %ecx */
+	0x66, 0x31, 0xd2,			/* xor %edx, %edx */
+	0x66, 0xb8, 0xc0, 0x00, 0x43, 0x00,	/* mov $0x4300c0, %eax: instructions, OS, USR, EN */
+	0x0f, 0x30,				/* wrmsr */
+	0x66, 0x4b,				/* 1: dec %ebx */
+	0x75, 0xfc,				/* jnz 1b */
+	0x66, 0xb9, 0x04, 0x00, 0x01, 0xc0,	/* mov $PerfCtr0, %ecx */
+	0x0f, 0x32,				/* rdmsr */
+	0xf4,					/* hlt */
+};
+
+/* What the counter may have beside the rounds: the instructions around the loop */
+#define AROUND		4
+
 struct guest {
 	int kvm, vm, cpu;
 	struct kvm_run *run;
@@ -68,14 +85,14 @@ static void set_segments(struct guest *g)
 		exit(1);
 }
 
-static void make_guest(struct guest *g)
+static void make_guest_of(struct guest *g, const uint8_t *code, size_t bytes)
 {
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct kvm_userspace_memory_region memory = {
 		.guest_phys_addr = AT, .memory_size = 4096, .userspace_addr = (uintptr_t)page,
 	};
 
-	memcpy(page, code, sizeof(code));
+	memcpy(page, code, bytes);
 	g->kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
 	g->vm = ioctl(g->kvm, KVM_CREATE_VM, 0);
 	if (g->vm < 0 || ioctl(g->vm, KVM_SET_USER_MEMORY_REGION, &memory))
@@ -86,6 +103,11 @@ static void make_guest(struct guest *g)
 	if (g->cpu < 0 || g->run == MAP_FAILED)
 		exit(1);
 	set_segments(g);
+}
+
+static void make_guest(struct guest *g)
+{
+	make_guest_of(g, code, sizeof(code));
 }
 
 static void end_guest(struct guest *g)
@@ -277,6 +299,83 @@ TEST(samples)
 	of_guest = sample_run(&g, insns(0, 1), &good, &all);
 	EXPECT_EQ(of_guest, 0);
 	EXPECT_GT(all, 0);
+	end_guest(&g);
+}
+
+/* A run of the guest that counts itself: its count */
+static uint64_t own_count(struct guest *g)
+{
+	struct kvm_regs regs;
+
+	run_guest(g, N);
+	if (ioctl(g->cpu, KVM_GET_REGS, &regs))
+		exit(1);
+	return regs.rdx << 32 | (uint32_t)regs.rax;
+}
+
+/* The errno of an open of kpmu once it is @want, or of the last try */
+static int open_errno_at_last(int want)
+{
+	struct perf_event_attr a = insns(0, 0);
+	uint64_t end = patience();
+	int err;
+
+	while ((err = ev_errno(&a, 0, -1, -1, 0)) != want && now_ns() < end)
+		usleep(10000);
+	return err;
+}
+
+/* The counters of a vPMU are events of the kernel's own perf: while they exist, kpmu has no counters */
+TEST(vmm_has_the_counters)
+{
+	ROWS("E-11");
+	struct perf_event_attr a = insns(0, 0);
+	struct guest g;
+	uint64_t v;
+
+	if (route_is_native())
+		SKIP(return, "native perf shares the counters with KVM");
+	if (!is_amd() || load_kvm())
+		SKIP(return, "not AMD, or no KVM");
+	make_guest_of(&g, counting, sizeof(counting));
+	v = own_count(&g);
+	EXPECT_GE(v, GUEST_INSNS);
+	EXPECT_LE(v, GUEST_INSNS + AROUND);
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EBUSY);
+	/* What needs no counter is not refused */
+	EXPECT_EQ(fd_errno(ev_self(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, -1)), 0);
+	end_guest(&g);
+	EXPECT_EQ(open_errno_at_last(0), 0);
+}
+
+/* The counters stay kpmu's while one of its events has one: the guest's counter then does not count */
+TEST(vmm_comes_second)
+{
+	ROWS("E-11");
+	struct perf_event_attr a = insns(1, 0);
+	struct guest g;
+	uint64_t v[3];
+	int fd;
+
+	if (route_is_native())
+		SKIP(return, "native perf shares the counters with KVM");
+	if (!is_amd() || load_kvm())
+		SKIP(return, "not AMD, or no KVM");
+	a.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	make_guest_of(&g, counting, sizeof(counting));
+	ev_enable(fd);
+	/* KVM itself adds the instructions that it emulates */
+	EXPECT_LE(own_count(&g), AROUND);
+	ev_disable(fd);
+	ASSERT_EQ(read(fd, v, sizeof(v)), sizeof(v));
+	EXPECT_GE(v[0], GUEST_INSNS);
+	EXPECT_EQ(v[1], v[2]);
+	end_guest(&g);
+	close(fd);
+	/* The next guest has them */
+	make_guest_of(&g, counting, sizeof(counting));
+	EXPECT_GE(own_count(&g), GUEST_INSNS);
 	end_guest(&g);
 }
 

@@ -53,6 +53,16 @@ static void print_difference(const struct prog *p)
 	fflush(stdout);
 }
 
+/* Nothing more can be compared in this guest.  Returns 1 if that is a fault of kpmu */
+static int no_native_perf(uint64_t seed, const struct prog *p)
+{
+	printf("# seed %llu: the kernel's own perf no longer counts after it ran %s\n", (long long)seed,
+	       judge.broken == BROKEN_NATIVELY ? "natively, which ends this guest" : "on kpmu");
+	if (judge.broken == BROKEN_BY_KPMU)
+		prog_print(stdout, p);
+	return judge.broken == BROKEN_BY_KPMU;
+}
+
 static int compare(uint64_t seed, long count)
 {
 	static char found[3 * SHOW_MAX];
@@ -60,13 +70,15 @@ static int compare(uint64_t seed, long count)
 	long i, differs = 0, meant = 0;
 	int v;
 
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < count && !judge.broken; i++) {
 		if (i && i % 5 == 0) {
 			printf("# %ld programs, %ld differences\n", i, differs);
 			fflush(stdout);
 		}
 		prog_random(&p, seed + i, 0);
 		v = judge_prog(&p);
+		if (judge.broken)
+			continue;
 		meant += v == MEANT;
 		if (v != DIFFERS)
 			continue;
@@ -87,13 +99,15 @@ static int compare(uint64_t seed, long count)
 		print_difference(&p);
 		to_c(stdout, &p);
 	}
+	if (judge.broken)
+		differs += no_native_perf(seed + i - 1, &p);
 	if (judge.late)
 		printf("# %ld had no end natively\n", judge.late);
 	for (i = 0; i < judge.rules; i++)
 		if (judge.rule[i].used)
 			printf("# meant %ld: %s\n", judge.rule[i].used, judge.rule[i].why);
 	printf("fuzz: %ld programs, %ld differences, %ld meant, %ld lines unstable\n",
-	       count, differs, meant, judge.unstable);
+	       i, differs, meant, judge.unstable);
 	return differs > 0;
 }
 
