@@ -99,6 +99,7 @@ static int compare(uint64_t seed, long count)
 		print_difference(&p);
 		to_c(stdout, &p);
 	}
+	count = i;
 	if (judge.broken)
 		differs += no_native_perf(seed + i - 1, &p);
 	if (judge.late)
@@ -107,7 +108,7 @@ static int compare(uint64_t seed, long count)
 		if (judge.rule[i].used)
 			printf("# meant %ld: %s\n", judge.rule[i].used, judge.rule[i].why);
 	printf("fuzz: %ld programs, %ld differences, %ld meant, %ld lines unstable\n",
-	       i, differs, meant, judge.unstable);
+	       count, differs, meant, judge.unstable);
 	return differs > 0;
 }
 
