@@ -34,6 +34,7 @@ struct judge {
 	long unstable;		/* lines that a route did not repeat */
 	long late;		/* programs that ran out of time natively */
 	int once;		/* do not look for unstable lines */
+	int tells;		/* print the route before each run: the guest may not survive it */
 	enum broken broken;	/* after which route's run the kernel's own perf no longer counted */
 	const struct rule *met;	/* the rule that matches the difference, or NULL */
 };
@@ -146,6 +147,10 @@ static inline bool native_counts(void)
 
 static inline void run_route(const struct prog *p, int native, struct text *t)
 {
+	if (judge.tells) {
+		printf("@%s\n", native ? "native" : "kpmu");
+		fflush(stdout);
+	}
 	execute(p, native, judge.out);
 	show(t, p, judge.out);
 	if (!judge.broken && !native_counts())

@@ -70,7 +70,9 @@ static int compare(uint64_t seed, long count)
 	long i, differs = 0, meant = 0;
 	int v;
 
+	judge.tells = 1;
 	for (i = 0; i < count && !judge.broken; i++) {
+		printf("@seed %llu\n", (long long)(seed + i));
 		if (i && i % 5 == 0) {
 			printf("# %ld programs, %ld differences\n", i, differs);
 			fflush(stdout);

@@ -12,7 +12,8 @@
 #
 # The last line is "fuzz: P programs, D differences, R reports".  A report is a guest that
 # failed for a reason other than differences: its kernel log is not clean, a program or the
-# guest did not end, or rmmod failed.
+# guest did not end, or rmmod failed.  A guest that the kernel's own perf has stopped is none: its last
+# line is then "@native", and its log says that a CPU is stuck.
 
 # shellcheck source=qemu/lib.sh
 . "$(dirname "$0")/../../qemu/lib.sh"
@@ -68,6 +69,9 @@ watch()
 			kill -0 "$1" 2>/dev/null || return 0
 			sleep 1
 		done
+		# A CPU is stuck: the guest would last until its time limit
+		! grep -qa 'soft lockup' "$live"/kpmu-run.*/log 2>/dev/null || [ -n "$stress" ] ||
+			pkill -f -- "qemu-system.*$live/kpmu-run" || true
 		now=$(cat "$live"/kpmu-run.*/out 2>/dev/null | tr -d '\r' |
 			grep -E '^# .* programs' | tail -n 1) || true
 		[ "$now" != "$was" ] || continue
@@ -91,6 +95,13 @@ keep()
 	fi
 }
 
+# stopped_natively FILE - true if the kernel's own perf has stopped the guest with this output
+stopped_natively()
+{
+	[ -z "$stress" ] && ! grep -q '^fuzz: ' "$1" && [ "$(grep '^@[nk]' "$1" | tail -n 1)" = @native ] &&
+		grep -q 'soft lockup' "$1.err"
+}
+
 # take FILE STATUS SECONDS - add a guest's results to the sums, and print its findings
 take()
 {
@@ -98,11 +109,16 @@ take()
 	# A guest that did not finish has no such line: its results are then 0
 	read -r p d m u < <(sed -nE 's/^fuzz: ([0-9]+) programs, ([0-9]+) diff.* ([0-9]+) meant, ([0-9]+) .*/\1 \2 \3 \4/p' "$1"
 		echo 0 0 0 0)
-	if [ "$2" != 0 ] && { [ "$2" != 1 ] || [ "$d" = 0 ]; }; then
+	if stopped_natively "$1"; then
+		p=$(sed -n 's/^# \([0-9]*\) programs, .*/\1/p' "$1" | tail -n 1)
+		d=$(sed -n 's/^# [0-9]* programs, \([0-9]*\) .*/\1/p' "$1" | tail -n 1)
+		p=${p:-0} d=${d:-0}
+		echo "# $(grep '^@seed' "$1" | tail -n 1 | cut -c2-): the kernel's own perf has stopped the guest"
+	elif [ "$2" != 0 ] && { [ "$2" != 1 ] || [ "$d" = 0 ]; }; then
 		reports=$((reports + 1))
 		cat "$1.err"
 	fi
-	grep -vE '^(fuzz: |# .* programs|\+)' "$1" || true
+	grep -vE '^(fuzz: |# .* programs|\+|@)' "$1" || true
 	keep "$1"
 	programs=$((programs + p)) differences=$((differences + d))
 	[ "$took" -gt 0 ] || took=1
