@@ -167,10 +167,10 @@ part()
 }
 
 # turns BOOT - of all programs that the kernels with ~ of this boot have, print each once, as a line "KERNEL
-# PROGRAM": by @PROGRAM among the patterns of a kernel on that one, else on each of its kernels in turn
+# PROGRAM": on each of its kernels in turn
 turns()
 {
-	local name kernels patterns kernel p
+	local name kernels patterns kernel
 	while IFS='|' read -r name kernels _ patterns; do
 		name=${name//[[:space:]]/}
 		[ "${name%/*}" = "$1" ] || continue
@@ -182,15 +182,11 @@ turns()
 			set -- "$1" $patterns
 			set +f
 			programs "${@:2}" | sed "s/^/${kernel#?} /"
-			for p in "${@:2}"; do
-				[[ $p != @* ]] || echo "${kernel#?} ${p#@} pinned"
-			done
 		done
 	done <"$here/boots" | sort -s -k2,2 | awk '
-	function put() { if (n) print pin != "" ? pin : on[turn[n]++ % n], program; n = 0; pin = "" }
+	function put() { if (n) print on[turn[n]++ % n], program; n = 0 }
 	$2 != program { put(); program = $2 }
-	NF == 3 { pin = $1 }
-	NF == 2 { on[n++] = $1 }
+	{ on[n++] = $1 }
 	END { put() }'
 }
 

@@ -381,7 +381,7 @@ void kpmu_dev_close_member(struct kpmu_event *e)
 
 /**
  * kpmu_dev_try_open() - create an event as an open does, but do not attach it
- * @args: the arguments; pid is 0 or -1, group_fd and flags are ignored
+ * @args: the arguments; pid is 0 or -1, flags is 0, group_fd is ignored
  * @why: set to the reason for an error, a string literal
  *
  * Context: task, may sleep.
