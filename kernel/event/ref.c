@@ -22,15 +22,47 @@ static struct kmem_cache *cache;
 static struct workqueue_struct *ends;
 
 /*
- * Many programs open and close one event after the other, and the slab allocator would
- * double the time of both: each CPU caches one free event.  Not with KASAN, which could
- * not detect a use after free then.
+ * Many programs open and close one event after the other, or fork and wait for children with
+ * inherited events.  The slab allocator would double the time of an open and a close: it checks,
+ * accounts, and often zeroes memory a second time.  So each CPU caches free events.  Not with
+ * KASAN, which could not detect a use after free then.
  */
-static DEFINE_PER_CPU(struct kpmu_event *, spare);
+#define NR_SPARES	8
+
+struct spares {
+	u32 nr;
+	struct kpmu_event *event[NR_SPARES];
+};
+
+static DEFINE_PER_CPU(struct spares, spares);
+
+static struct kpmu_event *take_memory(gfp_t gfp)
+{
+	struct kpmu_event *e = NULL;
+	unsigned long flags;
+	struct spares *s;
+
+	local_irq_save(flags);
+	s = this_cpu_ptr(&spares);
+	if (s->nr)
+		e = s->event[--s->nr];
+	local_irq_restore(flags);
+	return e ?: kmem_cache_alloc(cache, gfp);
+}
 
 static void put_memory(struct kpmu_event *e)
 {
-	if (IS_ENABLED(CONFIG_KASAN) || this_cpu_cmpxchg(spare, NULL, e))
+	unsigned long flags;
+	struct spares *s;
+
+	local_irq_save(flags);
+	s = this_cpu_ptr(&spares);
+	if (!IS_ENABLED(CONFIG_KASAN) && s->nr < NR_SPARES) {
+		s->event[s->nr++] = e;
+		e = NULL;
+	}
+	local_irq_restore(flags);
+	if (e)
 		kmem_cache_free(cache, e);
 }
 
@@ -42,8 +74,7 @@ static void put_memory(struct kpmu_event *e)
  */
 struct kpmu_event *kpmu_event_new(void)
 {
-	struct kpmu_event *e = this_cpu_xchg(spare, NULL) ?:
-			       kmem_cache_alloc(cache, GFP_KERNEL);
+	struct kpmu_event *e = take_memory(GFP_KERNEL);
 
 	if (!e)
 		return NULL;
@@ -61,8 +92,7 @@ struct kpmu_event *kpmu_event_new(void)
  */
 struct kpmu_event *kpmu_event_blank(bool sampling)
 {
-	struct kpmu_event *e = kmem_cache_alloc(cache,
-						GFP_ATOMIC | __GFP_NOWARN);
+	struct kpmu_event *e = take_memory(GFP_ATOMIC | __GFP_NOWARN);
 
 	if (!e)
 		return NULL;
@@ -70,7 +100,7 @@ struct kpmu_event *kpmu_event_blank(bool sampling)
 	if (sampling) {
 		e->sampling = kpmu_sampling_blank();
 		if (!e->sampling) {
-			kmem_cache_free(cache, e);
+			put_memory(e);
 			return NULL;
 		}
 	}
@@ -86,7 +116,7 @@ struct kpmu_event *kpmu_event_blank(bool sampling)
 void kpmu_event_free(struct kpmu_event *e)
 {
 	kpmu_sampling_free(e->sampling);
-	kmem_cache_free(cache, e);
+	put_memory(e);
 }
 
 /**
@@ -235,6 +265,12 @@ err_cache:
 	return err;
 }
 
+static void free_spares(struct spares *s)
+{
+	while (s->nr)
+		kmem_cache_free(cache, s->event[--s->nr]);
+}
+
 /**
  * kpmu_events_exit() - free what kpmu_events_init() has set up
  *
@@ -248,7 +284,6 @@ void kpmu_events_exit(void)
 	destroy_workqueue(ends);
 	kpmu_sampling_end();
 	for_each_possible_cpu(cpu)
-		if (per_cpu(spare, cpu))
-			kmem_cache_free(cache, per_cpu(spare, cpu));
+		free_spares(per_cpu_ptr(&spares, cpu));
 	kmem_cache_destroy(cache);
 }

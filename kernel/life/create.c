@@ -183,22 +183,22 @@ static void clone_hw(struct kpmu_hw *hw, const struct kpmu_hw *from)
 	hw->extra = from->extra;
 	if (!from->allowed)
 		hw->match = from->match;
-	hw->gated = from->gated;
+	hw->branch_filter = from->branch_filter;
 	hw->allowed = from->allowed;
 	hw->hint = from->hint;
 	hw->idx = -1;
 	hw->fixed = from->fixed;
 	hw->kernel = from->kernel;
-	hw->extra_reg = from->extra_reg;
-	hw->extra_alt = from->extra_alt;
-	hw->branches = from->branches;
-	hw->branch_filter = from->branch_filter;
-	hw->precise = from->precise;
-	hw->reload = from->reload;
-	hw->large = from->large;
-	hw->brief = from->brief;
-	hw->mem = from->mem;
-	hw->groups = from->groups;
+	hw->gated = from->gated;
+	hw->rare = from->rare;
+	if (unlikely(hw->rare)) {
+		hw->shown = false;
+		hw->drained = false;
+		hw->paired = false;
+		hw->extra_alt = from->extra_alt;
+		hw->mem = from->mem;
+		hw->groups = from->groups;
+	}
 	kpmu_period_start(hw, from->period, 0);
 }
 
@@ -229,7 +229,8 @@ void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from)
 	}
 	e->se.state = from->se.state == KPMU_ON ? KPMU_ON : KPMU_OFF;
 	e->read_format = root->read_format;
-	kpmu_read_layout(e);
+	e->read_size = root->read_size;
+	e->read_more = root->read_more;
 	e->se.cpu = root->se.cpu;
 	e->se.flags = root->se.flags;
 	e->on_exec = root->on_exec;
@@ -238,7 +239,7 @@ void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from)
 	e->config = root->config;
 	e->se.id = root->se.id;
 	e->root = root;
-	kpmu_entity_init(&e->se, kpmu_read_max(e));
+	kpmu_entity_init(&e->se, root->se.max);
 	INIT_LIST_HEAD(&e->sibling);
 	refcount_set(&e->ref, 2);
 }

@@ -19,7 +19,7 @@
 struct fork {
 	struct kpmu_ctx *ctx;		/* of the child task */
 	unsigned long clone_flags;
-	struct list_head blanks;	/* memory for copies */
+	struct hlist_head blanks;	/* memory for copies, by mapped_node */
 	u32 nr_blanks;
 	struct hlist_head spares;	/* sampling parts taken from blanks */
 	bool begun;
@@ -32,7 +32,7 @@ struct fork {
 
 static void put_blank(struct fork *f, struct kpmu_event *e)
 {
-	list_add(&e->se.node, &f->blanks);
+	hlist_add_head(&e->mapped_node, &f->blanks);
 	f->nr_blanks++;
 }
 
@@ -40,11 +40,11 @@ static struct kpmu_event *take_blank(struct fork *f)
 {
 	struct kpmu_event *e;
 
-	e = list_first_entry_or_null(&f->blanks, struct kpmu_event, se.node);
-	if (e) {
-		list_del(&e->se.node);
-		f->nr_blanks--;
-	}
+	if (hlist_empty(&f->blanks))
+		return NULL;
+	e = hlist_entry(f->blanks.first, struct kpmu_event, mapped_node);
+	__hlist_del(&e->mapped_node);
+	f->nr_blanks--;
 	return e;
 }
 
@@ -213,7 +213,7 @@ void kpmu_inherit(struct task_struct *task, unsigned long clone_flags)
 	struct kpmu_ctx *ctx = kpmu_ctx_find_get(current);
 	struct fork f = {
 		.clone_flags = clone_flags,
-		.blanks = LIST_HEAD_INIT(f.blanks),
+		.blanks = HLIST_HEAD_INIT,
 	};
 	int err = -EAGAIN;
 	u32 nr;
