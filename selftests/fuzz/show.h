@@ -316,7 +316,7 @@ static inline int show_all(struct text *t, const struct prog *p, const struct ou
 		s.at = t->key[i];
 		s.end = s.at + SHOW_MAX;
 		s.at += op_print(s.at, op);
-		if (op->code == OP_READ)
+		if (op->code == OP_READ || op->code == OP_POLL)
 			put_history(&s, &s.slot[op->arg[0]]);
 		if (op->code == OP_RECORDS && s.ring[op->arg[0]].attr.freq)
 			put(&s, " with a frequency");
