@@ -285,7 +285,8 @@ suits()
 	mutantamd) [[ "${*:2}" == *@(/amd/|sample_ibs)* ]] ;;
 	mutantzen*) [[ $2 == kernel/pmu/x86/amd/ibs* ]] ;;
 	mutantlate) [[ $2 == kernel/pmu/x86/@(pmi|amd/)* ]] ;;
-	mutanticl) [[ $2 == kernel/pmu/x86/intel/* ]] ;;
+	mutanticl|mutantspr) [[ $2 == kernel/pmu/x86/intel/* ]] ;;
+	mutantk7) [[ $2 == kernel/pmu/x86/amd/* ]] ;;
 	mutantv1|mutantv2) [[ $2 == kernel/pmu/x86/* && $2 != */amd/* ]] ;;
 	esac
 }

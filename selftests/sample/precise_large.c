@@ -102,6 +102,20 @@ TEST(read_drains)
 	EXPECT_GE(d.after, N / step_of(2));
 }
 
+/* Records of vector registers do not wait in the buffer */
+TEST(vector_registers)
+{
+	struct perf_event_attr a;
+
+	ROWS("A-37");
+	NEED_PRECISE();
+	if (!is_adaptive())
+		SKIP(return, "no vector registers in records");
+	a = precise_attr(RAW_INSNS, 2, PERF_SAMPLE_REGS_INTR);
+	a.sample_regs_intr = 1ULL << REGS_XMM0;
+	EXPECT_GE(read_after_row(&a).before, N / step_of(2));
+}
+
 /* As upstream, a period is counted for each record, but not the event that causes it */
 TEST(counts)
 {
