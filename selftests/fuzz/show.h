@@ -326,6 +326,8 @@ static inline int show_all(struct text *t, const struct prog *p, const struct ou
 			put(&s, " with switches to a worker");
 		if (op->code == OP_PAGE && s.ring[op->arg[0]].of_worker)
 			put(&s, " of another task");
+		if (op->code == OP_PAGE && s.ring[op->arg[0]].attr.inherit)
+			put(&s, " with inherit");
 		if (op->code == OP_PAGE && software_pmu(&s.ring[op->arg[0]].attr) < 0)
 			put(&s, " of a clock");
 		if (op->code == OP_PAGE && s.slot[op->arg[0]].reset)
