@@ -239,6 +239,28 @@ TEST_TIMEOUT(the_switch_stays_attached, 150)
 	must_stay_attached(_metadata, &a, switch_attached, do_switch);
 }
 
+/* An empty context is kept for a second, and may be active: the hook stays as long, however often it was called */
+TEST(an_empty_context_keeps_the_switch)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+	uint64_t closed, until = patience();
+	bool attached;
+	int i;
+
+	do {
+		close(ev_must(&a, 0, -1, -1, 0));
+		closed = now_ns();
+		for (i = 0; i < MANY; i++)
+			do_switch();
+		usleep(10000);
+		attached = switch_attached();
+		/* On a slow machine it may have retired meanwhile */
+	} while (now_ns() - closed > 800000000 && now_ns() < until);
+	if (now_ns() - closed > 800000000)
+		SKIP(return, "no second was long enough");
+	EXPECT_TRUE(attached);
+}
+
 TEST_TIMEOUT(page_faults_stay_attached, 150)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
