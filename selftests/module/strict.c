@@ -106,6 +106,22 @@ TEST(pinned)
 	EXPECT_GT(ev_times(waits).enabled, ev_times(waits).running);
 }
 
+/* A member that is off takes no room beside a pinned leader */
+TEST(pinned_member_off)
+{
+	ROWS("W-17 W-18");
+	NEED_PMU();
+	int gp = counters_general(), fd[MAX], leader;
+	struct perf_event_attr a = busy();
+
+	a.pinned = 1;
+	leader = ev_must(&a, 0, -1, -1, 0);
+	a.pinned = 0;
+	a.disabled = 1;
+	ev_must(&a, 0, -1, leader, 0);
+	EXPECT_EQ(fill(fd, gp, 0, -1), gp - 1);
+}
+
 TEST(exclusive)
 {
 	ROWS("W-17");

@@ -202,4 +202,47 @@ TEST(clocks)
 	EXPECT_GT(beside, alone / 8);
 }
 
+#define LEFT	16
+
+/* However many clocks of a CPU are throttled in one tick, each goes on */
+TEST(clocks_go_on)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
+	static int fd[CLOCKS];
+	static struct record rec;
+	int i, k, found = 0;
+	uint64_t id[LEFT];
+	struct ring r;
+
+	a.sample_period = 100000;
+	a.sample_type = PERF_SAMPLE_ID;
+	a.disabled = 0;
+	throttle_at(100000, 25);
+	many_fds(CLOCKS);
+	pin_to(0);
+	for (i = 0; i < CLOCKS; i++)
+		fd[i] = ev_must(&a, 0, -1, -1, 0);
+	rounds();
+	for (i = LEFT; i < CLOCKS; i++)
+		close(fd[i]);
+	ring_map(&r, fd[0], &a, 64);
+	for (i = 0; i < LEFT; i++) {
+		id[i] = ev_id(fd[i]);
+		if (i)
+			ASSERT_EQ(ioctl(fd[i], PERF_EVENT_IOC_SET_OUTPUT, fd[0]), 0);
+	}
+	ring_skip(&r);
+	rounds();
+	while (found < LEFT && ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
+		for (k = 0; k < LEFT && id[k] != record_sample(&r, &rec).id; k++)
+			;
+		if (k < LEFT) {
+			id[k] = 0;
+			found++;
+		}
+	}
+	EXPECT_EQ(found, LEFT);
+	ring_unmap(&r);
+}
+
 TEST_HARNESS_MAIN
