@@ -164,12 +164,17 @@ TEST(high_bits)
 /* AnyThread counts the sibling hyperthread too.  Only PMU versions 3 and 4 have it. */
 TEST(any_thread)
 {
+	bool has = pmu_version() >= 3 && pmu_version() < 5;
 	int err = raw_errno(RAW_BRANCHES | 1 << 21);
+	char path[100];
 
-	if (pmu_version() < 3 || pmu_version() >= 5)
-		EXPECT_EQ(err, EINVAL);
-	else
+	if (has)
 		EXPECT_EQ(err, 0);
+	else
+		EXPECT_EQ(err, EINVAL);
+	snprintf(path, sizeof(path), "/sys/bus/%s/devices/cpu/format/any",
+		 route_is_native() ? "event_source" : "kpmu");
+	EXPECT_EQ(!access(path, F_OK), has);
 }
 
 TEST(code_0_names_fixed_counters)

@@ -285,9 +285,9 @@ suits()
 	mutantamd) [[ "${*:2}" == *@(/amd/|sample_ibs)* ]] ;;
 	mutantzen*) [[ $2 == kernel/pmu/x86/amd/ibs* ]] ;;
 	mutantlate) [[ $2 == kernel/pmu/x86/@(pmi|amd/)* ]] ;;
-	mutanticl|mutantspr) [[ $2 == kernel/pmu/x86/intel/* ]] ;;
+	mutantspr) [[ $2 == kernel/pmu/x86/intel/* ]] ;;
 	mutantk7) [[ $2 == kernel/pmu/x86/amd/* ]] ;;
-	mutantv1|mutantv2) [[ $2 == kernel/pmu/x86/* && $2 != */amd/* ]] ;;
+	mutanticl|mutantv1|mutantv2) [[ $2 == kernel/pmu/x86/* && $2 != */amd/* ]] ;;
 	esac
 }
 

@@ -447,6 +447,31 @@ TEST(removed_for_good)
 	EXPECT_EQ(ev_count(fd), 0);
 }
 
+/* One in error state can be read again once it is removed: nothing can enable it any more */
+TEST(removed_in_error)
+{
+	ROWS("A-62 Q-08");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	int i, fd, n = counters_general();
+	struct worker w;
+	uint64_t v;
+
+	tiny_install(TINY, N, 0755);
+	a.disabled = 0;
+	a.pinned = 1;
+	worker_start(&w);
+	for (i = 0; i < n; i++)
+		ev_must(&a, w.pid, -1, -1, 0);
+	a.remove_on_exec = 1;
+	fd = ev_must(&a, w.pid, -1, -1, 0);
+	worker_run(&w, N);
+	EXPECT_EQ(read(fd, &v, sizeof(v)), 0);
+	worker_exec(&w, TINY);
+	EXPECT_EQ(read(fd, &v, sizeof(v)), sizeof(v));
+	EXPECT_EQ(v, 0);
+	reap(&w);
+}
+
 /* In a group, only the event with remove_on_exec is removed: first the sibling, then the leader */
 TEST(remove_from_a_group)
 {
