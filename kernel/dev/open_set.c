@@ -175,7 +175,7 @@ static int copy_arrays(struct making *m)
 /* pid and cpu of a target.  The pid of a task is never negative: that would be another target */
 static int aim_at(const struct making *m, s32 target, struct kpmu_open *open)
 {
-	*open = (struct kpmu_open){ .pid = -1, .cpu = target, .group_fd = -1 };
+	*open = (struct kpmu_open){ .pid = -1, .cpu = target };
 	if (target < 0)
 		return m->args.flags & KPMU_SET_TASKS ? -ESRCH : -EINVAL;
 	if (m->args.flags & KPMU_SET_TASKS) {
