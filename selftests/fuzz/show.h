@@ -200,9 +200,13 @@ static inline void put_result(struct show *s, const struct op *op, const struct 
 			saw_copy(s, op->arg[0], op->arg[1]);
 		break;
 	case OP_OWN:
-		/* Copies overflow while the owner runs or waits, so some of their signals are merged */
+		/*
+		 * Copies overflow while the owner runs or waits, so some of their signals are merged.  With a
+		 * frequency, upstream begins at a period that it has guessed.
+		 */
 		s->stray_signals |= !s->slot[op->arg[0]].exact ||
-				    s->slot[op->arg[0]].attr.inherit;
+				    s->slot[op->arg[0]].attr.inherit ||
+				    s->slot[op->arg[0]].attr.freq;
 		break;
 	default:
 		break;
@@ -240,9 +244,9 @@ static inline void put_history(struct show *s, const struct slot *slot)
 	if (slot->of_cgroup)
 		put(s, slot->was_off ? " of a cgroup, once off" : " of a cgroup");
 	if (slot->attr.inherit && s->forks)
-		put(s, slot->reset_late ? " of copies, reset" : s->stat ?
-		    " of copies, with inherit_stat" : s->removes ?
-		    " of copies, removed" : " of copies");
+		put(s, s->stat ? " of copies, with inherit_stat" : s->removes ?
+		    " of copies, removed" : slot->reset_late ?
+		    " of copies, reset" : " of copies");
 	if (slot->attr.inherit && slot->attr.enable_on_exec && s->child_execs > 1)
 		put(s, " of copies, after execs");
 	if (slot->attr.inherit && s->forks && slot->attr.pinned)
