@@ -268,6 +268,33 @@ TEST_TIMEOUT(page_faults_stay_attached, 150)
 	must_stay_attached(_metadata, &a, faults_attached, do_fault);
 }
 
+/*
+ * The last call without need has queued the work that detaches the probes.  It cannot run before
+ * they are used again, because the task has the CPU for itself.
+ */
+TEST(used_before_it_is_detached)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
+	struct sched_param first = { .sched_priority = 1 };
+	uint64_t before;
+	int i, j, fd;
+
+	a.disabled = 0;
+	pin_to(0);
+	ASSERT_EQ(sched_setscheduler(0, SCHED_FIFO, &first), 0);
+	for (i = 0; i < 3; i++) {
+		close(ev_must(&a, 0, -1, -1, 0));
+		for (j = 0; j < MANY; j++)
+			do_fault();
+		fd = ev_must(&a, 0, -1, -1, 0);
+		usleep(100000);
+		before = ev_count(fd);
+		do_fault();
+		EXPECT_EQ(ev_count(fd), before + 1);
+		close(fd);
+	}
+}
+
 TEST_TIMEOUT(a_tracepoint_stays_attached, 150)
 {
 	struct perf_event_attr a = attr_of_point("sched/sched_process_wait");
