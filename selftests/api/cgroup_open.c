@@ -68,6 +68,19 @@ TEST(comes_before_other_errors)
 	EXPECT_EQ(ev_errno(&x.a, -2, 0, -1, CG), EBADF);
 }
 
+TEST(reason)
+{
+	struct perf_event_attr a = insns();
+	struct kpmu_why why = { };
+
+	if (route_is_native())
+		SKIP(return, "only kpmu gives reasons");
+	cgroup_v2();
+	EXPECT_EQ(ev_errno(&a, 1, 0, -1, CG), EBADF);
+	ASSERT_EQ(ioctl(ev_device(), KPMU_IOC_WHY, &why), 0);
+	EXPECT_TRUE(strstr(why.text, "cgroup"));
+}
+
 /* Without PERF_FLAG_PID_CGROUP the argument is a pid, not an fd */
 TEST(flag_is_needed)
 {

@@ -243,7 +243,7 @@ TEST(snapshots)
 {
 	ROWS("W-13");
 	struct kpmu_set_page *page;
-	uint64_t n = 0, time = 0, last = 0, taken = 0, end;
+	uint64_t n = 0, time = 0, last = 0, taken = 0, begin, end;
 	struct pollfd p = { .events = POLLIN };
 	size_t size;
 
@@ -262,8 +262,11 @@ TEST(snapshots)
 	EXPECT_EQ(page->nr_slots, 5);
 	EXPECT_EQ(page->slot_size, size_of(2));
 	for (end = patience(); n < 30 && now_ns() < end;) {
+		begin = now_ns();
 		EXPECT_EQ(poll(&p, 1, 20000), 1);
 		EXPECT_EQ(p.revents, POLLIN);
+		/* It was woken */
+		EXPECT_LT(now_ns() - begin, 15000000000ULL);
 		n = *(volatile __u64 *)&page->head;
 		if (!take(page, n))
 			continue;

@@ -7,6 +7,7 @@
 
 #include "../../../abi/attr.h"
 #include "ibs.h"
+#include "models.h"
 
 #define SWFILT		1	/* config2 */
 #define LATENCY_STEP	128
@@ -16,16 +17,6 @@ static bool is_latency_event(const struct ibs_unit *u, const struct kpmu_attr *a
 {
 	return u == &ibs_units[IBS_OP_UNIT] && ibs_caps & IBS_HAS_LDLAT &&
 	       attr->config1 & IBS_LATENCY;
-}
-
-/* Family 1AH also has the models of Zen 6 */
-static bool is_zen5(void)
-{
-	u8 model = boot_cpu_data.x86_model;
-
-	return boot_cpu_data.x86 == 0x1a &&
-	       (model < 0x30 || (model >= 0x40 && model < 0x50) || (model >= 0x60 && model < 0x80) ||
-		(model >= 0xd0 && model < 0xd8));
 }
 
 static int set_latency(struct kpmu_hw *hw, const struct kpmu_attr *attr, const char **why)
@@ -39,7 +30,7 @@ static int set_latency(struct kpmu_hw *hw, const struct kpmu_attr *attr, const c
 	hw->extra |= latency;
 	hw->sel |= (latency / LATENCY_STEP - 1) << IBS_OP_LATENCY_SHIFT | IBS_OP_LATENCY_ON;
 	/* Zen 5 looks at loads that miss all caches only */
-	if (is_zen5())
+	if (amd_is_zen5(boot_cpu_data.x86, boot_cpu_data.x86_model))
 		hw->sel |= IBS_OP_L3MISS;
 	return 0;
 }
