@@ -16,6 +16,7 @@
 #define CYCLES	1000
 #define SLABS	1024
 #define LIMIT	300	/* seconds; an idle machine needs only a few */
+#define POINT	"/sys/kernel/tracing/events/syscalls/sys_enter_getppid/id"
 
 /*
  * A slab cache in /proc/slabinfo.  @size: objects per slab; @objects can grow by that many at once,
@@ -143,6 +144,18 @@ static void refused(void)
 	close(fd);
 }
 
+static void wrong_filter(void)
+{
+	static int fd = -1;
+	struct perf_event_attr a;
+
+	if (fd < 0) {
+		a = ev_attr(PERF_TYPE_TRACEPOINT, read_long(POINT));
+		fd = ev_must(&a, 0, -1, -1, 0);
+	}
+	ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "no_field == 1");
+}
+
 /* RCU callbacks and work items free objects with a delay, so check until nothing has grown */
 static void leaves_nothing(struct __test *_metadata, void (*cycle)(void), int n)
 {
@@ -185,6 +198,11 @@ TEST_TIMEOUT(clock_events, LIMIT)
 TEST_TIMEOUT(failed_opens, LIMIT)
 {
 	leaves_nothing(_metadata, refused, CYCLES);
+}
+
+TEST_TIMEOUT(wrong_filters, LIMIT)
+{
+	leaves_nothing(_metadata, wrong_filter, CYCLES);
 }
 
 TEST_HARNESS_MAIN
