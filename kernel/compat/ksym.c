@@ -241,16 +241,14 @@ int kpmu_native_paranoid(void)
 /**
  * kpmu_cr4_update_pce() - set CR4.PCE of this CPU as its current mm permits
  *
+ * If the kernel's function was not found, CR4 is updated at the next switch of mm.
+ *
  * Context: IRQs off.
- * Return: false if the kernel's function was not found; CR4 is then updated at
- * the next switch of mm.
  */
-bool kpmu_cr4_update_pce(void)
+void kpmu_cr4_update_pce(void)
 {
-	if (!addr[KSYM_cr4_update_pce])
-		return false;
-	kpmu_ksym_call(KSYM_cr4_update_pce, 0, 0, 0, 0);
-	return true;
+	if (addr[KSYM_cr4_update_pce])
+		kpmu_ksym_call(KSYM_cr4_update_pce, 0, 0, 0, 0);
 }
 
 /**

@@ -104,7 +104,7 @@ bool kpmu_ptrace_may_read(struct task_struct *task, bool *known);
 bool kpmu_ptrace_may_attach(struct task_struct *task, bool *known);
 int kpmu_lsm_open(int class, u32 type, u64 config);
 int kpmu_native_paranoid(void);
-bool kpmu_cr4_update_pce(void);
+void kpmu_cr4_update_pce(void);
 void kpmu_native_forget(void);
 struct cgroup_subsys_state *kpmu_css_of_fd(int fd);
 bool kpmu_uaccess_okay(bool *known);

@@ -368,6 +368,9 @@ TEST(refused)
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
 	a = branch_attr(1000, PERF_SAMPLE_BRANCH_CALL_STACK | PERF_SAMPLE_BRANCH_COND);
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
+	/* Also of an event that counts */
+	a = branch_attr(0, PERF_SAMPLE_BRANCH_CALL_STACK | PERF_SAMPLE_BRANCH_COND);
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
 	a = branch_attr(1000, PERF_SAMPLE_BRANCH_CALL_STACK | PERF_SAMPLE_BRANCH_TYPE_SAVE);
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
 	a = branch_attr(1000, PERF_SAMPLE_BRANCH_ANY | BRANCH_COUNTERS);
