@@ -24,8 +24,8 @@ static struct workqueue_struct *ends;
 /*
  * Many programs open and close one event after the other, or fork and wait for children with
  * inherited events.  The slab allocator would double the time of an open and a close: it checks,
- * accounts, and often zeroes memory a second time.  So each CPU caches free events.  Not with
- * KASAN, which could not detect a use after free then.
+ * accounts, and often zeroes memory a second time.  So each CPU caches free events; those of a
+ * CPU that goes offline are kept.  Not with KASAN, which could not detect a use after free then.
  */
 #define NR_SPARES	8
 

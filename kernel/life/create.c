@@ -175,7 +175,10 @@ int kpmu_event_take(struct kpmu_event *e, const struct kpmu_target *target,
 	return err;
 }
 
-/* Copy the configuration of a parent's hardware part to a child's */
+/*
+ * Copy the configuration of a parent's hardware part to a child's.  Without @rare there is none of
+ * the extra registers and of precise events; three of its parts are the parent's own.
+ */
 static void clone_hw(struct kpmu_hw *hw, const struct kpmu_hw *from)
 {
 	hw->source = from->source;

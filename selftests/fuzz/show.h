@@ -322,6 +322,8 @@ static inline int show_all(struct text *t, const struct prog *p, const struct ou
 		s.at += op_print(s.at, op);
 		if (op->code == OP_READ || op->code == OP_POLL)
 			put_history(&s, &s.slot[op->arg[0]]);
+		if (op->code == OP_POLL && s.slot[op->arg[0]].attr.pinned)
+			put(&s, " of a pinned event");
 		if (op->code == OP_RECORDS && s.ring[op->arg[0]].attr.freq)
 			put(&s, " with a frequency");
 		if (op->code == OP_RECORDS && s.new_period)

@@ -240,7 +240,7 @@ TEST_TIMEOUT(the_switch_stays_attached, 150)
 }
 
 /* An empty context is kept for a second, and may be active: the hook stays as long, however often it was called */
-TEST(an_empty_context_keeps_the_switch)
+TEST_TIMEOUT(an_empty_context_keeps_the_switch, 150)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
 	uint64_t closed, until = patience();
@@ -272,7 +272,7 @@ TEST_TIMEOUT(page_faults_stay_attached, 150)
  * The last call without need has queued the work that detaches the probes.  It cannot run before
  * they are used again, because the task has the CPU for itself.
  */
-TEST(used_before_it_is_detached)
+TEST_TIMEOUT(used_before_it_is_detached, 150)
 {
 	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
 	struct sched_param first = { .sched_priority = 1 };

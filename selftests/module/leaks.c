@@ -5,6 +5,7 @@
  * tests, but the only security module there is lockdown.)
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -153,7 +154,8 @@ static void wrong_filter(void)
 		a = ev_attr(PERF_TYPE_TRACEPOINT, read_long(POINT));
 		fd = ev_must(&a, 0, -1, -1, 0);
 	}
-	ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "no_field == 1");
+	if (!ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "no_field == 1") || errno != EINVAL)
+		exit(KSFT_FAIL);
 }
 
 /* RCU callbacks and work items free objects with a delay, so check until nothing has grown */
