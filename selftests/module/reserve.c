@@ -98,6 +98,43 @@ TEST(kpmu_holds_counters)
 	EXPECT_EQ(native_errno(&a), 0);
 }
 
+static struct perf_event_attr offcore(uint64_t rsp)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, 0x01b7);
+
+	a.config1 = rsp;
+	return a;
+}
+
+/* The extra registers hold what native perf has written.  An event of value 0 counts nothing */
+TEST(native_leaves_extra_registers)
+{
+	ROWS("A-70");
+	enum { LINE = 64, LINES = 1000 };
+	static char buf[LINE * LINES];
+	struct perf_event_attr a = offcore(0x10001), b = offcore(0x10003), none = offcore(0);
+	int fd, other, empty;
+
+	if (cpu_model() != CPU_SKYLAKE)
+		SKIP(return, "not Skylake");
+	memset(buf, 1, sizeof(buf));
+	/* Two values, one for each register */
+	fd = native(&a, 0, -1);
+	other = native(&b, 0, -1);
+	ASSERT_GE(fd, 0);
+	ASSERT_GE(other, 0);
+	ev_enable(other);
+	load_counted(fd, LINES, buf, LINE);
+	EXPECT_GE(ev_count(fd), LINES);
+	EXPECT_GE(ev_count(other), LINES);
+	close(fd);
+	close(other);
+	empty = ev_must(&none, 0, -1, -1, 0);
+	load_counted(empty, LINES, buf, LINE);
+	EXPECT_EQ(ev_count(empty), 0);
+	close(empty);
+}
+
 /* The counters stay reserved until the last event is closed */
 TEST(released_with_last_event)
 {
