@@ -237,23 +237,37 @@ static inline int is_of_kernel(const struct show *s, const struct slot *slot, in
 	return is_hardware(&slot->attr) && !slot->attr.exclude_kernel;
 }
 
-/* Samples in the kernel of such events, of which there may be none on one of the routes */
+static inline int runs_are_exact(const struct show *s)
+{
+	return s->all_exact && all_fit(s);
+}
+
+/*
+ * Samples in the kernel of such events, or by skid of others, if their number is not exact: there may
+ * be none on one of the routes
+ */
 static inline int is_left_out(const struct show *s, const struct slot *slot,
 			      const struct perf_event_header *h)
 {
 	return (h->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL &&
-	       is_of_kernel(s, slot, h->type);
+	       (is_of_kernel(s, slot, h->type) ||
+		(h->type == PERF_RECORD_SAMPLE && is_hardware(&slot->attr) && !runs_are_exact(s)));
 }
 
-/* Mark a run of @n identical records of @type; its length only if that is exact */
-static inline void put_run(struct show *s, const struct slot *slot, int type, int n)
+/*
+ * Mark a run of @n identical records of @type; its length, and whether it is more than one, only if
+ * exact.  Return whether it is not
+ */
+static inline int put_run(struct show *s, const struct slot *slot, int type, int n)
 {
-	int fits = s->all_exact && all_fit(s);
+	int any = n > 1 || (n && (is_of_kernel(s, slot, type) ||
+				  (type == PERF_RECORD_SAMPLE && is_hardware(&slot->attr))));
 
-	if (n > 1 && fits)
+	if (n > 1 && runs_are_exact(s))
 		put(s, " *%d", n);
-	else if (n > 1 || (n && is_of_kernel(s, slot, type)))
+	else if (any && !runs_are_exact(s))
 		put(s, " *");
+	return any && !runs_are_exact(s);
 }
 
 /*
@@ -266,7 +280,7 @@ static inline void put_records(struct show *s, const struct slot *slot,
 	char *last = NULL, *begin;
 	struct perf_event_header h;
 	uint64_t body[RES_DATA / 8];
-	int n = 0, type = 0;
+	int n = 0, type = 0, open;
 	uint32_t at = 0;
 
 	for (; at + sizeof(h) <= r->bytes; at += h.size) {
@@ -296,9 +310,12 @@ static inline void put_records(struct show *s, const struct slot *slot,
 		type = h.type;
 		n = 1;
 	}
-	put_run(s, slot, type, n);
-	if (at < r->bytes)
-		put(s, r->bytes == RES_DATA ? " and more" : " broken");
+	/* Records that did not fit belong to a run of any length, or are shown */
+	open = put_run(s, slot, type, n);
+	if (at < r->bytes && r->bytes != RES_DATA)
+		put(s, " broken");
+	else if (at < r->bytes && !open)
+		put(s, " and more");
 }
 
 #endif
