@@ -79,9 +79,9 @@ static bool followers_follow(struct check_state *l)
 {
 	const struct kpmu_ctx *ctx = l->ctx;
 
-	return ctx->follow ||
-	       (!ctx->mapped.first && !ctx->timed.first && !ctx->nr_freq &&
-		!ctx->nr_gated);
+	return ctx->follow == KPMU_FOLLOW_ALWAYS ||
+	       (!ctx->mapped.first && !ctx->timed.first && !ctx->nr_gated &&
+		(!ctx->nr_freq || ctx->follow == KPMU_FOLLOW_ACTIVE));
 }
 
 static bool is_in_its_lists(struct check_state *l)

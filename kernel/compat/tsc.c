@@ -46,6 +46,13 @@ struct reading {
 
 static DEFINE_PER_CPU(struct reading, reading);
 
+static noinline void read_now(struct reading *r, unsigned long now)
+{
+	r->known = read_conversion(&r->tsc);
+	r->tick = now;
+	r->valid = true;
+}
+
 /**
  * kpmu_tsc_get() - get the conversion from TSC to local_clock() on this CPU
  *
@@ -63,11 +70,8 @@ const struct kpmu_tsc *kpmu_tsc_get(void)
 	struct reading *r = this_cpu_ptr(&reading);
 	unsigned long now = READ_ONCE(jiffies);
 
-	if (unlikely(r->tick != now || !r->valid)) {
-		r->known = read_conversion(&r->tsc);
-		r->tick = now;
-		r->valid = true;
-	}
+	if (unlikely(r->tick != now || !r->valid))
+		read_now(r, now);
 	return r->known ? &r->tsc : NULL;
 }
 

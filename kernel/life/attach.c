@@ -62,7 +62,7 @@ void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
 		ctx->nr_sampling++;
 		if (e->sampling->freq) {
 			ctx->nr_freq++;
-			ctx->follow = true;
+			ctx->follow |= KPMU_FOLLOW_ACTIVE;
 		}
 	}
 	if (e->se.flags & KPMU_ATTR_SIDE)

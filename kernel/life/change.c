@@ -45,7 +45,7 @@ static void change_event(struct kpmu_event *e, const struct change *c)
 	WRITE_ONCE(e->se.hw.key, c->key);
 	if (!e->se.hw.gated && !hlist_unhashed(&e->hit_node)) {
 		e->se.ctx->nr_gated++;
-		e->se.ctx->follow = true;
+		e->se.ctx->follow = KPMU_FOLLOW_ALWAYS;
 	}
 	e->se.hw.gated = true;
 }

@@ -13,8 +13,10 @@
 
 static void update_follow(struct kpmu_ctx *ctx)
 {
-	ctx->follow = ctx->mapped.first || ctx->timed.first || ctx->nr_freq ||
-		      ctx->nr_gated || kpmu_ctx_borrows_mm(ctx);
+	if (ctx->mapped.first || ctx->timed.first || ctx->nr_gated || kpmu_ctx_borrows_mm(ctx))
+		ctx->follow = KPMU_FOLLOW_ALWAYS;
+	else
+		ctx->follow = ctx->nr_freq ? KPMU_FOLLOW_ACTIVE : 0;
 }
 
 /* Start or stop the event's source, and its timer if it samples by one */
@@ -50,13 +52,13 @@ void kpmu_hit_link(struct kpmu_ctx *ctx, struct kpmu_event *e)
 		hlist_add_head_rcu(&e->hit_node, &ctx->hits);
 		if (e->se.hw.gated) {
 			ctx->nr_gated++;
-			ctx->follow = true;
+			ctx->follow = KPMU_FOLLOW_ALWAYS;
 		}
 	} else if (kpmu_is_followed(e)) {
 		if (kpmu_has_timer(e))
 			kpmu_timer_init(e);
 		hlist_add_head(&e->hit_node, &ctx->timed);
-		ctx->follow = true;
+		ctx->follow = KPMU_FOLLOW_ALWAYS;
 	}
 }
 

@@ -154,7 +154,7 @@ static int change_page_owned(struct kpmu_ctx *ctx, void *data)
 		hlist_add_head(&e->mapped_node, &ctx->mapped);
 	else if (!pc->page && e->se.hw.page)
 		hlist_del(&e->mapped_node);
-	ctx->follow = true;	/* kpmu_followers_update() clears it if nothing is left */
+	ctx->follow = KPMU_FOLLOW_ALWAYS;	/* kpmu_followers_update() clears it if nothing is left */
 	e->se.hw.shown = pc->page && e->user_reads && ctx->task;
 	ctx->plan.slots.like = 0;
 	/* A single store, as the overflow handler reads the pointer */

@@ -219,7 +219,7 @@ static struct kpmu_ctx *make_ctx(const struct owner_key *key, gfp_t gfp)
 	ctx->key = key->owner;
 	if (key->cpu < 0) {
 		ctx->task = get_task_struct(key->owner);
-		ctx->follow = kpmu_ctx_borrows_mm(ctx);
+		ctx->follow = kpmu_ctx_borrows_mm(ctx) ? KPMU_FOLLOW_ALWAYS : 0;
 	} else {
 		ctx->css = key->owner;
 		css_get(ctx->css);

@@ -251,7 +251,7 @@ DECLARE_STATIC_CALL(kpmu_follow, kpmu_follow_none);
  */
 static __always_inline void kpmu_ctx_follow(struct kpmu_ctx *ctx, bool active)
 {
-	if (unlikely(ctx->follow))
+	if (unlikely(ctx->follow & (active ? KPMU_FOLLOW_ACTIVE : KPMU_FOLLOW_IDLE)))
 		static_call(kpmu_follow)(ctx, active);
 }
 

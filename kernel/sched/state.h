@@ -40,6 +40,11 @@ struct kpmu_plan {
 	struct kpmu_slots slots;
 };
 
+/* Flags of kpmu_ctx.follow: when kpmu_followers_update() is needed */
+#define KPMU_FOLLOW_ACTIVE	BIT(0)	/* at changes of an active context, and when it becomes active */
+#define KPMU_FOLLOW_IDLE	BIT(1)	/* at changes of an idle context, and when it becomes idle */
+#define KPMU_FOLLOW_ALWAYS	(KPMU_FOLLOW_ACTIVE | KPMU_FOLLOW_IDLE)
+
 /**
  * struct kpmu_ctx - the events of a task, of a CPU, or of a cgroup on a CPU
  * @ctx_lock: protects the context while it is not active; taken under the run-queue
@@ -57,8 +62,7 @@ struct kpmu_plan {
  * @next_up: next context in the list that kpmu_cgroup_enter() builds
  * @next_left: next context in the list for kpmu_cgroup_release()
  * @wanted: scratch of kpmu_cgroup_enter()
- * @follow: kpmu_followers_update() is needed: for @mapped, @timed, @nr_freq,
- *	@nr_gated, or a kernel thread
+ * @follow: KPMU_FOLLOW_*, for @mapped, @timed, @nr_freq, @nr_gated, or a kernel thread
  * @gen: changes whenever plans built from it become invalid; 0: no group to place, and no counter
  *	is reserved
  * @time: ns it was active, up to @since
@@ -108,7 +112,7 @@ struct kpmu_ctx {
 	int last_cpu;
 	bool retired;
 	bool wanted;
-	bool follow;
+	u8 follow;
 	struct task_struct *task;
 	struct cgroup_subsys_state *css;
 	void *key;

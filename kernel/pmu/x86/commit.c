@@ -420,7 +420,9 @@ static noinline void commit_changes(struct x86_cpu *c, struct kpmu_slots *want)
 		c->slots.like = want->like;
 		return;
 	}
-	if (c->slots.mask == want->mask && hand_over_first(c, want))
+	/* Counters of sampling events are not handed over */
+	if (c->slots.mask == want->mask && !want->hw[__ffs(changed)]->period &&
+	    hand_over_first(c, want))
 		return;
 	if (unlikely(!c->ready))
 		x86_cpu_setup(c);
