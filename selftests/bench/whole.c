@@ -5,7 +5,8 @@
  * overhead.  The counter is a statistic of the PMU model, so neither perf nor kpmu takes part in
  * the measurement.  On kpmu the commands run with libkpmu-preload.
  *
- * "whole load NAME N" performs a load: N forks, or N task switches.
+ * "whole NAME" measures only the commands whose names contain NAME.  "whole load NAME N" performs a
+ * load: N forks, or N task switches.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -189,6 +190,7 @@ int main(int argc, char **argv)
 	/* With Debian's default, PAPI does not even try */
 	set_paranoid(2);
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
-		bad += !measure_command(&commands[i]);
+		if (argc < 2 || strstr(commands[i].name, argv[1]))
+			bad += !measure_command(&commands[i]);
 	return bad > 0;
 }
