@@ -20,11 +20,14 @@
 
 #include "preload.h"
 
+/* Where the links in /sys/bus/kpmu/devices lead to: half as many names for the kernel to look up */
+#define KPMU_PMUS	"/sys/devices/kpmu/"
+
 static const struct rule {
 	const char *from, *to;
 } rules[] = {
-	{ "/sys/bus/event_source/devices/", "/sys/bus/kpmu/devices/" },
-	{ "/sys/devices/", "/sys/bus/kpmu/devices/" },	/* target of the links there */
+	{ "/sys/bus/event_source/devices/", KPMU_PMUS },
+	{ "/sys/devices/", KPMU_PMUS },		/* target of the links there */
 	{ "/proc/sys/kernel/perf_", "/proc/sys/kernel/kpmu/perf_" },
 };
 
@@ -50,46 +53,36 @@ static bool is_address(const char *s)
 	return (uintptr_t)s >= 4096 && (uintptr_t)s < 1UL << 56;
 }
 
-/* Use kpmu's version if it is a regular file, or if the kernel has no such path */
-static bool ours(const char *path, const char *twin)
+/*
+ * Use kpmu's version if it is a regular file, or if the kernel has no such path.  If neither has it,
+ * the call fails with kpmu's path as well, and sooner, as the kernel's has twice as many names to look up.
+ */
+static bool ours(const char *path, const char *twin, bool listed)
 {
+	enum preload_file file = listed ? preload_look(twin, 1) : PRELOAD_UNKNOWN;
 	struct stat st;
 
-	if (!stat_of(twin, &st))
-		return false;
-	return S_ISREG(st.st_mode) || !stat_of(path, &st);
+	if (file == PRELOAD_NONE)
+		return preload_look(path, 4) == PRELOAD_NONE;
+	if (file == PRELOAD_UNKNOWN) {
+		if (!stat_of(twin, &st))
+			return false;
+		file = S_ISREG(st.st_mode) ? PRELOAD_REGULAR : PRELOAD_DIRECTORY;
+	}
+	return file == PRELOAD_REGULAR || (file == PRELOAD_DIRECTORY && !stat_of(path, &st));
 }
 
-#define NAMES		8
-#define NAME_LEN	32
-
 /*
- * Is @path below /sys/devices not in the directory of a PMU of kpmu?  Programs read hundreds of files
- * there, of few directories.  So names of directories that kpmu does not have are looked up once
- * in a thread.
+ * Is a path, of which @rest follows the directory of the PMUs, not in the directory of one of kpmu?
+ * Programs read hundreds of files below /sys/devices/system.
  */
-static bool is_no_pmu(const char *path)
+static bool is_no_pmu(const char *rest)
 {
-	static __thread char names[NAMES][NAME_LEN];
-	static __thread unsigned int nr;
-	const char *name = path + strlen(rules[1].from);
-	size_t len = strcspn(name, "/");
+	int len = strcspn(rest, "/");
 	char twin[64];
-	struct stat st;
-	unsigned int i;
 
-	if (!len || len >= NAME_LEN)
-		return false;
-	for (i = 0; i < NAMES && i < nr; i++)
-		if (!memcmp(names[i], name, len) && !names[i][len])
-			return true;
-	snprintf(twin, sizeof(twin), "%s%.*s", rules[1].to, (int)len, name);
-	if (!stat_of(twin, &st))
-		return false;
-	i = nr++ % NAMES;
-	memcpy(names[i], name, len);
-	names[i][len] = 0;
-	return true;
+	return len && snprintf(twin, sizeof(twin), KPMU_PMUS "%.*s", len, rest) < (int)sizeof(twin) &&
+	       preload_look(twin, 0) == PRELOAD_NONE;
 }
 
 /* The path to use; @buf has room for PATH_MAX bytes */
@@ -107,12 +100,12 @@ static const char *map(const char *path, char *buf)
 
 		if (!starts(path, from))
 			continue;
-		if (i == 1 && is_no_pmu(path))
+		if (i < 2 && is_no_pmu(path + strlen(from)))
 			break;
 		if (i < 2)
 			atomic_store_explicit(&relative, true, memory_order_relaxed);
 		if (snprintf(buf, PATH_MAX, "%s%s", rules[i].to,
-			     path + strlen(from)) < PATH_MAX && ours(path, buf))
+			     path + strlen(from)) < PATH_MAX && ours(path, buf, i < 2))
 			path = buf;
 		break;
 	}

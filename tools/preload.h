@@ -22,6 +22,16 @@ HIDDEN long preload_syscall(long nr, ...);
 typedef long (*preload_fn)(long nr, ...);
 HIDDEN extern preload_fn preload_next;
 HIDDEN long preload_fail(long ret);
+
+/* What preload_look() knows of a file */
+enum preload_file {
+	PRELOAD_UNKNOWN,
+	PRELOAD_NONE,		/* it does not exist */
+	PRELOAD_REGULAR,
+	PRELOAD_DIRECTORY,
+};
+
+HIDDEN enum preload_file preload_look(const char *path, unsigned int after);
 HIDDEN long preload_open(struct perf_event_attr *attr, pid_t pid, int cpu,
 			 int group_fd, unsigned long flags);
 API int perf_event_open(struct perf_event_attr *attr, pid_t pid, int cpu,

@@ -123,6 +123,42 @@ static void files(void)
 	printf("access: %d\n", access(SYSFS "/cpu/type", R_OK));
 }
 
+/* The library remembers for a while which files there are */
+static void files_again(void)
+{
+	static const char *const paths[] = {
+		SYSFS "/cpu/rdpmc", "/sys/devices/cpu/rdpmc", SYSFS "/cpu/format/umask", SYSFS "/cpu/none",
+		SYSFS "/none/type", SYSFS "/msr/type", SYSFS "/cpu/none/type", "/sys/devices/system/cpu/possible",
+		SYSFS "/software/type", SYSFS "/cpu/rdpmc/none", SYSFS "/cpu/./type", SYSFS "/cpu/format/../type",
+	};
+	struct stat st;
+	unsigned int i, round;
+
+	for (round = 0; round < 4; round++) {
+		for (i = 0; i < sizeof(paths) / sizeof(*paths); i++)
+			print_file(paths[i]);
+		printf("folders: %d %d %d\n", stat(SYSFS "/cpu/format", &st), stat(SYSFS "/cpu", &st),
+		       stat(SYSFS "/", &st));
+		if (round == 2)
+			usleep(1100000);
+	}
+}
+
+/* Wait until a file of sysfs, which is not there yet, can be read */
+static void wait_for(const char *file)
+{
+	char path[128];
+	int misses = 0;
+
+	snprintf(path, sizeof(path), SYSFS "/%s", file);
+	while (access(path, R_OK) && misses < 1000) {
+		misses++;
+		usleep(20000);
+	}
+	printf("waited: %d\n", misses > 0);
+	print_file(path);
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread;
@@ -130,6 +166,14 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "files")) {
 		files();
+		return 0;
+	}
+	if (argc > 1 && !strcmp(argv[1], "repeat")) {
+		files_again();
+		return 0;
+	}
+	if (argc > 2 && !strcmp(argv[1], "wait")) {
+		wait_for(argv[2]);
 		return 0;
 	}
 	if (argc > 1 && !strcmp(argv[1], "close")) {

@@ -144,4 +144,47 @@ TEST(files)
 	set_paranoid(2);
 }
 
+#define RDPMC	"/sys/bus/kpmu/devices/cpu/rdpmc"
+
+/* Only kpmu's own files differ from those of native perf: here one, which is read by two paths */
+TEST(files_again)
+{
+	const char *want, *got;
+	int lines = 0, status;
+	char *line;
+
+	want = native(CLIENT " repeat");
+	got = run(PRELOAD CLIENT " repeat", &status);
+	EXPECT_EQ(status, 0);
+	EXPECT_TRUE(same(want, got));
+	ASSERT_EQ(write_long(RDPMC, 0), 0);
+	got = run(PRELOAD CLIENT " repeat", &status);
+	EXPECT_EQ(status, 0);
+	/* With 0 for 1 in these lines, it is what it was */
+	for (line = strstr(got, "cpu/rdpmc: 0"); line; line = strstr(line, "cpu/rdpmc: 0")) {
+		line[strlen("cpu/rdpmc: ")] = '1';
+		lines++;
+	}
+	EXPECT_EQ(lines, 8);
+	EXPECT_TRUE(same(want, got));
+	got = run("KPMU_PRELOAD=off " PRELOAD CLIENT " repeat", &status);
+	EXPECT_EQ(strstr(got, "cpu/rdpmc: 0"), NULL);
+	ASSERT_EQ(write_long(RDPMC, 1), 0);
+}
+
+/* The library may have noted that a PMU does not exist, which appears then */
+TEST(a_new_pmu)
+{
+	const char *got;
+	int status;
+
+	got = run("(sleep 2; insmod /tests/kpmu-toy.ko) & " PRELOAD CLIENT " wait toy/type; wait", &status);
+	EXPECT_EQ(status, 0);
+	EXPECT_TRUE(has_line(got, "waited: 1"));
+	EXPECT_NE(strstr(got, "/toy/type: "), NULL);
+	EXPECT_EQ(strstr(got, "No such file"), NULL);
+	run("rmmod kpmu_toy", &status);
+	EXPECT_EQ(status, 0);
+}
+
 TEST_HARNESS_MAIN
