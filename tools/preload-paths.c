@@ -100,7 +100,8 @@ static const char *map(const char *path, char *buf)
 
 		if (!starts(path, from))
 			continue;
-		if (i < 2 && is_no_pmu(path + strlen(from)))
+		/* The directory of the PMUs is the kernel's */
+		if (i < 2 && (!path[strlen(from)] || is_no_pmu(path + strlen(from))))
 			break;
 		if (i < 2)
 			atomic_store_explicit(&relative, true, memory_order_relaxed);
