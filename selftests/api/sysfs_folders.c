@@ -82,6 +82,13 @@ TEST(software_opens_by_its_type)
 }
 
 /* Check that each file of @folder has the same contents natively; returns the number of files */
+/* Sapphire Rapids has a code of its own for ref-cycles, which 6.1 does not show */
+static bool is_newer(const char *name, const char *ours, const char *theirs)
+{
+	return cpu_model() == CPU_SPR && !strcmp(name, "events/ref-cycles") &&
+	       !strcmp(ours, "event=0x3c,umask=0x01") && !strcmp(theirs, "event=0x00,umask=0x03");
+}
+
 static int compare(struct __test *_metadata, const char *pmu, const char *folder)
 {
 	char path[200], name[400], ours[200], theirs[200];
@@ -102,7 +109,7 @@ static int compare(struct __test *_metadata, const char *pmu, const char *folder
 		if (strcmp(ours, theirs))
 			printf("# %s/%s: \"%s\", the kernel says \"%s\"\n", pmu, name,
 			       ours, theirs);
-		EXPECT_EQ(strcmp(ours, theirs), 0);
+		EXPECT_TRUE(!strcmp(ours, theirs) || is_newer(name, ours, theirs));
 		n++;
 	}
 	closedir(dir);

@@ -98,6 +98,7 @@ struct x86_extra_reg {
  * @pdist_first: that of other events is on general counter 0
  * @aux_loads: load latencies with their data source need another event in the group
  * @memory_events: more of @events, if there are precise events
+ * @metric_events: likewise, if there are PERF_METRICS, or this is a hybrid processor
  * @precise: precise events with constraints of their own, ended by an entry with no
  *	counters; NULL if there are no precise events
  * @atom: of a hybrid processor: the table of its efficiency cores, this is that of the others; else
@@ -121,6 +122,7 @@ struct x86_model {
 	bool pdist_first;
 	bool aux_loads;
 	const struct kpmu_file *memory_events;
+	const struct kpmu_file *metric_events;
 	const struct x86_precise_event *precise;
 	const struct x86_model *atom;
 	u8 gp;
@@ -238,6 +240,7 @@ static inline const struct x86_kind *x86_kind_of(const struct kpmu_hw *hw)
  * @late_nmis: an NMI may arrive when its overflow has been handled or its counter stopped,
  *	and LVTPC is not masked by delivery
  * @freeze_smi: DEBUGCTL can stop the counters in SMM
+ * @metrics: there is the register PERF_METRICS
  * @formats: fields of a raw config for sysfs, or NULL for Intel's
  * @model: the table in use, of a hybrid machine that of performance cores
  * @lbr: access to the last branch records, NULL if there are none that kpmu can use
@@ -266,6 +269,7 @@ struct x86_pmu {
 	bool traces;
 	bool late_nmis;
 	bool freeze_smi;
+	bool metrics;
 	const struct kpmu_file *formats;
 	const struct x86_model *model;
 	const struct x86_lbr *lbr;

@@ -43,9 +43,17 @@ static void put_selector(char *to, u64 sel)
 			  (sel & SEL_CMASK) >> 24);
 }
 
+/* Append named events to the first @n; return the new number */
+static int list_more(struct listing *l, int n, const struct kpmu_file *more)
+{
+	for (; more && more->name && n < MAX_EVENTS; more++)
+		l->events[n++] = *more;
+	return n;
+}
+
 static void list_events(struct listing *l, const struct x86_kind *kind)
 {
-	const struct kpmu_file *more = kind->model->events;
+	const struct x86_model *m = kind->model;
 	int i, n = 0;
 
 	for (i = 0; i < X86_HW_EVENTS; i++) {
@@ -55,11 +63,11 @@ static void list_events(struct listing *l, const struct x86_kind *kind)
 		l->events[n].name = generic_names[i];
 		l->events[n++].text = l->texts[i];
 	}
-	for (; more && more->name && n < MAX_EVENTS; more++)
-		l->events[n++] = *more;
-	more = x86_pmu.precise ? kind->model->memory_events : NULL;
-	for (; more && more->name && n < MAX_EVENTS; more++)
-		l->events[n++] = *more;
+	n = list_more(l, n, m->events);
+	if (x86_pmu.metrics || kind != &x86_kinds[X86_ALL])
+		n = list_more(l, n, m->metric_events);
+	if (x86_pmu.precise)
+		list_more(l, n, m->memory_events);
 }
 
 static const struct kpmu_file all_formats[] = {

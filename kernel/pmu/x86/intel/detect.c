@@ -17,6 +17,7 @@
 
 #define CAP_SMM_FREEZE		BIT_ULL(12)
 #define CAP_FULL_WIDTH_WRITE	BIT_ULL(13)
+#define CAP_METRICS		BIT_ULL(15)
 
 /* The architectural events in the order of CPUID.0AH:EBX, as generic events */
 static const struct { u8 hw; u16 code; } arch_events[] = {
@@ -225,6 +226,7 @@ int __init intel_detect(void)
 		kpmu_rdmsr_safe(MSR_IA32_PERF_CAPABILITIES, &caps);
 	x86_pmu.full_width = caps & CAP_FULL_WIDTH_WRITE;
 	x86_pmu.freeze_smi = caps & CAP_SMM_FREEZE;
+	x86_pmu.metrics = caps & CAP_METRICS;
 	x86_pmu.sign = BIT_ULL(x86_pmu.width - 1);
 	detect_span();
 	detect_registers((eax & 0xff) >= 3 && !(edx & BIT(15)));

@@ -307,7 +307,8 @@ static const struct kpmu_file skl_events[] = {
 	{ }
 };
 
-static const struct kpmu_file icl_events[] = {
+/* Those of PERF_METRICS; the metrics themselves are not supported */
+static const struct kpmu_file icl_metrics[] = {
 	{ "slots", "event=0x00,umask=0x4" },
 	{ }
 };
@@ -355,17 +356,17 @@ static const struct x86_model skylake_x = {
 };
 static const struct x86_model icelake = {
 	"icelake", icl_models, icl_constraints, NULL, icl_cache, icl_extra,
-	icl_events, 32, .memory_events = skl_memory,
+	NULL, 32, .memory_events = skl_memory, .metric_events = icl_metrics,
 	.precise = icl_precise, .pdist_fixed = true,
 };
 static const struct x86_model icelake_x = {
 	"icelake", icx_models, icl_constraints, NULL, icx_cache, icl_extra,
-	icl_events, 32, .memory_events = skl_memory,
+	NULL, 32, .memory_events = skl_memory, .metric_events = icl_metrics,
 	.precise = icl_precise, .pdist_fixed = true, .pmem = true,
 };
 static const struct x86_model sapphire_rapids = {
 	"sapphire_rapids", spr_models, spr_constraints, spr_hw, spr_cache,
-	spr_extra, icl_events, .block_info = true, .split_latency = true,
+	spr_extra, .metric_events = icl_metrics, .block_info = true, .split_latency = true,
 	.memory_events = spr_memory, .precise = spr_precise, .pmem = true,
 	.pdist_fixed = true, .pdist_first = true, .aux_loads = true,
 };
@@ -376,7 +377,7 @@ static const struct x86_model gracemont = {
 };
 static const struct x86_model alder_lake = {
 	"alderlake_hybrid", adl_models, spr_constraints, spr_hw, spr_cache,
-	spr_extra, icl_events, .block_info = true, .split_latency = true,
+	spr_extra, .metric_events = icl_metrics, .block_info = true, .split_latency = true,
 	.memory_events = spr_memory, .precise = spr_precise,
 	.pdist_fixed = true, .pdist_first = true, .aux_loads = true,
 	.atom = &gracemont, .gp = 8, .fixed = 4,
