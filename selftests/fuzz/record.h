@@ -237,6 +237,15 @@ static inline int is_of_kernel(const struct show *s, const struct slot *slot, in
 	return is_hardware(&slot->attr) && !slot->attr.exclude_kernel;
 }
 
+/* Samples of clocks: how many there are depends on when their timers expire, and if in user mode */
+static inline int is_of_clock(const struct slot *slot, int type)
+{
+	const struct perf_event_attr *a = &slot->attr;
+
+	return type == PERF_RECORD_SAMPLE && !slot->mixed && a->type == PERF_TYPE_SOFTWARE &&
+	       a->config <= PERF_COUNT_SW_TASK_CLOCK;
+}
+
 static inline int runs_are_exact(const struct show *s)
 {
 	return s->all_exact && all_fit(s);
@@ -289,7 +298,7 @@ static inline void put_records(struct show *s, const struct slot *slot,
 			break;
 		memcpy(body, r->data + at + sizeof(h), h.size - sizeof(h));
 		if (h.type == PERF_RECORD_THROTTLE || h.type == PERF_RECORD_UNTHROTTLE ||
-		    is_left_out(s, slot, &h))
+		    is_of_clock(slot, h.type) || is_left_out(s, slot, &h))
 			continue;
 		begin = s->at;
 		put_record(s, slot, &h, body);
