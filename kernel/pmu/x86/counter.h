@@ -226,7 +226,6 @@ static __always_inline void x86_enable_counters(struct x86_cpu *c, u32 on)
 			x86_go_on_now(c);
 	} else {
 		x86_enable_each(c, on);
-		c->on = on;
 	}
 }
 

@@ -21,10 +21,11 @@ static void clear_selectors_v1(void)
 
 /**
  * x86_enable_each() - enable exactly these counters, by the enable bit in each selector
- * @c: this CPU's shadow; c->on are those enabled now
+ * @c: this CPU's shadow; c->on are those enabled now, and becomes @on, less those that PMIs halt meanwhile
  * @on: the counters, a bit for each slot
  *
- * Version 1 has no GLOBAL_CTRL.
+ * Version 1 has no GLOBAL_CTRL.  A counter is in c->on before it is enabled, so that its PMI can halt
+ * it: a counter that counts the kernel with a short period overflows again before each next instruction.
  *
  * Context: IRQs off, or the PMI.
  */
@@ -35,10 +36,15 @@ noinline void x86_enable_each(struct x86_cpu *c, u32 on)
 	for (; diff; diff &= diff - 1) {
 		int i = __ffs(diff);
 
-		x86_wrmsr(MSR_GP_SEL(i), x86_sel_register(c, i, on & 1u << i));
+		if (on & 1u << i) {
+			this_cpu_or(x86_cpu.on, 1u << i);
+			x86_wrmsr(MSR_GP_SEL(i), x86_sel_register(c, i, true));
+			continue;
+		}
+		x86_wrmsr(MSR_GP_SEL(i), x86_sel_register(c, i, false));
+		this_cpu_and(x86_cpu.on, ~(1u << i));
 		/* Its NMI does not find the overflow any more, once the counter is set */
-		if (x86_pmu.late_nmis && !(on & 1u << i) &&
-		    !(x86_counter_read(i) & x86_pmu.sign))
+		if (x86_pmu.late_nmis && !(x86_counter_read(i) & x86_pmu.sign))
 			x86_expect_late(c, true);
 	}
 }
@@ -53,10 +59,11 @@ void x86_go_on_now(struct x86_cpu *c)
 {
 	u32 on = c->on & ~c->halted;
 
-	if (x86_pmu.version < 2)
+	if (x86_pmu.version < 2) {
 		x86_enable_each(c, on);
-	else
-		x86_global_write(on);
+		return;
+	}
+	x86_global_write(on);
 	c->on = on;
 }
 
