@@ -322,10 +322,21 @@ unsigned int model_property(const char *name, unsigned int otherwise)
 	return otherwise;
 }
 
-/* Intel: on a fixed counter; AMD: since Zen 4, which has PerfMonV2 */
+bool is_zen4(void)
+{
+	unsigned int a = leaf(1).a, family = (a >> 8 & 0xf) + (a >> 20 & 0xff);
+	unsigned int model = (a >> 4 & 0xf) | (a >> 12 & 0xf0);
+
+	if (!is_amd() || family < 0x19)
+		return false;
+	return family > 0x19 || (model >= 0x10 && model < 0x20) ||
+	       (model >= 0x60 && model < 0x80) || (model >= 0xa0 && model < 0xb0);
+}
+
+/* Intel: on a fixed counter; AMD: since Zen 4 */
 bool has_ref_cycles(void)
 {
-	return is_amd() ? pmu_version() > 1 : counters_fixed() >= 3;
+	return is_amd() ? is_zen4() : counters_fixed() >= 3;
 }
 
 unsigned int events_missing(void)

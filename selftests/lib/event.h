@@ -106,6 +106,8 @@ bool has_pmu(void);
 #define NEED_PMU()	do { if (!has_pmu()) SKIP(return, "no PMU"); } while (0)
 /* On AMD 2 with PerfMonV2, else 1 */
 int pmu_version(void);
+/* Zen 4 or later.  A guest of KVM may have this CPU, but no PerfMonV2 */
+bool is_zen4(void);
 int counters_general(void);
 int counters_fixed(void);
 int counter_width(void);
