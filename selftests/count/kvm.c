@@ -10,11 +10,11 @@
 #include <linux/kvm.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 
 #include "event.h"
 #include "harness.h"
+#include "kvm.h"
 #include "ring.h"
 
 #define N	100000
@@ -52,26 +52,6 @@ struct guest {
 	int kvm, vm, cpu;
 	struct kvm_run *run;
 };
-
-/* Load the modules of the list; those that are loaded already stay */
-static int load_kvm(void)
-{
-	char name[64], path[96];
-	FILE *f = fopen("/tests/modules/order", "r");
-	int fd;
-
-	if (!f)
-		return -1;
-	while (fscanf(f, "%63s", name) == 1) {
-		snprintf(path, sizeof(path), "/tests/modules/%s.ko", name);
-		fd = open(path, O_RDONLY);
-		if (syscall(SYS_finit_module, fd, "", 0) && errno != EEXIST)
-			printf("# %s: %s\n", name, strerror(errno));
-		close(fd);
-	}
-	fclose(f);
-	return access("/dev/kvm", R_OK | W_OK);
-}
 
 static void set_segments(struct guest *g)
 {
@@ -138,7 +118,7 @@ static void make_ready_guest(struct guest *g)
 }
 
 #define NEED_KVM() do {							\
-	if (!is_amd() || load_kvm())					\
+	if (!is_amd() || load_kvm(""))					\
 		SKIP(return, "not AMD, or no KVM");			\
 } while (0)
 

@@ -88,7 +88,8 @@ static int reserve(const char **why)
 	if (!holder)
 		return 0;
 	pr_notice_ratelimited("%s\n", x86_holder_text[holder]);
-	return -EBUSY;
+	/* Upstream's errno, which says that events are not possible beside such a virtual machine */
+	return holder == KPMU_HELD_BY_VM ? -EOPNOTSUPP : -EBUSY;
 }
 
 /**
@@ -155,7 +156,8 @@ static void release_branches(const struct kpmu_hw *hw)
  *
  * Context: task.
  * Return: 0; -EBUSY if they are reserved elsewhere, with the holder in the kernel log;
- * -EOPNOTSUPP if other users cannot be kept from using them at the same time; -ENOMEM.
+ * -EOPNOTSUPP if that is a virtual machine, or if other users cannot be kept from using them at the
+ * same time; -ENOMEM.
  */
 int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 	    const char **why)
