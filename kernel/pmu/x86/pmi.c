@@ -9,7 +9,8 @@
  * Counters that count user mode only do not count during the handler.  If a counter that
  * counts at CPL 0 is enabled, the handler stops all counters: that counter would count the
  * handler itself, and might overflow after the status was read, while LVTPC is masked;
- * this overflow would never be reported.
+ * this overflow would never be reported.  Version 1 can only stop them one by one: the handler stops
+ * those that count at CPL 0, except on AMD, where LVTPC is not masked.
  */
 #include <linux/bitops.h>
 #include <linux/jiffies.h>
@@ -157,19 +158,52 @@ static int handle_late(struct x86_cpu *c)
 	return late;
 }
 
+/*
+ * Without GLOBAL_CTRL, stop the counters that count at CPL 0 one by one.  Return those that were
+ * enabled: c->on may not say so yet, or still say so, if the PMI has interrupted a commit.
+ */
+static noinline u32 freeze_each(struct x86_cpu *c)
+{
+	u32 m, found = 0;
+
+	for (m = c->slots.mask & c->kernel; m; m &= m - 1) {
+		int i = __ffs(m);
+
+		if (!(kpmu_rdmsr(MSR_GP_SEL(i)) & SEL_EN))
+			continue;
+		x86_wrmsr(MSR_GP_SEL(i), x86_sel_register(c, i, false));
+		found |= 1u << i;
+	}
+	return found;
+}
+NOKPROBE_SYMBOL(freeze_each);
+
+static noinline void thaw_each(struct x86_cpu *c, u32 frozen)
+{
+	u32 m;
+
+	for (m = frozen & ~c->halted; m; m &= m - 1)
+		x86_wrmsr(MSR_GP_SEL(__ffs(m)), x86_sel_register(c, __ffs(m), true));
+}
+NOKPROBE_SYMBOL(thaw_each);
+
 static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+	u32 left, each = 0;
 	bool frozen;
 	u64 found;
-	u32 left;
 
 	if (!READ_ONCE(c->ready))
 		return handle_late(c);
 	/* An interrupted commit may have cleared bits in c->on before it stops the counters */
-	frozen = x86_pmu.version >= 2 && (c->on | c->slots.mask) & c->kernel;
-	if (frozen)
-		x86_wrmsr(x86_pmu.regs.ctrl, 0);
+	frozen = (c->on | c->slots.mask) & c->kernel;
+	if (frozen) {
+		if (x86_pmu.version >= 2)
+			x86_wrmsr(x86_pmu.regs.ctrl, 0);
+		else if (!x86_pmu.late_nmis)
+			each = freeze_each(c);
+	}
 	c->hit.regs = regs;
 	/* Only some NMIs are timed, because reading the clock twice is expensive */
 	if (unlikely(++c->turn % KPMU_TIMED < 2)) {
@@ -197,6 +231,8 @@ static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 	if (unlikely(c->recorders))
 		x86_lbr_resume(c);
 	x86_go_on(c, frozen);
+	if (unlikely(each))
+		thaw_each(c, each);
 	/* The number of overflows lets the kernel recognise back-to-back NMIs for them */
 	return likely(found) ? hweight64(found) : handle_late(c);
 }
