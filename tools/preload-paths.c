@@ -20,7 +20,8 @@
 
 #include "preload.h"
 
-/* Where the links in /sys/bus/kpmu/devices lead to: half as many names for the kernel to look up */
+/* Links to all PMUs, and where they lead to: half as many names for the kernel to look up */
+#define KPMU_LINKS	"/sys/bus/kpmu/devices/"
 #define KPMU_PMUS	"/sys/devices/kpmu/"
 
 static const struct rule {
@@ -74,15 +75,16 @@ static bool ours(const char *path, const char *twin, bool listed)
 
 /*
  * Is a path, of which @rest follows the directory of the PMUs, not in the directory of one of kpmu?
- * Programs read hundreds of files below /sys/devices/system.
+ * Programs read hundreds of files below /sys/devices/system.  Not all that is beside the directories of
+ * kpmu's PMUs is one: there is a power, too, which is the name of a PMU of the kernel.
  */
 static bool is_no_pmu(const char *rest)
 {
 	int len = strcspn(rest, "/");
-	char twin[64];
+	char link[64];
 
-	return len && snprintf(twin, sizeof(twin), KPMU_PMUS "%.*s", len, rest) < (int)sizeof(twin) &&
-	       preload_look(twin, 0) == PRELOAD_NONE;
+	return len && snprintf(link, sizeof(link), KPMU_LINKS "%.*s", len, rest) < (int)sizeof(link) &&
+	       preload_look(link, 0) == PRELOAD_NONE;
 }
 
 /* The path to use; @buf has room for PATH_MAX bytes */

@@ -137,8 +137,8 @@ static void files_again(void)
 	for (round = 0; round < 4; round++) {
 		for (i = 0; i < sizeof(paths) / sizeof(*paths); i++)
 			print_file(paths[i]);
-		printf("folders: %d %d %d\n", stat(SYSFS "/cpu/format", &st), stat(SYSFS "/cpu", &st),
-		       stat(SYSFS "/", &st));
+		printf("folders: %d %d %d %d\n", stat(SYSFS "/cpu/format", &st), stat(SYSFS "/cpu", &st),
+		       stat(SYSFS "/", &st), stat(SYSFS "/power", &st));
 		if (round == 2)
 			usleep(1100000);
 	}
