@@ -9,7 +9,7 @@
  *		off	 as if the library was not loaded
  * KPMU_PRELOAD_DEBUG=1	 a line on stderr for each open
  *
- * This file replaces the system call; preload-paths.c the files that a client looks
+ * This file replaces the system call; preload-paths.c and preload-listing.c the files that a client looks
  * at.  prctl(2) is hooked by the module.
  */
 #define _GNU_SOURCE
