@@ -50,16 +50,44 @@ stage()
 	echo "== $name: $p passed, $f failed, ${s:-0} skipped, $((SECONDS - start)) s"
 }
 
+# early NAME COMMAND... - start a command beside the stages before its own, which is
+# "stage NAME result NAME"
+early()
+{
+	local out=$KPMU_TOP/build/log/early-$1
+	shift
+	mkdir -p "$KPMU_TOP/build/log"
+	rm -f "$out.status"
+	{
+		local rc=0
+		"$@" >"$out" 2>&1 || rc=$?
+		echo $rc >"$out.tmp"
+		mv "$out.tmp" "$out.status"
+	} &
+}
+
+# result NAME - wait for a command that early() has started; its output and status
+result()
+{
+	local out=$KPMU_TOP/build/log/early-$1
+	until [ -e "$out.status" ]; do sleep 0.2; done
+	cat "$out"
+	return "$(cat "$out.status")"
+}
+
 # conformance.sh evaluates all .tap files, so remove those of earlier runs
 rm -f "$KPMU_TOP"/build/log/*.tap
 
 if [ $host = 1 ]; then
-	stage layers selftests/layers.sh "$1"
 	kernels=()
 	[ $quick = 0 ] || kernels=("$@")
+	# These run one process at a time, and need no file that the stages before theirs build
+	early harness selftests/harness.sh
+	early unit make -s -C selftests unit
+	stage layers selftests/layers.sh "$1"
 	stage check selftests/check.sh "${kernels[@]}"
-	stage harness selftests/harness.sh
-	stage unit make -s -C selftests unit
+	stage harness result harness
+	stage unit result unit
 	stage labs labs/check.sh
 	stage qemu qemu/tests/kept.sh
 fi

@@ -51,20 +51,21 @@ upward=$( (cd "build/$K" && nm -A "${objects[@]}") | awk -v order="$order" '
 [ -z "$upward" ] || complain "$upward"
 
 # Headers: only those of the same or an earlier folder, and no cycles
-includes=$(grep -rnE '^#include "' --include='*.[chS]' kernel | sed 's/:[0-9]*:/:/')
+includes=$(grep -rE '^#include "' --include='*.[chS]' kernel | sed 's/:#include "/ /; s/".*//')
+# One realpath for all of them
+targets=$(while read -r file inc; do echo "${file%/*}/$inc"; done <<<"$includes" |
+	xargs realpath -m --relative-to=.)
 edges=
-while IFS=: read -r file line; do
-	inc=${line#*\"} inc=${inc%%\"*}
-	target=$(realpath -m --relative-to=. "$(dirname "$file")/$inc")
+while read -r file inc target; do
 	[ -e "$target" ] || continue		# not a header of kpmu
 	edges+="$file $target"$'\n'
-	from=$(dirname "$file") to=$(dirname "$target")
+	from=${file%/*} to=${target%/*}
 	if [ -z "${level[$to]}" ]; then
 		complain "$file includes $inc: unknown folder"
 	elif [ "${level[$to]}" -gt "${level[$from]}" ]; then
 		complain "$file includes $inc: $to is above $from"
 	fi
-done <<<"$includes"
+done < <(paste -d' ' <(echo "$includes") <(echo "$targets"))
 loops=$(tsort <<<"$edges" 2>&1 >/dev/null)
 [ -z "$loops" ] || complain "$loops"
 

@@ -190,16 +190,16 @@ NOKPROBE_SYMBOL(thaw_each);
 static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+	bool frozen = false;
 	u32 left, each = 0;
-	bool frozen;
 	u64 found;
 
 	if (!READ_ONCE(c->ready))
 		return handle_late(c);
 	/* An interrupted commit may have cleared bits in c->on before it stops the counters */
-	frozen = (c->on | c->slots.mask) & c->kernel;
-	if (frozen) {
-		if (x86_pmu.version >= 2)
+	if ((c->on | c->slots.mask) & c->kernel) {
+		frozen = x86_pmu.version >= 2;
+		if (frozen)
 			x86_wrmsr(x86_pmu.regs.ctrl, 0);
 		else if (!x86_pmu.late_nmis)
 			each = freeze_each(c);
