@@ -13,7 +13,11 @@
 cd "$KPMU_TOP"
 need_tools sparse shellcheck perl python3 make git
 
+# In a developer's loop, for one kernel, sparse has a build of its own, and sees only files that have changed
+loop=$#
 [ $# -gt 0 ] || set -- 6.1 6.12 7.2
+# hashes - of the files that are named on stdin, those that exist
+hashes() { while read -r f; do [ ! -f "$f" ] || echo "$f"; done | xargs sha256sum; }
 depends()
 {
 	local k
@@ -21,9 +25,7 @@ depends()
 	for k; do basename "$("$KPMU_TOP/qemu/kernel.sh" "$k")"; done
 	for k; do cat "$("$KPMU_TOP/qemu/kernel.sh" "$k")/release"; done
 	dpkg-query -W sparse shellcheck perl gcc-12
-	{ git ls-files; find kernel include -type f; } | LC_ALL=C sort -u | while read -r f; do
-		[ ! -f "$f" ] || sha256sum "$f"
-	done
+	{ git ls-files; find kernel include -type f; } | LC_ALL=C sort -u | hashes
 }
 kept=$KPMU_CACHE/check/$(depends "$@" | sha256sum | cut -c1-32)
 if [ -e "$kept" ] && [ -z "${FRESH:-}" ]; then
@@ -55,20 +57,28 @@ key_of() { echo "$1-$(sha256sum | cut -c1-32)"; }
 # such as that of Debian 12.  The checked code does not need it, so a macro replaces it.
 sparse_on()
 {
-	local k=$1 rc=0 key
+	local k=$1 rc=0 key out=$KPMU_TOP/build/$1 all=2
 	key=$({ echo "$k"; dpkg-query -W sparse gcc-12
 		basename "$("$KPMU_TOP/qemu/kernel.sh" "$k")"
 		find kernel include Kbuild qemu/module.sh -type f | LC_ALL=C sort | xargs sha256sum; } |
 		key_of sparse)
 	! clean "$key" || return 0
-	qemu/module.sh "$k" C=2 CHECK="sparse -D__typeof_unqual__=__typeof__" \
+	if [ "$loop" = 1 ]; then
+		out=$KPMU_TOP/build/sparse-$k
+		[ ! -e "$out" ] || all=1
+	fi
+	OUT=$out qemu/module.sh "$k" C=$all CHECK="sparse -D__typeof_unqual__=__typeof__" \
 		2>/dev/null || rc=1
 	# This sparse also reports MODULE_LICENSE() and similar macros of 7.2 as errors, always
 	# in column 1: ignore these
-	grep -E '(kernel|include)/.*: (warning|error):' "build/$k/build.log" |
+	grep -E '(kernel|include)/.*: (warning|error):' "$out/build.log" |
 		grep -v ':1: error: bad constant expression' && rc=1
-	grep -q '^  CHECK' "build/$k/build.log" || { echo "sparse did not run for $k"; rc=1; }
-	[ $rc != 0 ] || is_clean "$key"
+	[ $all = 1 ] || grep -q '^  CHECK' "$out/build.log" || { echo "sparse did not run for $k"; rc=1; }
+	if [ $rc = 0 ]; then
+		is_clean "$key"
+	elif [ "$loop" = 1 ]; then
+		rm -rf "$out"	# to see the file again next time
+	fi
 	return $rc
 }
 rc=0
@@ -91,13 +101,15 @@ rc=0
 # checkpatch IGNORE FILE... - several at a time; a file with a report is checked again next time
 checkpatch()
 {
-	local ignore=$1 f key
+	local ignore=$1 rules f key
 	shift
 	rm -rf build/checkpatch
 	mkdir -p build/checkpatch
+	rules=$({ echo "$ignore"; cat "$checkpatch/checkpatch.pl"; } | sha256sum | cut -c1-16)
+	# A key has the file's name, as some rules depend on it
 	# shellcheck disable=SC2016
-	for f; do
-		key=$({ echo "$ignore $f"; cat "$checkpatch/checkpatch.pl" "$f"; } | key_of patch)
+	printf '%s\n' "$@" | hashes | while read -r key f; do
+		key=patch-$rules-${key:0:32}-${f//\//_}
 		clean "$key" || echo "$key $f"
 	done | xargs -r -P "$(nproc)" -L 1 sh -c '
 		perl "$0/checkpatch.pl" --no-tree --terse --no-summary --max-line-length=90 \
@@ -143,15 +155,23 @@ selftests/clients/table.sh -c || rc=1
 verdict readme $rc
 
 rc=0
-mkdir -p build/log
-selftests/kselftest/check.sh >build/log/kselftest || { grep -a '^not ok' build/log/kselftest || true; rc=1; }
-grep -a '^# skipped' build/log/kselftest || true
+key=$({ uname -r; gcc --version
+	find selftests include tools/lib -type f | LC_ALL=C sort | hashes; } | key_of kselftest)
+if ! clean "$key"; then
+	mkdir -p build/log
+	selftests/kselftest/check.sh >build/log/kselftest ||
+		{ grep -a '^not ok' build/log/kselftest || true; rc=1; }
+	grep -a '^# skipped' build/log/kselftest || [ $rc != 0 ] || is_clean "$key"
+fi
 verdict kselftest $rc
 
 rc=0
 git ls-files | grep -vE '^(COPYING|.*\.md|.*\.png|qemu/patches/.*)$' | while read -r f; do
-	grep -q SPDX-License-Identifier <<<"$(head -n 5 "$f")" || echo "no SPDX line: $f"
-done >build/spdx.log
+	[ ! -e "$f" ] || echo "$f"
+done | xargs awk '
+	FNR == 1 { if (seen != "" && !ok) print "no SPDX line: " seen; seen = FILENAME; ok = 0 }
+	FNR <= 5 && /SPDX-License-Identifier/ { ok = 1 }
+	END { if (!ok) print "no SPDX line: " seen }' >build/spdx.log
 [ ! -s build/spdx.log ] || { cat build/spdx.log; rc=1; }
 verdict spdx $rc
 mkdir -p "${kept%/*}"

@@ -31,13 +31,15 @@ LOCK = re.compile(r"DEFINE_(?:MUTEX|SPINLOCK|RAW_SPINLOCK|RWLOCK)\((\w+)\)"
 ENTRIES = {"init_module", "cleanup_module", "__this_module"}
 
 
-def symbols(obj):
-    """Names that an object defines for others, and those that it takes from others."""
-    defined, used = set(), set()
-    for line in subprocess.check_output(["nm", BUILD / obj], text=True).splitlines():
-        kind, name = line[17:].split(None, 1)
+def symbols():
+    """For each object, names that it defines for others, and those that it takes from others."""
+    table = {obj: (set(), set()) for obj in OBJECTS}
+    for line in subprocess.check_output(["nm", "-A", *OBJECTS], text=True, cwd=BUILD).splitlines():
+        obj, rest = line.split(":", 1)
+        kind, name = rest[17:].split(None, 1)
+        defined, used = table[obj]
         (used if kind == "U" else defined if kind in "TDBR" else set()).add(name)
-    return defined, used
+    return table
 
 
 def duplicate_files():
@@ -56,7 +58,7 @@ def duplicate_statics():
 
 
 def unused_exports():
-    table = {obj: symbols(obj) for obj in OBJECTS}
+    table = symbols()
     used = set().union(*(u for _, u in table.values()), ENTRIES)
     # The unit tests call functions of files that they build for user space
     for test in pathlib.Path("selftests/unit").glob("*.[ch]"):
