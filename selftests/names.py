@@ -98,5 +98,5 @@ def too_long():
 
 faults = [fault for check in (duplicate_files, duplicate_statics, unused_exports,
                               unnamed_locks, without_doc, too_long) for fault in check()]
-print("\n".join(faults))
+print(*faults, sep="\n", end="\n" * bool(faults))
 sys.exit(bool(faults))
