@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* loop WHAT N: perform one operation N times, for observation from outside the guest. */
 #define _GNU_SOURCE
+#include <linux/hw_breakpoint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +24,14 @@ static void start_group(void)
 static void start_open(void)
 {
 	op_attr = counting(PERF_TYPE_RAW, RAW_BRANCHES);
+}
+
+static void start_breakpoint(void)
+{
+	op_attr = counting(PERF_TYPE_BREAKPOINT, 0);
+	op_attr.bp_type = HW_BREAKPOINT_W;
+	op_attr.bp_addr = (long)&nr;
+	op_attr.bp_len = HW_BREAKPOINT_LEN_4;
 }
 
 static void start_sample(void)
@@ -85,6 +94,7 @@ static const struct {
 	{ "toggle", 1, start_group, op_toggle },
 	{ "toggle4", 4, start_group, op_toggle_group },
 	{ "open", 1, start_open, op_open },
+	{ "open-breakpoint", 1, start_breakpoint, op_open },
 	{ "sample", 1, start_sample, op_sample },
 	{ "fault", 1, start_fault, op_fault },
 	{ "hit", 1, start_hit, op_bare },
