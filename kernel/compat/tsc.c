@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* The time stamp counter as the clock of the kernel. */
 #include <linux/cpumask.h>
+#include <linux/irqflags.h>
 #include <linux/jiffies.h>
 #include <linux/percpu.h>
 #include <asm/timer.h>
@@ -28,6 +30,52 @@ static bool read_conversion(struct kpmu_tsc *tsc)
 	tsc->zero = data.cyc2ns_offset + *offset;
 	kpmu_ksym_call(KSYM_cyc2ns_read_end, 0, 0, 0, 0);
 	return true;
+}
+
+DEFINE_STATIC_KEY_FALSE(kpmu_clock_key);
+struct kpmu_clock_parts kpmu_clock_parts __ro_after_init;
+
+/* Is the layout of the latch the one that is assumed, and is the clock made as expected? */
+static bool __init is_as_assumed(void)
+{
+	const struct kpmu_latch *l = this_cpu_ptr(kpmu_clock_parts.latch);
+	struct kpmu_tsc tsc;
+	u64 before, now, after;
+
+	if (!read_conversion(&tsc))
+		return false;
+	if (tsc.mult != l->data[l->seq & 1].cyc2ns_mul || tsc.shift > 63 ||
+	    tsc.shift != l->data[l->seq & 1].cyc2ns_shift)
+		return false;
+	before = local_clock();
+	now = kpmu_clock_read();
+	after = local_clock();
+	return before <= now && now <= after;
+}
+
+/**
+ * kpmu_tsc_init() - find out whether kpmu_local_clock() can read the clock itself
+ *
+ * If not, it calls local_clock(): in virtual machines with a clock of their own, for example.
+ *
+ * Context: module init.
+ */
+void __init kpmu_tsc_init(void)
+{
+	struct kpmu_clock_parts *p = &kpmu_clock_parts;
+	const struct static_key *stable = (void *)kpmu_ksym_find("__sched_clock_stable");
+	bool ok;
+
+	p->latch = (void __percpu *)kpmu_ksym_find("cyc2ns");
+	p->offset = kpmu_ksym_data(KSYM___sched_clock_offset);
+	if (!p->latch || !p->offset || !stable)
+		return;
+	p->stable = &stable->enabled;
+	local_irq_disable();
+	ok = is_as_assumed();
+	local_irq_enable();
+	if (ok)
+		static_branch_enable(&kpmu_clock_key);
 }
 
 /**

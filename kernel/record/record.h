@@ -19,8 +19,8 @@
 #include <linux/perf_event.h>
 #include <linux/pid_namespace.h>
 #include <linux/sched.h>
-#include <linux/sched/clock.h>
 
+#include "../compat/tsc.h"
 #include "../event/event.h"
 #include "../event/sampling.h"
 #include "../ring/ring.h"
@@ -63,7 +63,7 @@ void kpmu_record_lost(struct kpmu_record *r, const struct kpmu_event *root);
  */
 static __always_inline u64 kpmu_record_clock(const struct kpmu_event *e)
 {
-	return likely(e->clockid < 0) ? local_clock() :
+	return likely(e->clockid < 0) ? kpmu_local_clock() :
 		kpmu_record_clock_of(e->clockid);
 }
 

@@ -163,7 +163,7 @@ static int change_page_owned(struct kpmu_ctx *ctx, void *data)
 		return 0;
 	/* The other pages are not affected */
 	if (active)
-		kpmu_ctx_tick(ctx, local_clock());
+		kpmu_ctx_tick(ctx, kpmu_local_clock());
 	write_page(e, active, kpmu_tsc_get());
 	follow_trace(e, active);
 	return 0;

@@ -12,7 +12,7 @@ static __always_inline int
 call_active(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 	    void *data)
 {
-	u64 clock = local_clock();
+	u64 clock = kpmu_local_clock();
 	int ret;
 
 	kpmu_ctx_tick(ctx, clock);

@@ -116,7 +116,7 @@ static void check_here(void *unused)
 	local_irq_save(flags);
 	kc->watch = atomic_read(&kc->nr_cgroups);
 	if (!kc->offline) {
-		clock = local_clock();
+		clock = kpmu_local_clock();
 		left = kpmu_cgroup_enter(kc, kc->watch ? current : NULL, clock);
 		kpmu_resched(kc, clock);
 		kpmu_cgroup_release(left);

@@ -264,6 +264,7 @@ int __init kpmu_ctxs_init(const struct kpmu_sched_ops *ops)
 {
 	int cpu, err;
 
+	kpmu_tsc_init();
 	err = kpmu_contexts_init();
 	if (err)
 		return err;

@@ -92,7 +92,7 @@ static enum hrtimer_restart rotate_ctxs(struct hrtimer *timer)
 		kc->armed = false;
 		return HRTIMER_NORESTART;
 	}
-	clock = local_clock();
+	clock = kpmu_local_clock();
 	trace_kpmu_rotate(task ? task_pid_nr(task->task) : -1,
 			  plan->cpu_waits + plan->task_waits);
 	kpmu_for_each_cpu_ctx(ctx, kc)

@@ -15,9 +15,9 @@
 #include <linux/hash.h>
 #include <linux/jump_label_ratelimit.h>
 #include <linux/sched.h>
-#include <linux/sched/clock.h>
 #include <linux/static_call.h>
 
+#include "../compat/tsc.h"
 #include "../trace/checker.h"
 #include "state.h"
 
@@ -34,7 +34,7 @@ static inline u64 kpmu_ctx_now(const struct kpmu_ctx *ctx)
 {
 	if (ctx->cpu < 0)
 		return ctx->time;
-	return ctx->time + local_clock() - ctx->since;
+	return ctx->time + kpmu_local_clock() - ctx->since;
 }
 
 /**

@@ -32,7 +32,7 @@ static __always_inline void switch_task(struct kpmu_cpu *kc, struct task_struct 
 	u64 clock;
 
 	kpmu_stat_inc(switches);
-	clock = local_clock();
+	clock = kpmu_local_clock();
 	if (old)
 		kpmu_ctx_tick(old, clock);
 	if (!plain && (kc->ctx.nr_flexible || kc->ctx.up)) {
@@ -122,7 +122,7 @@ void kpmu_switch_in(struct kpmu_ctx *ctx)
 
 	if (kc->task || kc->offline)
 		return;
-	clock = local_clock();
+	clock = kpmu_local_clock();
 	if (!kpmu_ctx_activate(kc, ctx, clock))
 		return;
 	kc->task = ctx;
@@ -160,7 +160,7 @@ void kpmu_cpu_online(void)
 	struct kpmu_ctx *ctx = &kc->ctx;
 
 	raw_spin_lock(&ctx->ctx_lock);
-	ctx->since = local_clock();
+	ctx->since = kpmu_local_clock();
 	ctx->cpu = ctx->home;
 	raw_spin_unlock(&ctx->ctx_lock);
 	kc->offline = false;
@@ -182,7 +182,7 @@ void kpmu_cpu_offline(void)
 	static struct kpmu_slots nothing;
 	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
 	struct kpmu_ctx *ctx, *left;
-	u64 clock = local_clock();
+	u64 clock = kpmu_local_clock();
 
 	kpmu_for_each_cpu_ctx(ctx, kc) {
 		kpmu_ctx_tick(ctx, clock);
