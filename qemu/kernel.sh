@@ -11,8 +11,10 @@
 #	7.2	built from Debian's sources with kernels/min.frag
 #	debug	7.2 with kernels/dbg.frag as well: KASAN, lockdep and other checks
 #	gcov	7.2 with kernels/gcov.frag as well: can profile a module
+#	kvm	7.2 with kernels/kvm.frag as well: with KVM (run.sh -b kvm72)
 #	source	the source tree of 7.2 (no kernel), for its scripts
 #	kvm-6.1, kvm-6.12	no kernel, but modules of Debian's for guests that run guests of their own
+#	kvm-kvm	likewise, those of the kernel kvm
 #
 # KERNEL=vmlinuz KDIR=tree kernel.sh given - the same with the given files.
 #
@@ -132,6 +134,7 @@ build72()
 		-j"$(nproc)" bzImage modules || die "kernel 7.2 does not build"
 	cp "$tmp/build/arch/x86/boot/bzImage" "$tmp/vmlinuz"
 	cp "$tmp/build/include/config/kernel.release" "$tmp/release"
+	! grep -qx CONFIG_KVM=m "$tmp/build/.config" || modules "$here/modules-kvm" "$tmp/build/arch" "$tmp/kvm"
 	# Module builds do not need the objects; they need the files that modpost reads
 	find "$tmp/build" \( -name '*.o' -o -name '*.a' -o -name '.*.cmd' \) \
 		-not -path '*/scripts/*' -not -path '*/tools/*' -delete
@@ -188,6 +191,8 @@ kvm-6.1|kvm-6.12) dir+=-$(cat "$("$0" "${name#kvm-}")/release")-$(hash_of "$here
 7.2) dir+=-$(hash_of "$here/min.frag") ;;
 debug) dir+=-$(hash_of "$here/min.frag" "$here/dbg.frag") ;;
 gcov) dir+=-$(hash_of "$here/min.frag" "$here/gcov.frag") ;;
+kvm) dir+=-$(hash_of "$here/min.frag" "$here/kvm.frag") ;;
+kvm-kvm) dir=$("$0" kvm)/kvm ;;
 esac
 mkdir -p "$KPMU_CACHE/kernel"
 build()
@@ -199,9 +204,11 @@ build()
 	7.2) build72 "$dir" "$here/min.frag" ;;
 	debug) build72 "$dir" "$here/min.frag" "$here/dbg.frag" ;;
 	gcov) build72 "$dir" "$here/min.frag" "$here/gcov.frag" ;;
+	kvm) build72 "$dir" "$here/min.frag" "$here/kvm.frag" ;;
+	kvm-kvm) ;;
 	kvm-*) kvm "${name#kvm-}" "$dir" ;;
 	source) source72 "$dir" ;;
-	*) die "kernel.sh: 6.1, 6.12, 7.2, debug, gcov, source or given, not '$name'" ;;
+	*) die "kernel.sh: 6.1, 6.12, 7.2, debug, gcov, kvm, source or given, not '$name'" ;;
 	esac
 }
 ready() { build; [[ $name = @(source|kvm-*) ]] || uncompressed "$dir"; }

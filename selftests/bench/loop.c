@@ -65,7 +65,7 @@ static void start_both_sides(void)
 	start_group();
 }
 
-static void start_inherited(void)
+static void start_family(void)
 {
 	static const uint64_t configs[] = {
 		PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_HW_INSTRUCTIONS,
@@ -79,6 +79,11 @@ static void start_inherited(void)
 		attr.inherit = 1;
 		ev_must(&attr, 0, -1, -1, 0);
 	}
+}
+
+static void start_inherited(void)
+{
+	start_family();
 	partner_start();
 }
 
@@ -103,6 +108,8 @@ static const struct {
 	{ "switch-both", 1, start_both_sides, op_pingpong },
 	{ "switch4-both", 4, start_both_sides, op_pingpong },
 	{ "switch4-kids", 4, start_inherited, op_pingpong },
+	{ "vfork", 0, start_nothing, op_vfork },
+	{ "vfork4-kids", 4, start_family, op_vfork },
 };
 
 int main(int argc, char **argv)

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "event.h"
@@ -55,6 +56,17 @@ static inline void op_toggle_group(void)
 {
 	syscall(SYS_ioctl, op_fd, PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP);
 	syscall(SYS_ioctl, op_fd, PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP);
+}
+
+/* Clone and exit of a child that shares the memory */
+static inline void op_vfork(void)
+{
+	pid_t pid = vfork();
+
+	if (!pid)
+		_exit(0);
+	if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+		exit(1);
 }
 
 static inline void op_open(void)

@@ -113,16 +113,6 @@ static void bench_switch(const char *name, int first)
 	close_set(first);
 }
 
-static void op_vfork(void)
-{
-	pid_t pid = vfork();
-
-	if (!pid)
-		_exit(0);
-	if (pid < 0 || waitpid(pid, NULL, 0) != pid)
-		exit(1);
-}
-
 /* What the inherited events add to a clone, the exit of the child, and the switches between */
 static void bench_fork(void)
 {
