@@ -32,7 +32,7 @@ static void reap_child(void)
 	child = 0;
 }
 
-#define CHILDREN	100
+#define CHILDREN	500
 
 static void fork_children(void)
 {
