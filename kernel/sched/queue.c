@@ -24,14 +24,15 @@ static bool less_served(struct rb_node *a, const struct rb_node *b)
 }
 
 /* The keys of a group are added up, so the order of its members does not matter */
-static u64 event_key(const struct kpmu_entity *e)
+static __always_inline u64 event_key(const struct kpmu_entity *e)
 {
 	u64 key;
 
 	if (!kpmu_has_counter(e) || e->state != KPMU_ON)
 		return 0;
-	key = kpmu_mix(kpmu_mix(e->hw.allowed, e->hw.extra_reg), e->hw.extra) +
-	      kpmu_hw_kind(&e->hw);
+	key = kpmu_mix(e->hw.allowed, e->hw.extra_reg) + kpmu_hw_kind(&e->hw);
+	if (unlikely(e->hw.extra_reg))
+		key = kpmu_mix(key, e->hw.extra);
 	/* The upper half of a filter needs no hardware */
 	if (e->hw.branches)
 		key = kpmu_mix(key, 1ULL << 32 | (u32)e->hw.branch_filter);
