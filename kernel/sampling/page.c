@@ -21,8 +21,8 @@
 #define CAP_TIME	BIT_ULL(3)
 #define CAP_TIME_ZERO	BIT_ULL(4)
 
-static void write_times(struct kpmu_event *e, bool active, bool index,
-			const struct kpmu_tsc *tsc)
+static __always_inline void write_times(struct kpmu_event *e, bool active, bool index,
+					const struct kpmu_tsc *tsc)
 {
 	struct perf_event_mmap_page *p = e->se.hw.page;
 	const struct kpmu_clock *c = &e->se.clock;
@@ -55,10 +55,9 @@ static void write_times(struct kpmu_event *e, bool active, bool index,
  * An overflow in between may set the counter to another value; then try again.  If that
  * happens every time, index is set to 0, which makes programs fall back to read(2).
  */
-static u32 write_count(struct kpmu_event *e)
+static noinline u32 write_counter(struct kpmu_event *e)
 {
 	struct perf_event_mmap_page *p = e->se.hw.page;
-	const struct kpmu_source *source = e->se.hw.source;
 	u32 jumps, index;
 	int tries;
 	s64 offset;
@@ -67,13 +66,8 @@ static u32 write_count(struct kpmu_event *e)
 	for (tries = 0; tries < MAX_TRIES; tries++) {
 		jumps = READ_ONCE(e->se.hw.jumps);
 		barrier();
-		if (e->se.hw.idx >= 0 && e->user_reads) {
-			index = source->user_view(&e->se.hw, &width, &offset);
-			p->pmc_width = width;
-		} else {
-			index = 0;
-			offset = kpmu_event_count(e);
-		}
+		index = e->se.hw.source->user_view(&e->se.hw, &width, &offset);
+		p->pmc_width = width;
 		p->index = index;
 		p->offset = offset;
 		barrier();
@@ -85,7 +79,19 @@ static u32 write_count(struct kpmu_event *e)
 	return 0;
 }
 
-static void write_page(struct kpmu_event *e, bool active, const struct kpmu_tsc *tsc)
+static __always_inline u32 write_count(struct kpmu_event *e)
+{
+	struct perf_event_mmap_page *p = e->se.hw.page;
+
+	if (e->se.hw.idx >= 0 && e->user_reads)
+		return write_counter(e);
+	p->index = 0;
+	p->offset = kpmu_event_count(e);
+	return 0;
+}
+
+/* Inline, as a switch writes the pages of all mapped events of the task */
+static __always_inline void write_page(struct kpmu_event *e, bool active, const struct kpmu_tsc *tsc)
 {
 	struct perf_event_mmap_page *p = e->se.hw.page;
 

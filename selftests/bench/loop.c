@@ -87,6 +87,17 @@ static void start_inherited(void)
 	partner_start();
 }
 
+static void start_mapped(void)
+{
+	struct perf_event_attr attr = counting(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
+	int i;
+
+	attr.sample_period = 1ULL << 40;
+	for (i = 0; i < nr; i++)
+		map_ring(ev_must(&attr, 0, -1, -1, 0), 2 * sysconf(_SC_PAGESIZE));
+	partner_start();
+}
+
 static const struct {
 	const char *name;
 	int nr;
@@ -108,6 +119,7 @@ static const struct {
 	{ "switch-both", 1, start_both_sides, op_pingpong },
 	{ "switch4-both", 4, start_both_sides, op_pingpong },
 	{ "switch4-kids", 4, start_inherited, op_pingpong },
+	{ "switch100-mapped", 100, start_mapped, op_pingpong },
 	{ "vfork", 0, start_nothing, op_vfork },
 	{ "vfork4-kids", 4, start_family, op_vfork },
 };
