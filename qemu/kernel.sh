@@ -134,7 +134,7 @@ build72()
 		-j"$(nproc)" bzImage modules || die "kernel 7.2 does not build"
 	cp "$tmp/build/arch/x86/boot/bzImage" "$tmp/vmlinuz"
 	cp "$tmp/build/include/config/kernel.release" "$tmp/release"
-	! grep -qx CONFIG_KVM=m "$tmp/build/.config" || modules "$here/modules-kvm" "$tmp/build/arch" "$tmp/kvm"
+	! grep -qx CONFIG_KVM=m "$tmp/build/.config" || modules "$here/modules-kvm" "$tmp/build" "$tmp/kvm"
 	# Module builds do not need the objects; they need the files that modpost reads
 	find "$tmp/build" \( -name '*.o' -o -name '*.a' -o -name '.*.cmd' \) \
 		-not -path '*/scripts/*' -not -path '*/tools/*' -delete

@@ -247,6 +247,7 @@ static int sample_run(struct guest *g, struct perf_event_attr a, int *good, int 
 	ring_map(&r, fd, &a, 64);
 	ev_enable(fd);
 	run_guest(g, N);
+	work(PERIOD);	/* of the host: the kernel alone may take less than a period */
 	ev_disable(fd);
 	*good = *all = 0;
 	while (ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {

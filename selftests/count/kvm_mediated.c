@@ -18,10 +18,15 @@ struct machine {
 /* The machine has the counters from the creation of its first CPU on.  Return: 0 or the errno of that */
 static int make_machine(struct machine *m)
 {
+	/* Local APICs, which such a vPMU needs, and no other interrupt controllers, which some kernels lack */
+	struct kvm_enable_cap split = { .cap = KVM_CAP_SPLIT_IRQCHIP, .args = { 24 } };
+
 	m->kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
 	m->vm = ioctl(m->kvm, KVM_CREATE_VM, 0);
-	if (m->vm < 0 || ioctl(m->vm, KVM_CREATE_IRQCHIP, 0))
+	if (m->vm < 0 || ioctl(m->vm, KVM_ENABLE_CAP, &split)) {
+		printf("# no virtual machine: %s\n", strerror(errno));
 		exit(1);
+	}
 	m->cpu = ioctl(m->vm, KVM_CREATE_VCPU, 0);
 	return m->cpu < 0 ? errno : 0;
 }
