@@ -87,6 +87,22 @@ static void start_inherited(void)
 	partner_start();
 }
 
+static void start_ring(void)
+{
+	struct perf_event_attr attr = counting(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
+
+	attr.sample_period = 1ULL << 40;
+	op_fd = ev_must(&attr, 0, -1, -1, 0);
+}
+
+/* A ring of the operation's number of pages, and the user page */
+static void op_ring(void)
+{
+	size_t bytes = (1 + nr) * sysconf(_SC_PAGESIZE);
+
+	munmap(map_ring(op_fd, bytes), bytes);
+}
+
 static void start_mapped(void)
 {
 	struct perf_event_attr attr = counting(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
@@ -119,6 +135,7 @@ static const struct {
 	{ "switch-both", 1, start_both_sides, op_pingpong },
 	{ "switch4-both", 4, start_both_sides, op_pingpong },
 	{ "switch4-kids", 4, start_inherited, op_pingpong },
+	{ "ring4096", 4096, start_ring, op_ring },
 	{ "switch100-mapped", 100, start_mapped, op_pingpong },
 	{ "vfork", 0, start_nothing, op_vfork },
 	{ "vfork4-kids", 4, start_family, op_vfork },
