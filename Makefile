@@ -11,6 +11,8 @@
 ## make test-debug   the tests in guests, on a kernel with KASAN, lockdep and other checks
 ## make test-kvm     the harness on KVM's vPMU, without a host that has one: KVM runs in a guest of the model
 ##                   of an AMD CPU (K=6.12, P="programs")
+## make test-mediated  events beside a KVM that gives its guest the counters themselves, and count_kvm on 7.2
+##                   (builds 7.2 with KVM the first time)
 ## make clients      Debian's perf and other programs, natively and on kpmu (K=6.1: only there)
 ## make clients-bpf  bpftrace and libbpf-tools, natively and on kpmu
 ## make clients-amd  the same on AMD's EPYC-Genoa (on 6.12, or K=)
@@ -123,6 +125,10 @@ test-debug: deps selftests
 test-kvm: deps module selftests
 	@qemu/deps.sh kmod
 	@selftests/nested.sh -k $(K) $(P)
+test-mediated: deps selftests
+	@qemu/module.sh kvm
+	@selftests/run.sh -k kvm -b kvm72
+	@selftests/run.sh -k kvm -b mediated
 stress: module selftests
 	@selftests/stress/run.sh $(K) $(or $(T),60) "$(SEED)" $(P)
 fuzz: module selftests
@@ -161,6 +167,6 @@ clean:
 	@[ ! -e build ] || find build -mindepth 1 -maxdepth 1 ! -name labs -exec rm -rf {} +
 
 .PHONY: help module modules selftests demo kinds bench check layers conformance deps
-.PHONY: tools install clients clients-amd clients-bpf perf-test bolt perf-busy perf-switching shell test test-all test-debug test-quick test-kvm stress fuzz clean
+.PHONY: tools install clients clients-amd clients-bpf perf-test bolt perf-busy perf-switching shell test test-all test-debug test-quick test-kvm test-mediated stress fuzz clean
 .PHONY: run guest-deps shell-test ci-test deb deb-test image-test
 .PHONY: kselftest timeline-page grade labs coverage mutants htmldocs test-repeat
