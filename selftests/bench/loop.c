@@ -26,6 +26,21 @@ static void start_open(void)
 	op_attr = counting(PERF_TYPE_RAW, RAW_BRANCHES);
 }
 
+/* As perf record's dummy event, and cold each time */
+static void start_dummy(void)
+{
+	op_attr = counting(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+	op_attr.mmap = 1;
+	op_attr.comm = 1;
+	op_attr.task = 1;
+}
+
+static void op_open_cold(void)
+{
+	op_open();
+	op_cold();
+}
+
 static void start_breakpoint(void)
 {
 	op_attr = counting(PERF_TYPE_BREAKPOINT, 0);
@@ -126,6 +141,8 @@ static const struct {
 	{ "toggle", 1, start_group, op_toggle },
 	{ "toggle4", 4, start_group, op_toggle_group },
 	{ "open", 1, start_open, op_open },
+	{ "cold", 0, start_nothing, op_cold },
+	{ "cold-open-dummy", 0, start_dummy, op_open_cold },
 	{ "open-breakpoint", 1, start_breakpoint, op_open },
 	{ "sample", 1, start_sample, op_sample },
 	{ "fault", 1, start_fault, op_fault },
