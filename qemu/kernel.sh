@@ -193,6 +193,7 @@ debug) dir+=-$(hash_of "$here/min.frag" "$here/dbg.frag") ;;
 gcov) dir+=-$(hash_of "$here/min.frag" "$here/gcov.frag") ;;
 kvm) dir+=-$(hash_of "$here/min.frag" "$here/kvm.frag") ;;
 kvm-kvm) dir=$("$0" kvm)/kvm ;;
+kvm-7.2|kvm-debug|kvm-gcov) exit 1 ;;	# these are built without KVM
 esac
 mkdir -p "$KPMU_CACHE/kernel"
 build()
