@@ -59,6 +59,9 @@ TEST(chains)
 		struct parts s = record_sample(&r, &rec);
 
 		EXPECT_TRUE(in(s.ip, DEEP32_INNER));
+		/* A late PMI may find the function without its frame, as it begins or ends: then its caller is missing */
+		if (!exact() && s.nr == 4)
+			continue;
 		ASSERT_EQ(s.nr, 5);
 		EXPECT_EQ(s.chain[0], PERF_CONTEXT_USER);
 		EXPECT_EQ(s.chain[1], s.ip);
