@@ -11,7 +11,7 @@
 #	7.2	built from Debian's sources with kernels/min.frag
 #	debug	7.2 with kernels/dbg.frag as well: KASAN, lockdep and other checks
 #	gcov	7.2 with kernels/gcov.frag as well: can profile a module
-#	kvm	7.2 with kernels/kvm.frag as well: with KVM (run.sh -b kvm72)
+#	kvm	7.2 with kernels/kvm.frag as well: with KVM (make test-mediated)
 #	source	the source tree of 7.2 (no kernel), for its scripts
 #	kvm-6.1, kvm-6.12	no kernel, but modules of Debian's for guests that run guests of their own
 #	kvm-kvm	likewise, those of the kernel kvm

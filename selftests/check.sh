@@ -65,7 +65,9 @@ sparse_on()
 	! clean "$key" || return 0
 	if [ "$loop" = 1 ]; then
 		out=$KPMU_TOP/build/sparse-$k
-		[ ! -e "$out" ] || all=1
+		# Only if all files of the last build were found clean, and it was not interrupted
+		if [ -e "$out.clean" ]; then all=1; else rm -rf "$out"; fi
+		rm -f "$out.clean"
 	fi
 	OUT=$out qemu/module.sh "$k" C=$all CHECK="sparse -D__typeof_unqual__=__typeof__" \
 		2>/dev/null || rc=1
@@ -76,8 +78,7 @@ sparse_on()
 	[ $all = 1 ] || grep -q '^  CHECK' "$out/build.log" || { echo "sparse did not run for $k"; rc=1; }
 	if [ $rc = 0 ]; then
 		is_clean "$key"
-	elif [ "$loop" = 1 ]; then
-		rm -rf "$out"	# to see the file again next time
+		[ "$loop" != 1 ] || : >"$out.clean"
 	fi
 	return $rc
 }
@@ -169,9 +170,9 @@ rc=0
 git ls-files | grep -vE '^(COPYING|.*\.md|.*\.png|qemu/patches/.*)$' | while read -r f; do
 	[ ! -e "$f" ] || echo "$f"
 done | xargs awk '
-	FNR == 1 { if (seen != "" && !ok) print "no SPDX line: " seen; seen = FILENAME; ok = 0 }
-	FNR <= 5 && /SPDX-License-Identifier/ { ok = 1 }
-	END { if (!ok) print "no SPDX line: " seen }' >build/spdx.log
+	BEGIN { for (i = 1; i < ARGC; i++) lacks[ARGV[i]] }
+	FNR <= 5 && /SPDX-License-Identifier/ { delete lacks[FILENAME] }
+	END { for (f in lacks) print "no SPDX line: " f }' >build/spdx.log
 [ ! -s build/spdx.log ] || { cat build/spdx.log; rc=1; }
 verdict spdx $rc
 mkdir -p "${kept%/*}"

@@ -50,7 +50,7 @@ DECLARE_STATIC_KEY_FALSE(kpmu_clock_key);
 
 /**
  * kpmu_cycles_to_ns() - scale a time
- * @cycles: a difference of the TSC
+ * @cycles: the TSC, or a difference of two
  * @mult: multiplier, less than 2^32
  * @shift: bits to shift the product right, less than 64; gcc's code for any shift takes six more instructions
  *
