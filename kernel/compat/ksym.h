@@ -56,6 +56,10 @@ struct vm_area_struct;
 	X(_perf_event_disable)			\
 	X(_perf_event_enable)			\
 	X(modify_user_hw_breakpoint_check)	\
+	X(register_perf_hw_breakpoint)		\
+	X(release_bp_slot)			\
+	X(arch_install_hw_breakpoint)		\
+	X(arch_uninstall_hw_breakpoint)		\
 	X(bpf_prog_get)				\
 	X(bpf_prog_active)			\
 	X(bpf_link_init)			\

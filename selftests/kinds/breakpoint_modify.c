@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* PERF_EVENT_IOC_MODIFY_ATTRIBUTES: change the address, type or length of a breakpoint. */
 #define _GNU_SOURCE
+#include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <linux/hw_breakpoint.h>
 
 #include "event.h"
@@ -124,6 +126,58 @@ TEST(inherited_under_load)
 	}
 	kill(load, SIGKILL);
 	waitpid(load, NULL, 0);
+}
+
+/* Runs in turns with its child, and goes from CPU to CPU, until told to stop; then uses what is watched */
+static void wander(const volatile bool *go)
+{
+	pid_t pid = fork();
+	long sum = 0;
+	int n = 0;
+
+	while (*go) {
+		sched_yield();
+		if (!(++n & 63))
+			pin_to(n >> 6 & 1);
+	}
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	data[0] = 1;
+	data[0] = 2;
+	sum += data[0];
+	_exit(sum != 2);
+}
+
+/* The breakpoint of a task moves to and fro, while the task is switched all the time */
+TEST(moved_under_load)
+{
+	ROWS("I-26");
+	struct perf_event_attr a = bp(&data[0]);
+	volatile bool *go = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int fd, i, status, n = often(2000);
+	pid_t pid;
+
+	ASSERT_NE(go, MAP_FAILED);
+	a.disabled = 0;
+	*go = true;
+	pid = fork();
+	if (!pid)
+		wander(go);
+	fd = ev_must(&a, pid, -1, -1, 0);
+	for (i = n; i >= 0; i--) {
+		a.bp_addr = (uintptr_t)&data[i & 1];
+		a.bp_type = i & 1 ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W;
+		a.bp_len = i & 2 ? HW_BREAKPOINT_LEN_4 : HW_BREAKPOINT_LEN_8;
+		EXPECT_EQ(modify(fd, &a), 0);
+	}
+	EXPECT_EQ(ev_count(fd), 0);
+	*go = false;
+	waitpid(pid, &status, 0);
+	EXPECT_EQ(status, 0);
+	/* Two writes; the read is not watched any more */
+	EXPECT_EQ(ev_count(fd), 2);
+	close(fd);
 }
 
 TEST(other_fields_refused)

@@ -3,9 +3,10 @@
  * Breakpoints in the CPU's debug registers.  perf_event_open(2),
  * PERF_TYPE_BREAKPOINT.
  *
- * The registers are shared with debuggers and allocated by the kernel.  So each event
- * has an event of the kernel's perf behind it, for the same task and CPU, as long as it
- * is open.
+ * The registers are shared with debuggers and allocated by the kernel.  Each event has one reserved, for
+ * its task or CPU, as long as it is open.  It is written while the event runs (compat/watch.c).  Behind
+ * an event that children inherit there is one of the kernel's perf instead, whose copies reserve a
+ * register for each child.
  */
 #include <linux/err.h>
 #include <linux/perf_event.h>
@@ -14,6 +15,7 @@
 
 #include "../../abi/attr.h"
 #include "../../compat/ksym.h"
+#include "../../compat/watch.h"
 #include "host.h"
 #include "tap.h"
 
@@ -48,13 +50,17 @@ static int breakpoint_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 	if (!(a->sample_type & KPMU_SAMPLE_BRANCH_STACK))
 		own->branch_sample_type = 0;
 	hw->own = own;
-	tap = kpmu_tap_own(&attr, target->task, target->cpu);
+	if (attr.inherit || !kpmu_watch_possible())
+		tap = kpmu_tap_own(&attr, target->task, target->cpu);
+	else
+		tap = kpmu_tap_watch(&attr, target->task, target->cpu);
 	if (IS_ERR(tap)) {
 		kfree(own);
 		*why = "the kernel refuses such a breakpoint";
 		return PTR_ERR(tap);
 	}
 	hw->key = &tap->key;
+	hw->gated = kpmu_tap_is_gated(tap);
 	return 0;
 }
 
@@ -77,6 +83,13 @@ static bool same_but_place(const struct kpmu_attr *old, struct kpmu_attr new)
 	return !memcmp(old, &new, sizeof(new));
 }
 
+static int move(struct kpmu_tap *tap, const struct kpmu_attr *to)
+{
+	if (tap->watch)
+		return kpmu_watch_move(tap->watch, to->bp_addr, to->bp_type, to->bp_len);
+	return kpmu_native_move(kpmu_tap_event(tap), to->bp_addr, to->bp_type, to->bp_len);
+}
+
 static int breakpoint_modify(struct kpmu_hw *hw, const struct kpmu_attr *attr)
 {
 	struct kpmu_attr *own = hw->own;
@@ -84,7 +97,7 @@ static int breakpoint_modify(struct kpmu_hw *hw, const struct kpmu_attr *attr)
 
 	if (!same_but_place(own, *attr))
 		return -EINVAL;
-	err = kpmu_native_move(kpmu_tap_event(kpmu_tap_of(hw)), attr->bp_addr, attr->bp_type, attr->bp_len);
+	err = move(kpmu_tap_of(hw), attr);
 	if (err)
 		return err;
 	own->bp_addr = attr->bp_addr;

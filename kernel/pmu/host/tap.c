@@ -9,7 +9,9 @@
  *
  * A tap that many kpmu events can share has one event of the kernel's perf on each CPU,
  * behind a gate (gate.c): hits are delivered only while a kpmu event that counts them runs
- * on the CPU.  Taps of probes and breakpoints belong to one kpmu event and follow its task.
+ * on the CPU.  Taps of probes and breakpoints belong to one kpmu event and follow its task.  A
+ * breakpoint that children do not inherit needs no event of the kernel's perf: kpmu itself schedules
+ * it (compat/watch.c).
  *
  * Counting the hits of a tracepoint does not require their records, which are most of the
  * cost in the kernel's perf.  So events that only count use a tap without events of the
@@ -26,6 +28,7 @@
 
 #include "../../compat/compat.h"
 #include "../../compat/ksym.h"
+#include "../../compat/watch.h"
 #include "host.h"
 #include "tap.h"
 
@@ -43,7 +46,7 @@ void kpmu_tap_hit(struct perf_event *event, struct perf_sample_data *data,
 	struct kpmu_hit hit = { .regs = regs, .addr = kpmu_addr_of_sample(data) };
 	struct kpmu_tap *tap = event->overflow_handler_context;
 
-	if (tap->gated)
+	if (tap->gated && !tap->watch)
 		kpmu_gate_hit(&tap->on[smp_processor_id()]);
 	kpmu_raw_of_sample(data, &hit.raw, &hit.raw_size);
 	static_call(kpmu_source_hit)(&(tap->as ?: tap)->key, data->period, &hit);
@@ -99,7 +102,7 @@ static void release_dead(struct work_struct *work)
 static DECLARE_WORK(bury, release_dead);
 
 /**
- * kpmu_tap_free() - release the events of a tap, and free it after a grace period
+ * kpmu_tap_free() - release the events of a tap, and free it, after a grace period if it needs one
  * @tap: the tap, in no list
  *
  * Hits of the kernel's events are delivered with preemption off, so RCU is enough for a tap that has only
@@ -113,6 +116,11 @@ void kpmu_tap_free(struct kpmu_tap *tap)
 
 	if (tap->counts)
 		kpmu_point_leave(&tap->point);
+	if (tap->watch) {
+		kpmu_watch_free(tap->watch);
+		kfree(tap);
+		return;
+	}
 	for (i = 0; i < tap->nr; i++)
 		if (tap->on[i].event)
 			perf_event_release_kernel(tap->on[i].event);
@@ -161,6 +169,34 @@ struct kpmu_tap *kpmu_tap_own(const struct perf_event_attr *attr,
 		return ERR_CAST(e);
 	}
 	tap->on[0].event = e;
+	return tap;
+}
+
+/**
+ * kpmu_tap_watch() - get a tap for one kpmu event only, with a breakpoint that is armed while it runs
+ * @attr: attr of the breakpoint, not inherited
+ * @task: the task to be observed, NULL for all tasks of a CPU
+ * @cpu: the CPU, -1 for any
+ *
+ * Context: task, may sleep; kpmu_watch_possible().
+ * Return: as kpmu_watch_new().
+ */
+struct kpmu_tap *kpmu_tap_watch(const struct perf_event_attr *attr,
+				struct task_struct *task, int cpu)
+{
+	struct kpmu_tap *tap = kpmu_tap_new(attr, 0);
+	struct kpmu_watch *w;
+
+	if (!tap)
+		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&tap->node);
+	w = kpmu_watch_new(&tap->attr, task, cpu, kpmu_tap_hit, tap);
+	if (IS_ERR(w)) {
+		kfree(tap);
+		return ERR_CAST(w);
+	}
+	tap->watch = w;
+	tap->gated = true;
 	return tap;
 }
 
@@ -245,7 +281,9 @@ void kpmu_hits_want(struct kpmu_hw *hw)
 	struct kpmu_tap *tap = kpmu_tap_of(hw);
 
 	hw->listens = true;
-	if (tap->gated)
+	if (tap->watch)
+		kpmu_watch_arm(tap->watch);
+	else if (tap->gated)
 		kpmu_gate_want(&tap->on[smp_processor_id()]);
 }
 
@@ -255,6 +293,8 @@ void kpmu_hits_leave(struct kpmu_hw *hw)
 	struct kpmu_tap *tap = kpmu_tap_of(hw);
 
 	hw->listens = false;
-	if (tap->gated)
+	if (tap->watch)
+		kpmu_watch_disarm(tap->watch);
+	else if (tap->gated)
 		kpmu_gate_leave(&tap->on[smp_processor_id()]);
 }

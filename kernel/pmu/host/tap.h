@@ -17,6 +17,7 @@
 #include "point.h"
 
 struct event_filter;
+struct kpmu_watch;
 struct pt_regs;
 struct seq_file;
 
@@ -33,6 +34,7 @@ struct seq_file;
  * @as: if this is such a replacement: the tap that it reports hits for
  * @nr: entries in @on
  * @gated: hits are delivered only while a kpmu event needs them
+ * @watch: the breakpoint that reports the hits; there are no events in @on
  * @dead: entry in the list of taps to be freed after grace periods
  * @rcu: instead of @dead, if one grace period of RCU is enough
  * @on: the kernel's events: one for each CPU, or a single one
@@ -49,6 +51,7 @@ struct kpmu_tap {
 	const struct kpmu_tap *as;
 	int nr;
 	bool gated;
+	struct kpmu_watch *watch;
 	union {
 		struct llist_node dead;
 		struct rcu_head rcu;
@@ -64,6 +67,8 @@ void kpmu_tap_free(struct kpmu_tap *tap);
 void kpmu_tap_bury(void);
 struct kpmu_tap *kpmu_tap_own(const struct perf_event_attr *attr,
 			      struct task_struct *task, int cpu);
+struct kpmu_tap *kpmu_tap_watch(const struct perf_event_attr *attr,
+				struct task_struct *task, int cpu);
 struct kpmu_tap *kpmu_tap_silent(const struct kpmu_tap *like);
 struct perf_event *kpmu_tap_event(struct kpmu_tap *tap);
 bool kpmu_tap_is_gated(const struct kpmu_tap *tap);
