@@ -192,7 +192,7 @@ static inline void saw_copy(struct show *s, int from, int to)
  */
 enum { MOVED = 1, MOVED_WHILE_OFF };
 
-static inline void saw_move(struct show *s, int leader, int was_off, int new)
+static inline void saw_move(struct show *s, int leader, int was_off)
 {
 	for (int i = 0; i < SLOTS; i++) {
 		struct slot *slot = &s->slot[i];
@@ -202,7 +202,7 @@ static inline void saw_move(struct show *s, int leader, int was_off, int new)
 		if (was_off) {
 			slot->moved = MOVED_WHILE_OFF;
 			s->signals_differ |= slot->attr.sigtrap;
-		} else if (i != leader && i != new && !slot->moved) {
+		} else if (i != leader && !slot->moved) {
 			slot->moved = MOVED;
 		}
 	}
@@ -332,7 +332,10 @@ static inline void saw_open(struct show *s, const struct op *op)
 		 !(op->arg[4] & PERF_FLAG_FD_NO_GROUP);
 	int group = of ? s->slot[op->arg[3]].group : op->arg[0];
 	struct slot leader = s->slot[group];
+	int moves = of && is_hardware(&s->attr.a) && !is_hardware(&leader.attr);
 
+	if (moves)
+		saw_move(s, group, leader.was_off);
 	/* The open has closed the event that used the slot before; it may be the leader */
 	saw_close(s, op->arg[0]);
 	*slot = (struct slot) { .attr = s->attr.a, .open = 1, .event = ++s->events, .group = group };
@@ -366,8 +369,8 @@ static inline void saw_open(struct show *s, const struct op *op)
 	s->removes |= slot->attr.remove_on_exec;
 	s->exec_enables |= slot->attr.enable_on_exec;
 	s->stat |= slot->attr.inherit_stat;
-	if (of && is_hardware(&slot->attr) && !is_hardware(&leader.attr))
-		saw_move(s, group, leader.was_off, op->arg[0]);
+	if (moves && leader.was_off)
+		slot->moved = MOVED_WHILE_OFF;
 	s->signals_differ |= s->slot[group].moved == MOVED_WHILE_OFF && slot->attr.sigtrap;
 	s->redirected |= op->arg[4] & PERF_FLAG_FD_OUTPUT;
 	saw_throttling(s, group);
