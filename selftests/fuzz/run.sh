@@ -24,7 +24,7 @@ bin=$KPMU_TOP/build/selftests/fuzz_run
 programs=0 differences=0 reports=0 batch=60 step=10
 stress=${STRESS:-}
 [ "$kernel" != debug ] || stress=1
-log=$KPMU_TOP/build/log/fuzz
+log=$KPMU_TOP/build/log/fuzz-$kernel
 mkdir -p "$log"
 kept=$KPMU_CACHE/fuzz-kept reached=0 blocks=0 module=()
 if [ "$kernel" = debug ]; then
