@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
-#include <linux/hw_breakpoint.h>
 
+#include "breakpoint.h"
 #include "event.h"
 #include "harness.h"
 
@@ -19,10 +19,9 @@ static __attribute__((noinline)) void called(void)
 static struct perf_event_attr bp(uint32_t type, const volatile void *addr,
 				 uint64_t len)
 {
-	struct perf_event_attr a = ev_attr(PERF_TYPE_BREAKPOINT, 0);
+	struct perf_event_attr a = bp_at(addr);
 
 	a.bp_type = type;
-	a.bp_addr = (uintptr_t)addr;
 	a.bp_len = len;
 	a.read_format = FORMAT_TIMES;
 	return a;

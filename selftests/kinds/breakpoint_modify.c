@@ -4,22 +4,12 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <linux/hw_breakpoint.h>
 
+#include "breakpoint.h"
 #include "event.h"
 #include "harness.h"
 
 static volatile long data[8] __attribute__((aligned(64)));
-
-static struct perf_event_attr bp(const volatile void *addr)
-{
-	struct perf_event_attr a = ev_attr(PERF_TYPE_BREAKPOINT, 0);
-
-	a.bp_type = HW_BREAKPOINT_W;
-	a.bp_addr = (uintptr_t)addr;
-	a.bp_len = HW_BREAKPOINT_LEN_8;
-	return a;
-}
 
 static int modify(int fd, struct perf_event_attr *a)
 {
@@ -29,7 +19,7 @@ static int modify(int fd, struct perf_event_attr *a)
 TEST(address)
 {
 	ROWS("I-26");
-	struct perf_event_attr a = bp(&data[0]);
+	struct perf_event_attr a = bp_at(&data[0]);
 	int fd;
 
 	a.disabled = 0;
@@ -57,7 +47,7 @@ TEST(address)
 TEST(inherited)
 {
 	ROWS("I-26");
-	struct perf_event_attr a = bp(&data[0]);
+	struct perf_event_attr a = bp_at(&data[0]);
 	int fd, go[2];
 	char c = 0;
 
@@ -102,7 +92,7 @@ TEST(inherited)
 TEST(inherited_under_load)
 {
 	ROWS("I-26");
-	struct perf_event_attr a = bp(&data[0]);
+	struct perf_event_attr a = bp_at(&data[0]);
 	int fd, i, n = often(200);
 	pid_t load;
 
@@ -153,7 +143,7 @@ static void wander(const volatile bool *go)
 TEST(moved_under_load)
 {
 	ROWS("I-26");
-	struct perf_event_attr a = bp(&data[0]);
+	struct perf_event_attr a = bp_at(&data[0]);
 	volatile bool *go = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int fd, i, status, n = often(2000);
 	pid_t pid;
@@ -183,7 +173,7 @@ TEST(moved_under_load)
 TEST(other_fields_refused)
 {
 	ROWS("I-27");
-	struct perf_event_attr a = bp(&data[0]), b;
+	struct perf_event_attr a = bp_at(&data[0]), b;
 	int fd;
 
 	a.disabled = 0;
@@ -214,7 +204,7 @@ TEST(other_fields_refused)
 TEST(branch_type_without_branches)
 {
 	ROWS("I-27");
-	struct perf_event_attr a = bp(&data[0]);
+	struct perf_event_attr a = bp_at(&data[0]);
 	int fd;
 
 	a.branch_sample_type = PERF_SAMPLE_BRANCH_USER;
@@ -240,7 +230,7 @@ TEST(other_types)
 TEST(disabled)
 {
 	ROWS("I-27");
-	struct perf_event_attr a = bp(&data[0]);
+	struct perf_event_attr a = bp_at(&data[0]);
 	int fd;
 
 	a.disabled = 0;

@@ -4,8 +4,8 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <linux/hw_breakpoint.h>
 
+#include "breakpoint.h"
 #include "event.h"
 #include "harness.h"
 
@@ -16,11 +16,8 @@ static volatile long data[16] __attribute__((aligned(64)));
 
 static struct perf_event_attr bp(int i)
 {
-	struct perf_event_attr a = ev_attr(PERF_TYPE_BREAKPOINT, 0);
+	struct perf_event_attr a = bp_at(&data[i]);
 
-	a.bp_type = HW_BREAKPOINT_W;
-	a.bp_addr = (uintptr_t)&data[i];
-	a.bp_len = HW_BREAKPOINT_LEN_8;
 	a.disabled = 0;
 	return a;
 }
@@ -135,6 +132,35 @@ TEST(turns_among_themselves)
 {
 	ROWS("T-06 T-93");
 	take_turns(_metadata, false);
+}
+
+/* Breakpoints of a task whose CPU goes offline go with it, and leave the registers of the CPU empty */
+TEST(offline)
+{
+	int fd[NR], i, turn;
+
+	ROWS("T-06 T-93");
+	if (nr_cpus() < 2)
+		SKIP(return, "there is only one CPU");
+	for (turn = 0; turn < 3; turn++) {
+		pin_to(1);
+		for (i = 0; i < NR; i++) {
+			struct perf_event_attr a = bp(i);
+
+			fd[i] = ev_must(&a, 0, -1, -1, 0);
+		}
+		data[0] = 1;
+		ASSERT_EQ(cpu_online(1, 0), 0);
+		data[0] = 2;
+		if (turn == 1)
+			close(fd[3]);
+		ASSERT_EQ(cpu_online(1, 1), 0);
+		ASSERT_EQ(pin_to(1), 0);
+		data[0] = 3;
+		EXPECT_EQ(ev_count(fd[0]), 3);
+		for (i = 0; i < NR; i++)
+			close(fd[i]);
+	}
 }
 
 TEST_HARNESS_MAIN

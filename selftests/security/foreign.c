@@ -8,8 +8,8 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <linux/hw_breakpoint.h>
 
+#include "breakpoint.h"
 #include "event.h"
 #include "harness.h"
 #include "task.h"
@@ -21,11 +21,8 @@ static volatile long data[SLOTS + 1];
 
 static struct perf_event_attr bp(int i)
 {
-	struct perf_event_attr a = ev_attr(PERF_TYPE_BREAKPOINT, 0);
+	struct perf_event_attr a = bp_at(&data[i]);
 
-	a.bp_type = HW_BREAKPOINT_W;
-	a.bp_addr = (uintptr_t)&data[i];
-	a.bp_len = HW_BREAKPOINT_LEN_8;
 	a.disabled = 0;
 	return a;
 }

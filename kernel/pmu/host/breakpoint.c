@@ -50,10 +50,7 @@ static int breakpoint_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 	if (!(a->sample_type & KPMU_SAMPLE_BRANCH_STACK))
 		own->branch_sample_type = 0;
 	hw->own = own;
-	if (attr.inherit || !kpmu_watch_possible())
-		tap = kpmu_tap_own(&attr, target->task, target->cpu);
-	else
-		tap = kpmu_tap_watch(&attr, target->task, target->cpu);
+	tap = kpmu_tap_own(&attr, target->task, target->cpu);
 	if (IS_ERR(tap)) {
 		kfree(own);
 		*why = "the kernel refuses such a breakpoint";

@@ -46,7 +46,7 @@ void kpmu_tap_hit(struct perf_event *event, struct perf_sample_data *data,
 	struct kpmu_hit hit = { .regs = regs, .addr = kpmu_addr_of_sample(data) };
 	struct kpmu_tap *tap = event->overflow_handler_context;
 
-	if (tap->gated && !tap->watch)
+	if (tap->gated)
 		kpmu_gate_hit(&tap->on[smp_processor_id()]);
 	kpmu_raw_of_sample(data, &hit.raw, &hit.raw_size);
 	static_call(kpmu_source_hit)(&(tap->as ?: tap)->key, data->period, &hit);
@@ -143,60 +143,56 @@ void kpmu_tap_bury(void)
 	synchronize_rcu();	/* those that kfree_rcu() frees */
 }
 
+/* A breakpoint that children do not inherit is scheduled by kpmu */
+static bool is_watched(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_BREAKPOINT && !attr->inherit && kpmu_watch_possible();
+}
+
+static int observe(struct kpmu_tap *tap, struct task_struct *task, int cpu)
+{
+	struct perf_event *e;
+	struct kpmu_watch *w;
+
+	if (is_watched(&tap->attr)) {
+		w = kpmu_watch_new(&tap->attr, task, cpu, kpmu_tap_hit, tap);
+		if (IS_ERR(w))
+			return PTR_ERR(w);
+		tap->watch = w;
+		return 0;
+	}
+	e = perf_event_create_kernel_counter(&tap->attr, cpu, task, kpmu_tap_hit, tap);
+	if (IS_ERR(e))
+		return PTR_ERR(e);
+	tap->on[0].event = e;
+	return 0;
+}
+
 /**
  * kpmu_tap_own() - get a tap for one kpmu event only
  * @attr: attr for the kernel's perf
  * @task: the task to be observed, NULL for all tasks of a CPU
  * @cpu: the CPU, -1 for any
  *
- * The kernel's perf checks the caller's permission and the attr.
+ * The kernel checks the caller's permission and the attr.
  *
  * Context: task, may sleep.
- * Return: as kpmu_tap_share().
+ * Return: as kpmu_tap_share(), or kpmu_watch_new() for a breakpoint.
  */
 struct kpmu_tap *kpmu_tap_own(const struct perf_event_attr *attr,
 			      struct task_struct *task, int cpu)
 {
 	struct kpmu_tap *tap = kpmu_tap_new(attr, 1);
-	struct perf_event *e;
+	int err;
 
 	if (!tap)
 		return ERR_PTR(-ENOMEM);
 	INIT_LIST_HEAD(&tap->node);
-	e = perf_event_create_kernel_counter(&tap->attr, cpu, task, kpmu_tap_hit, tap);
-	if (IS_ERR(e)) {
+	err = observe(tap, task, cpu);
+	if (err) {
 		kfree(tap);
-		return ERR_CAST(e);
+		return ERR_PTR(err);
 	}
-	tap->on[0].event = e;
-	return tap;
-}
-
-/**
- * kpmu_tap_watch() - get a tap for one kpmu event only, with a breakpoint that is armed while it runs
- * @attr: attr of the breakpoint, not inherited
- * @task: the task to be observed, NULL for all tasks of a CPU
- * @cpu: the CPU, -1 for any
- *
- * Context: task, may sleep; kpmu_watch_possible().
- * Return: as kpmu_watch_new().
- */
-struct kpmu_tap *kpmu_tap_watch(const struct perf_event_attr *attr,
-				struct task_struct *task, int cpu)
-{
-	struct kpmu_tap *tap = kpmu_tap_new(attr, 0);
-	struct kpmu_watch *w;
-
-	if (!tap)
-		return ERR_PTR(-ENOMEM);
-	INIT_LIST_HEAD(&tap->node);
-	w = kpmu_watch_new(&tap->attr, task, cpu, kpmu_tap_hit, tap);
-	if (IS_ERR(w)) {
-		kfree(tap);
-		return ERR_CAST(w);
-	}
-	tap->watch = w;
-	tap->gated = true;
 	return tap;
 }
 
@@ -264,7 +260,7 @@ struct perf_event *kpmu_tap_event(struct kpmu_tap *tap)
 }
 
 /**
- * kpmu_tap_is_gated() - are a tap's hits delivered only while they are needed?
+ * kpmu_tap_is_gated() - are a tap's hits reported only while they are needed?
  * @tap: the tap
  *
  * Context: any.
@@ -272,7 +268,7 @@ struct perf_event *kpmu_tap_event(struct kpmu_tap *tap)
  */
 bool kpmu_tap_is_gated(const struct kpmu_tap *tap)
 {
-	return tap->gated;
+	return tap->gated || tap->watch;
 }
 
 /* See source.h */

@@ -33,8 +33,8 @@ struct seq_file;
  * @instead: if @counts: the tap that replaces the probe once BPF is attached
  * @as: if this is such a replacement: the tap that it reports hits for
  * @nr: entries in @on
- * @gated: hits are delivered only while a kpmu event needs them
- * @watch: the breakpoint that reports the hits; there are no events in @on
+ * @gated: hits of the events in @on are delivered only while a kpmu event needs them
+ * @watch: instead of an event in @on: a breakpoint, armed while the kpmu event runs; NULL if none
  * @dead: entry in the list of taps to be freed after grace periods
  * @rcu: instead of @dead, if one grace period of RCU is enough
  * @on: the kernel's events: one for each CPU, or a single one
@@ -67,8 +67,6 @@ void kpmu_tap_free(struct kpmu_tap *tap);
 void kpmu_tap_bury(void);
 struct kpmu_tap *kpmu_tap_own(const struct perf_event_attr *attr,
 			      struct task_struct *task, int cpu);
-struct kpmu_tap *kpmu_tap_watch(const struct perf_event_attr *attr,
-				struct task_struct *task, int cpu);
 struct kpmu_tap *kpmu_tap_silent(const struct kpmu_tap *like);
 struct perf_event *kpmu_tap_event(struct kpmu_tap *tap);
 bool kpmu_tap_is_gated(const struct kpmu_tap *tap);
