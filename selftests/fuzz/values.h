@@ -369,7 +369,7 @@ static inline void saw_open(struct show *s, const struct op *op)
 	s->removes |= slot->attr.remove_on_exec;
 	s->exec_enables |= slot->attr.enable_on_exec;
 	s->stat |= slot->attr.inherit_stat;
-	if (moves && leader.was_off)
+	if ((moves && leader.was_off) || (of && s->slot[group].moved == MOVED_WHILE_OFF))
 		slot->moved = MOVED_WHILE_OFF;
 	s->signals_differ |= s->slot[group].moved == MOVED_WHILE_OFF && slot->attr.sigtrap;
 	s->redirected |= op->arg[4] & PERF_FLAG_FD_OUTPUT;
