@@ -21,6 +21,7 @@
 #include "../compat/detach.h"
 #include "../compat/tsc.h"
 #include "../life/life.h"
+#include "../pmu/soft/soft.h"
 #include "../record/side_band.h"
 #include "../sched/bucket.h"
 #include "../sched/sched.h"
@@ -55,6 +56,7 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev,
 		      struct task_struct *next, unsigned int prev_state)
 {
 	kpmu_use_none(&switch_use);
+	this_cpu_inc(kpmu_nr_switches);
 	kpmu_buckets_switch(next);
 	kpmu_timelines_switch(next);
 	if (unlikely(atomic_read(&kpmu_software_switches) | kpmu_side_any(KPMU_SIDE_OF_SWITCH)))

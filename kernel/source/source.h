@@ -400,25 +400,6 @@ void kpmu_source_put(const struct kpmu_source *source);
 typedef bool (*kpmu_overflow_fn)(struct kpmu_hw *hw, struct kpmu_hit *hit);
 
 /**
- * kpmu_software_switch() - report a task switch to the events that count switches
- * @prev: the outgoing task, whose events are still active
- * @next: the incoming task
- *
- * Context: under the run-queue lock, IRQs off.
- */
-void kpmu_software_switch(struct task_struct *prev, struct task_struct *next);
-extern atomic_t kpmu_software_switches;
-
-/**
- * kpmu_software_told_by() - set the tracepoint iterator that calls kpmu at a switch
- * @iterator: the tracepoint's function that calls several probes in turn; the scheduler
- *	calls a single probe directly
- *
- * Context: module init, before the first event.
- */
-void kpmu_software_told_by(const void *iterator);
-
-/**
  * kpmu_source_read() - .read of sources without counters, kpmu_hit_report() does the counting
  * @hw: the event
  *

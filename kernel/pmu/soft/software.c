@@ -2,20 +2,16 @@
 /*
  * Software events except the clocks.  perf_event_open(2), PERF_TYPE_SOFTWARE.
  *
- * kpmu observes switches and page faults itself.  Minor and major faults and migrations
+ * kpmu observes switches (switches.c) and page faults itself.  Minor and major faults and migrations
  * are reported by the kernel's own perf, so that the counts equal upstream's.  Some events
  * never occur on x86, or are generated only by BPF for the kernel's own events: those can
  * be opened and count nothing.
  */
 #include <linux/err.h>
 #include <linux/module.h>
-#include <linux/percpu.h>
 #include <linux/perf_event.h>
-#include <linux/rcupdate.h>
-#include <linux/static_call.h>
 
 #include "../../abi/attr.h"
-#include "../../compat/compat.h"
 #include "../host/tap.h"
 #include "soft.h"
 
@@ -34,12 +30,6 @@ static const u8 told_by[] = {
 	[PERF_COUNT_SW_CGROUP_SWITCHES] = SWITCH,
 };
 
-static const struct kpmu_hit_key switches = { "context-switches" };
-static const struct kpmu_hit_key cgroup_switches = { "cgroup-switches" };
-
-/* Number of events that count switches; if 0, kpmu_software_switch() is not called */
-atomic_t kpmu_software_switches;
-
 static int software_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 			 const char **why)
 {
@@ -51,10 +41,8 @@ static int software_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		*why = "no such software event";
 		return -ENOENT;
 	}
-	hw->switches = told_by[attr->config] == SWITCH;
-	if (hw->switches)
-		hw->key = attr->config == PERF_COUNT_SW_CONTEXT_SWITCHES ?
-			&switches : &cgroup_switches;
+	if (told_by[attr->config] == SWITCH)
+		kpmu_switches_init(hw, attr->config);
 	return 0;
 }
 
@@ -64,7 +52,7 @@ static int software_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 	struct kpmu_tap *tap;
 
 	if (hw->switches)
-		atomic_inc(&kpmu_software_switches);
+		kpmu_switches_get(hw, target);
 	if (told_by[target->attr->config] == FAULT)
 		return kpmu_faults_get(hw, why);
 	if (told_by[target->attr->config] != NATIVE)
@@ -82,27 +70,9 @@ static int software_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 static void software_put(struct kpmu_hw *hw)
 {
 	if (hw->switches)
-		atomic_dec(&kpmu_software_switches);
+		kpmu_switches_put(hw);
 	else if (hw->key)
 		kpmu_faults_put(hw);
-}
-
-/* Registers that perf_fetch_caller_regs() does not set are 0 in samples, as upstream */
-static DEFINE_PER_CPU(struct pt_regs, switch_regs);
-
-/* See source.h */
-void kpmu_software_switch(struct task_struct *prev, struct task_struct *next)
-{
-	struct kpmu_hit hit = {
-		.regs = this_cpu_ptr(&switch_regs), .fix_regs = soft_find_caller,
-	};
-
-	perf_fetch_caller_regs(hit.regs);
-	static_call(kpmu_source_hit)(&switches, 1, &hit);
-	rcu_read_lock();
-	if (kpmu_task_css(prev) != kpmu_task_css(next))
-		static_call(kpmu_source_hit)(&cgroup_switches, 1, &hit);
-	rcu_read_unlock();
 }
 
 const struct kpmu_source kpmu_software = {
