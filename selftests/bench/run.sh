@@ -86,7 +86,7 @@ more_files()
 {
 	local f
 	case $1 in
-	preload|whole) echo "$KPMU_TOP/build/tools/libkpmu-preload.so" ;;
+	preload) echo "$KPMU_TOP/build/tools/libkpmu-preload.so" ;;
 	esac
 	case $1 in
 	preload)

@@ -40,6 +40,24 @@ static void bench_both(const char *name, const struct perf_event_attr *kind, int
 	partner_end(pid);
 }
 
+/* Events of the CPU, none of a task: each counts the switch and goes on */
+static void bench_cpu_wide(void)
+{
+	struct perf_event_attr a = counting(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES);
+	pid_t pid = partner_start();
+	int i, fd, first = -1;
+
+	sleep(3);	/* the empty context of this task goes */
+	for (i = 0; i < 4; i++) {
+		fd = ev_must(&a, -1, 0, -1, 0);
+		if (first < 0)
+			first = fd;
+	}
+	row("4 events of the CPU that count switches", net_switch());
+	close_from(first);
+	partner_end(pid);
+}
+
 /* Two clocks, and two software events that count hits */
 static void bench_soft(void)
 {
@@ -106,6 +124,7 @@ int main(void)
 	bench_group("4 events one side, per switch", 4, false);
 	bench_group("1 event both sides", 1, true);
 	bench_soft();
+	bench_cpu_wide();
 	bench_tracepoints();
 	bench_none(idle);
 	return 0;

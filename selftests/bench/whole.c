@@ -3,7 +3,8 @@
  * Whole cost of command lines: the kernel instructions of all CPUs from before the command starts
  * until after its deferred work, once with perf and once without.  The difference is perf's
  * overhead.  The counter is a statistic of the PMU model, so neither perf nor kpmu takes part in
- * the measurement.  On kpmu the commands run with libkpmu-preload.
+ * the measurement.  On kpmu the redirect serves the commands: the loader of a program that the load
+ * executes would have a preload library to map, which is no cost of events.
  *
  * "whole NAME" measures only the commands whose names contain NAME.  "whole load NAME N" performs a
  * load: N forks, or N task switches.
@@ -20,7 +21,7 @@
 #include "event.h"
 
 #define SELF	"/tests/bench_whole"
-#define LIBRARY	"/tests/libkpmu-preload.so"
+#define REDIRECT "/proc/sys/kernel/kpmu/redirect"
 #define OUTPUT	"/tmp/output"
 
 /*
@@ -82,7 +83,7 @@ static int words(char **argv, int n, const char *text)
 	return n;
 }
 
-static void execute(const char *prefix, const char *load, bool preload)
+static void execute(const char *prefix, const char *load)
 {
 	char *argv[32];
 	int fd = open(OUTPUT, O_WRONLY | O_CREAT | O_TRUNC, 0644);
@@ -90,8 +91,6 @@ static void execute(const char *prefix, const char *load, bool preload)
 	words(argv, words(argv, 0, prefix), load);
 	dup2(fd, 1);
 	dup2(fd, 2);
-	if (preload)
-		setenv("LD_PRELOAD", LIBRARY, 1);
 	execvp(argv[0], argv);
 	_exit(127);
 }
@@ -126,7 +125,7 @@ static long opens(void)
 #define LATER	8
 
 /* Kernel instructions of a command; -1 if it fails */
-static double run(const char *prefix, const char *load, bool preload)
+static double run(const char *prefix, const char *load)
 {
 	double before, idle;
 	int status;
@@ -141,7 +140,7 @@ static double run(const char *prefix, const char *load, bool preload)
 	idle = before - idle;
 	pid = fork();
 	if (!pid)
-		execute(prefix, load, preload);
+		execute(prefix, load);
 	waitpid(pid, &status, 0);
 	sleep(LATER);
 	if (status) {
@@ -152,21 +151,33 @@ static double run(const char *prefix, const char *load, bool preload)
 	return cost_sample().insns - before - idle;
 }
 
+/* The same, with its events on the route */
+static double run_on_route(const struct command *c)
+{
+	double cost;
+
+	if (!route_is_native() && write_long(REDIRECT, 1))
+		return -1;
+	cost = run(c->perf, c->load);
+	if (!route_is_native() && write_long(REDIRECT, 0))
+		return -1;
+	return cost;
+}
+
 /* The first run warms the caches of the kernel up */
 static bool measure_command(const struct command *c)
 {
-	bool preload = !route_is_native();
 	const char *other = c->without ? c->without : c->load;
 	double without, with;
 	long before;
 
-	if (c->may_fail && run(c->perf, c->load, false) < 0)
+	if (c->may_fail && run(c->perf, c->load) < 0)
 		return true;
-	if (run("", other, false) < 0 || run(c->perf, c->load, preload) < 0)
+	if (run("", other) < 0 || run_on_route(c) < 0)
 		return false;
-	without = run("", other, false);
+	without = run("", other);
 	before = opens();
-	with = run(c->perf, c->load, preload);
+	with = run_on_route(c);
 	if (without < 0 || with < 0)
 		return false;
 	if ((opens() > before) == route_is_native()) {
