@@ -131,6 +131,27 @@ TEST(events_match_native)
 	EXPECT_GE(compare(_metadata, "cpu", "events"), 8);
 }
 
+/* No event that the kernel names is missing; those of memory accesses need precise events */
+TEST(no_event_is_missing)
+{
+	ROWS("Y-12");
+	struct dirent *d;
+	char there[200];
+	DIR *dir;
+
+	dir = opendir(NATIVE "/cpu/events");
+	ASSERT_NE(dir, NULL);
+	while ((d = readdir(dir))) {
+		char name[300];
+
+		if (d->d_name[0] == '.' || !strncmp(d->d_name, "mem-", 4))
+			continue;
+		snprintf(name, sizeof(name), "events/%s", d->d_name);
+		EXPECT_TRUE(text(root(), "cpu", name, there, sizeof(there)));
+	}
+	closedir(dir);
+}
+
 TEST(caps_match_native)
 {
 	ROWS("U-28");

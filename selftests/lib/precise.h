@@ -101,6 +101,12 @@ struct seen {
 #define MAX_SEEN	1024
 static struct seen seen[MAX_SEEN];
 
+/* Is the sample one of rising()? */
+static inline bool in_rising(const struct seen *s)
+{
+	return s->ip - (uintptr_t)rising < INC_LEN * (N + 1);
+}
+
 static uint64_t branch_target;	/* looked for in the branch stacks */
 
 static inline bool has_branch_to(const struct parts *p, uint64_t to)

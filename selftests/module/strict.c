@@ -381,6 +381,31 @@ TEST(inherit)
 	worker_stop(&w);
 }
 
+#define TASKS	40
+
+/* An event of a CPU needs room beside those of each task, however many tasks there are */
+TEST(beside_many_tasks)
+{
+	static struct worker w[TASKS];
+	int gp = counters_general(), fd[MAX], of[TASKS];
+
+	ROWS("W-18");
+	NEED_PMU();
+	for (int i = 0; i < TASKS; i++) {
+		worker_start(&w[i]);
+		of[i] = strict(w[i].pid, -1, -1);
+		ASSERT_GE(of[i], 0);
+	}
+	EXPECT_EQ(fill(fd, gp, -1, 0), gp - 1);
+	EXPECT_EQ(strict_errno(-1, 0, -1), EBUSY);
+	drain(fd, gp - 1);
+	drain(of, TASKS);
+	for (int i = 0; i < TASKS; i++)
+		worker_stop(&w[i]);
+	EXPECT_EQ(fill(fd, gp, -1, 0), gp);
+	drain(fd, gp);
+}
+
 TEST(on_exec)
 {
 	ROWS("W-18");

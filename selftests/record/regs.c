@@ -282,6 +282,41 @@ TEST(end_of_the_stack)
 	EXPECT_GE(n, 100);
 }
 
+#define END_OF_MEMORY	0x7ffffffff000ULL	/* of 64-bit programs, with page tables of four levels */
+
+/* A stack at the end of the address space: no more is asked for than there can be */
+TEST(end_of_memory)
+{
+	ROWS("S-25");
+	struct perf_event_attr a = sampled_attr(PERF_SAMPLE_STACK_USER | PERF_SAMPLE_IP);
+	char *end = (char *)END_OF_MEMORY;
+	struct ring r;
+	int n = 0;
+	int fd;
+
+	if (mmap(end - 8192, 8192, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != end - 8192)
+		SKIP(return, "something else is there");
+	a.sample_stack_user = 4096;
+	a.sample_period = WORK_INSNS(ROUNDS) / 8;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 16);
+	ev_enable(fd);
+	on_short_stack(end - 1024);
+	ev_disable(fd);
+	while (ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
+		struct parts s = record_sample(&r, &rec);
+
+		if (s.ip - (uintptr_t)work_ >= 32)
+			continue;
+		EXPECT_EQ(s.stack_size, 1024 + 8);
+		EXPECT_EQ(s.stack_dyn, 1024 + 8);
+		n++;
+	}
+	EXPECT_GE(n, 5);
+	munmap(end - 8192, 8192);
+}
+
 /* A loop whose stack pointer is 0 */
 static void without_stack(uint64_t rounds)
 {

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 
 #include "branch.h"
+#include "msr.h"
 
 static struct kpmu_explain_event ev[3];
 static struct perf_event_attr attr[3];
@@ -121,6 +122,48 @@ TEST(debugfs)
 	EXPECT_NE(strtol(text + 27, NULL, 16), 0);
 	ev_disable(fd);
 	EXPECT_EQ(strncmp(state(), "branch records: off", 19), 0);
+}
+
+/* Where recording is switched on: IA32_DEBUGCTL, IA32_LBR_CTL, or DBG_EXTN_CFG of AMD */
+static bool recording(uint64_t *value)
+{
+	static const struct {
+		uint32_t msr;
+		uint64_t bits;
+	} legacy = { 0x1d9, 1 | 1 << 11 }, arch = { 0x14ce, 1 }, amd = { 0xc000010f, 1 << 6 };
+	uint64_t v;
+
+	if (is_amd() ? !msr_read(0, amd.msr, &v) : !msr_read(0, arch.msr, &v) && !msr_read(0, legacy.msr, &v))
+		return false;
+	if (is_amd())
+		*value = v & amd.bits;
+	else
+		*value = msr_read(0, arch.msr, &v) ? v & arch.bits : msr_read(0, legacy.msr, &v) ? v & legacy.bits : 0;
+	return true;
+}
+
+/* Branches are recorded while an event asks for it, and at no other time */
+TEST(recorded_on_demand)
+{
+	struct perf_event_attr a;
+	uint64_t value;
+	int fd;
+
+	ROWS("S-18");
+	NEED_BRANCHES();
+	pin_to(0);
+	if (!recording(&value))
+		SKIP(return, "the registers cannot be read");
+	EXPECT_EQ(value, 0);
+	a = branches(PERF_SAMPLE_BRANCH_ANY);
+	fd = ev_must(&a, -1, 0, -1, 0);
+	ev_enable(fd);
+	EXPECT_TRUE(recording(&value));
+	EXPECT_NE(value, 0);
+	ev_disable(fd);
+	EXPECT_TRUE(recording(&value));
+	EXPECT_EQ(value, 0);
+	close(fd);
 }
 
 TEST_HARNESS_MAIN

@@ -1,12 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Branch stacks of tasks: call stacks, task switches, and events that share the records. */
 #define _GNU_SOURCE
+#include <cpuid.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "branch.h"
 #include "task.h"
+
+/* What CPUID says of the CPU's branch records is what can be had of them */
+TEST(depth_of_cpuid)
+{
+	unsigned int a = 0, b, c, d = 0;
+
+	ROWS("S-15 U-48");
+	if (is_amd())
+		__get_cpuid(0x80000022, &a, &b, &c, &d);
+	else
+		__get_cpuid_count(7, 0, &a, &b, &c, &d);
+	if (is_amd() ? !(a & 2) : !(d >> 19 & 1))
+		SKIP(return, "CPUID says nothing of branch records");
+	EXPECT_EQ(branch_depth(), is_amd() ? 16 : 32);
+}
 
 static int nothing(void)
 {

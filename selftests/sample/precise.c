@@ -138,6 +138,41 @@ TEST(vector_registers)
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
 }
 
+/* What comes after them in a record: the branches.  A task switch clears those, so there are several tries */
+TEST(vector_registers_and_branches)
+{
+	static const uint64_t value = 0xfedcba9876543210;
+	struct perf_event_attr a;
+	int i, n, fd, try, found = 0;
+	struct ring r;
+
+	ROWS("S-18 S-38");
+	NEED_PRECISE();
+	if (!is_adaptive())
+		SKIP(return, "no vector registers in records");
+	a = precise_attr(RAW_INSNS, 2, PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_BRANCH_STACK);
+	a.sample_regs_intr = 1ULL << REGS_XMM0;
+	a.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER;
+	if (ev_errno(&a, 0, -1, -1, 0))
+		SKIP(return, "this CPU does not record branches");
+	branch_target = (uintptr_t)rising;
+	for (try = 0; try < TRIES && found < N / step_of(2) - 1; try++) {
+		fd = ev_must(&a, 0, -1, -1, 0);
+		ring_map(&r, fd, &a, 64);
+		ev_enable(fd);
+		__asm__ volatile("movq %0, %%xmm0" :: "r"(value) : "xmm0");
+		rising();
+		ev_disable(fd);
+		n = collect(&r);
+		for (i = 0, found = 0; i < n; i++)
+			if (in_rising(&seen[i]) && seen[i].ip != (uintptr_t)rising)
+				found += seen[i].branch_found && seen[i].reg == value ? 1 : -1;
+		ring_unmap(&r);
+		close(fd);
+	}
+	EXPECT_GE(found, N / step_of(2) - 1);
+}
+
 enum access { LOADS, STORES, LOCKED, PAGES };
 
 static void access_memory(enum access what, int fd, void *pages)

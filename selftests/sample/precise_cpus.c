@@ -13,11 +13,6 @@
 		SKIP(return, "there is only one CPU");			\
 } while (0)
 
-static bool in_rising(const struct seen *s)
-{
-	return s->ip - (uintptr_t)rising < INC_LEN * (N + 1);
-}
-
 /* Samples of the row in the ring, and a check that the others are of user mode, too */
 static int of_row(struct ring *r)
 {
