@@ -287,6 +287,35 @@ TEST(info)
 	EXPECT_NE(info.id, 0);
 }
 
+/* struct bpf_link_info as it is since 6.6, for BPF_PERF_EVENT_EVENT; before, nothing tells of the event */
+struct event_info {
+	uint32_t type, id, prog_id, pad;
+	uint32_t kind, pad2;
+	uint64_t config;
+	uint32_t event_type, pad3;
+	uint64_t cookie;
+};
+
+#define KIND_EVENT	6
+
+TEST(info_of_the_event)
+{
+	ROWS("I-39");
+	int fd = insns(), map = words_map(), prog = counting(PE, map), link = attach(prog, fd);
+	struct event_info info = { 0 };
+	union bpf_attr a = {
+		.info = { .bpf_fd = link, .info = (uintptr_t)&info, .info_len = sizeof(info) },
+	};
+
+	ASSERT_GE(link, 0);
+	info.event_type = 99;
+	EXPECT_EQ(sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &a), 0);
+	if (info.kind != KIND_EVENT)
+		SKIP(return, "this kernel describes no links of events");
+	EXPECT_EQ(info.config, PERF_COUNT_HW_INSTRUCTIONS);
+	EXPECT_EQ(info.event_type, PERF_TYPE_HARDWARE);
+}
+
 /* References to the module, once those of files that were closed before are gone */
 static long references(void)
 {

@@ -10,7 +10,7 @@
 # those that reach most of the file.  A mutant that does not build, whose object code is unchanged, that no
 # program reaches, or that the file "equal" lists with a reason, is not counted.  J mutants (2) are tested at a
 # time, while the next one is built.  MORE=1 goes on with the numbers that an interrupted run of the same seed
-# has not judged.
+# has not judged, and after -r in place of those that are equal to the module.
 #
 # Files in build/mutants: NR.diff is the bug, NR.place where it is, NR.log the output of its guest.  The last line
 # of the output is "mutants: K of N killed".
@@ -371,6 +371,19 @@ new_ones()
 	done 3< <(draw)
 }
 
+# close_gaps - number the mutants from 1 on, after some were left out
+close_gaps()
+{
+	local n f to=0
+	for n in $(cd "$out"; find . -name '[0-9]*.diff' | sed 's,^./,,; s,[.].*,,' | sort -n); do
+		to=$((to + 1))
+		[ "$n" != $to ] || continue
+		for f in "$out/$n".*; do
+			mv "$f" "$out/$to.${f##*/*.}"
+		done
+	done
+}
+
 # old_ones [NR...] - judge again those of the last run that survived, or these
 old_ones()
 {
@@ -403,6 +416,8 @@ bases
 if [ "$count" = -r ]; then
 	count=$(find "$out" -name '[0-9]*.diff' | wc -l)
 	old_ones "${@:2}"
+	wait
+	close_gaps
 else
 	new_ones
 fi
