@@ -285,6 +285,7 @@ suits()
 	mutantamd) [[ "${*:2}" == *@(/amd/|sample_ibs)* ]] ;;
 	mutantzen*) [[ $2 == kernel/pmu/x86/amd/ibs* ]] ;;
 	mutantlate) [[ $2 == kernel/pmu/x86/@(pmi|amd/)* ]] ;;
+	mutantpebsicl) [[ $2 == kernel/pmu/x86/@(intel/pebs|intel/data|precise)* ]] ;;
 	mutantpebs2) [[ $2 == kernel/pmu/x86/@(intel/pebs|precise)* ]] ;;
 	mutantspr) [[ $2 == kernel/pmu/x86/intel/* ]] ;;
 	mutantk7) [[ $2 == kernel/pmu/x86/amd/* ]] ;;

@@ -63,6 +63,36 @@ TEST(cycles)
 	EXPECT_TRUE(row_is_sampled(&a));
 }
 
+/* The call chain begins where the interrupt came, after the instruction of the sample */
+TEST(call_chain)
+{
+	static struct record rec;
+	struct perf_event_attr a;
+	int i, fd, found = 0;
+	struct ring r;
+
+	ROWS("U-48 S-14");
+	NEED_IBS();
+	a = ibs_attr("ibs_op", CNT_CTL, OPS);
+	a.sample_type |= PERF_SAMPLE_CALLCHAIN;
+	for (i = 0; i < TRIES && !found; i++) {
+		fd = ev_must(&a, 0, -1, -1, 0);
+		ring_map(&r, fd, &a, 64);
+		rising_counted(fd);
+		while (ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
+			struct parts p = record_sample(&r, &rec);
+
+			if (!in_row(p.ip) || p.nr < 2 || p.chain[0] != PERF_CONTEXT_USER)
+				continue;
+			EXPECT_GT(p.chain[1], p.ip);
+			found++;
+		}
+		ring_unmap(&r);
+		close(fd);
+	}
+	EXPECT_GT(found, 0);
+}
+
 TEST(fetch)
 {
 	struct perf_event_attr a;
