@@ -376,11 +376,11 @@ new_ones()
 close_gaps()
 {
 	local n f to=0
-	for n in $(cd "$out"; find . -name '[0-9]*.diff' | sed 's,^./,,; s,[.].*,,' | sort -n); do
+	for n in $(cd "$out"; find . -name '[0-9]*.diff' -printf '%f\n' | cut -d. -f1 | sort -n); do
 		to=$((to + 1))
 		[ "$n" != $to ] || continue
-		for f in "$out/$n".*; do
-			mv "$f" "$out/$to.${f##*/*.}"
+		for f in diff place log verdict; do
+			[ ! -e "$out/$n.$f" ] || mv "$out/$n.$f" "$out/$to.$f"
 		done
 	done
 }
@@ -396,7 +396,7 @@ old_ones()
 		IFS=: read -r _ file _ <<<"$place"
 		rm -f "$out/$n.verdict"
 		if is_equal "$file" "$out/$n.diff"; then
-			rm "$out/$n".*
+			rm -f "$out/$n".{diff,place,log,verdict}
 		elif (cd "$src" && patch -sp1) <"$out/$n.diff" && builds "$file"; then
 			begin "$n" "$place" "$file"
 		else
