@@ -283,7 +283,7 @@ suits()
 {
 	case $1 in
 	mutantamd) [[ "${*:2}" == *@(/amd/|sample_ibs)* ]] ;;
-	mutantzen*) [[ $2 == kernel/pmu/x86/amd/ibs* ]] ;;
+	mutantzen*|mutantibsmp) [[ $2 == kernel/pmu/x86/amd/ibs* ]] ;;
 	mutantlate) [[ $2 == kernel/pmu/x86/@(pmi|amd/)* ]] ;;
 	mutantpebsicl) [[ $2 == kernel/pmu/x86/@(intel/pebs|intel/data|precise)* ]] ;;
 	mutantpebs2) [[ $2 == kernel/pmu/x86/@(intel/pebs|precise)* ]] ;;

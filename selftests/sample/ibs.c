@@ -186,6 +186,51 @@ TEST(loads)
 	EXPECT_TRUE(loads > 0);
 }
 
+/* Samples of loads of lines that the other CPU has modified, in @n samples */
+static int of_modified(int n)
+{
+	union perf_mem_data_src src;
+	int i, found = 0;
+
+	for (i = 0; i < n; i++) {
+		src.val = seen[i].data_src;
+		found += seen[i].ip == (uintptr_t)loads_start && src.mem_snoop == PERF_MEM_SNOOP_HITM;
+	}
+	return found;
+}
+
+/* The first load of each line finds it modified by the other CPU; later loads do not */
+TEST(modified_lines)
+{
+	struct perf_event_attr a;
+	int i, fd, again = 0, first = 0;
+	struct ring r;
+
+	ROWS("U-48 S-28");
+	NEED_IBS();
+	if (nr_cpus() < 2)
+		SKIP(return, "there is only one CPU");
+	a = ibs_attr("ibs_op", CNT_CTL, OPS);
+	a.sample_type |= MEMORY;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 64);
+	for (i = 0; i < 20 * TRIES && !first; i++) {
+		pin_to(1);
+		/* The model of caches knows of accesses while an event is on */
+		stores_counted(fd, words);
+		pin_to(0);
+		ring_skip(&r);
+		loads_counted(fd, words);
+		first += of_modified(collect(&r));
+		loads_counted(fd, words);
+		again += of_modified(collect(&r));
+	}
+	EXPECT_GT(first, 0);
+	EXPECT_EQ(again, 0);
+	ring_unmap(&r);
+	close(fd);
+}
+
 #define RAW_REGS	9
 
 /* What a sample has of registers, after a word of the capabilities */
