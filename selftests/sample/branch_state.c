@@ -124,22 +124,30 @@ TEST(debugfs)
 	EXPECT_EQ(strncmp(state(), "branch records: off", 19), 0);
 }
 
-/* Where recording is switched on: IA32_DEBUGCTL, IA32_LBR_CTL, or DBG_EXTN_CFG of AMD */
+/* Where recording is switched on; what a CPU does not have is 0 or cannot be read */
+static const struct {
+	uint32_t msr;
+	uint64_t bits;
+} switched_by[] = {
+	{ 0x14ce, 1 },		/* IA32_LBR_CTL */
+	{ 0xc000010f, 1 << 6 },	/* DBG_EXTN_CFG of AMD */
+	{ 0x1d9, 1 | 1 << 11 },	/* IA32_DEBUGCTL, with the freeze at an interrupt */
+};
+
 static bool recording(uint64_t *value)
 {
-	static const struct {
-		uint32_t msr;
-		uint64_t bits;
-	} legacy = { 0x1d9, 1 | 1 << 11 }, arch = { 0x14ce, 1 }, amd = { 0xc000010f, 1 << 6 };
+	bool known = false;
 	uint64_t v;
+	int i;
 
-	if (is_amd() ? !msr_read(0, amd.msr, &v) : !msr_read(0, arch.msr, &v) && !msr_read(0, legacy.msr, &v))
-		return false;
-	if (is_amd())
-		*value = v & amd.bits;
-	else
-		*value = msr_read(0, arch.msr, &v) ? v & arch.bits : msr_read(0, legacy.msr, &v) ? v & legacy.bits : 0;
-	return true;
+	*value = 0;
+	for (i = 0; i < ARRAY_SIZE(switched_by); i++) {
+		if (!msr_read(0, switched_by[i].msr, &v))
+			continue;
+		*value |= v & switched_by[i].bits;
+		known = true;
+	}
+	return known;
 }
 
 /* Branches are recorded while an event asks for it, and at no other time */
