@@ -144,7 +144,8 @@ is_equal()
 	old=$(sed -n '1,2d; s/^-[[:space:]]*//p' "$2")
 	new=$(sed -n '1,2d; s/^+[[:space:]]*//p' "$2")
 	[ "$new" != ';' ] || new=''
-	cut -f1-3 "$here/equal" | grep -qxF -- "$1	$old	$new"
+	# Not -q: cut would fail if grep ended before it
+	cut -f1-3 "$here/equal" | grep -xF -- "$1	$old	$new" >/dev/null
 }
 
 # mutate PLACE - insert the bug into the source in $src, write the diff to $out/new.diff

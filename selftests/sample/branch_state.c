@@ -131,7 +131,7 @@ static const struct {
 } switched_by[] = {
 	{ 0x14ce, 1 },		/* IA32_LBR_CTL */
 	{ 0xc000010f, 1 << 6 },	/* DBG_EXTN_CFG of AMD */
-	{ 0x1d9, 1 | 1 << 11 },	/* IA32_DEBUGCTL, with the freeze at an interrupt */
+	{ 0x1d9, 1 },		/* IA32_DEBUGCTL */
 };
 
 static bool recording(uint64_t *value)
