@@ -298,6 +298,10 @@ TEST(latency)
 		EXPECT_EQ((int)src.mem_op, PERF_MEM_OP_LOAD);
 		EXPECT_TRUE(src.mem_lvl & PERF_MEM_LVL_HIT);
 		EXPECT_NE((int)src.mem_lvl_num, PERF_MEM_LVLNUM_NA);
+		/* The model has no persistent memory */
+		EXPECT_TRUE(!exact() || src.mem_lvl_num != PERF_MEM_LVLNUM_PMEM);
+		if (src.mem_lvl & PERF_MEM_LVL_L1)
+			EXPECT_EQ((int)src.mem_lvl_num, PERF_MEM_LVLNUM_L1);
 		EXPECT_FALSE(src.mem_snoop & PERF_MEM_SNOOP_NA);
 		EXPECT_TRUE(src.mem_dtlb & PERF_MEM_TLB_HIT);
 		EXPECT_FALSE(src.mem_lock & PERF_MEM_LOCK_LOCKED);
