@@ -56,9 +56,9 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev,
 		      struct task_struct *next, unsigned int prev_state)
 {
 	kpmu_use_none(&switch_use);
-	this_cpu_inc(kpmu_nr_switches);
 	kpmu_buckets_switch(next);
 	kpmu_timelines_switch(next);
+	this_cpu_inc(kpmu_nr_switches);
 	if (unlikely(atomic_read(&kpmu_software_switches) | kpmu_side_any(KPMU_SIDE_OF_SWITCH)))
 		switch_told(prev, next);
 	else

@@ -57,13 +57,7 @@ static __always_inline void switch_task(struct kpmu_cpu *kc, struct task_struct 
 		kpmu_cgroup_release(left);
 }
 
-/* On a CPU that has flexible groups of its own */
-static noinline void switch_flexible(struct kpmu_cpu *kc, struct task_struct *next, struct kpmu_ctx *new)
-{
-	switch_task(kc, next, new, false, false);
-}
-
-/* On a CPU that is offline, or on which cgroups are counted */
+/* On a CPU that is offline, or on which flexible groups or cgroups are counted */
 static noinline void switch_any(struct kpmu_cpu *kc, struct task_struct *next)
 {
 	bool css = kc->watch && !kc->offline && kpmu_task_css(next) != kc->css;
@@ -79,16 +73,12 @@ static __always_inline void switch_contexts(struct kpmu_cpu *kc, struct task_str
 {
 	struct kpmu_ctx *new;
 
-	if (unlikely(kc->watch | kc->offline || kc->ctx.up)) {
+	if (unlikely(kc->watch | kc->offline || kc->ctx.up || kc->ctx.nr_flexible)) {
 		switch_any(kc, next);
 		return;
 	}
 	new = kpmu_ctx_of_next(kc, next);
-	if (!kc->task && !new)
-		return;
-	if (unlikely(kc->ctx.nr_flexible))
-		switch_flexible(kc, next, new);
-	else
+	if (kc->task || new)
 		switch_task(kc, next, new, true, false);
 }
 

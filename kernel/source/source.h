@@ -295,7 +295,8 @@ struct kpmu_target {
  * @needs: additional permissions (KPMU_NEED_*) that an initialised event requires
  *	for the target
  * @get: reserve the hardware, or attach to the origin of hits, for one event.  Task
- *	context, may sleep.  -EBUSY if it is reserved elsewhere; explained in *@why
+ *	context, may sleep.  -EBUSY if it is reserved elsewhere; explained in *@why.  It may set
+ *	hw->source to another one of its module, whose operations are called from then on
  * @put: undo @get.  Task context, may sleep
  * @read: fold, and return the count.  IRQs off, on the CPU of hw->idx, or where hw->runs
  * @start: the event counts on this CPU from now on; on the counter hw->idx if it needs one.

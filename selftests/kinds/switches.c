@@ -27,7 +27,11 @@ static void start(void)
 }
 
 /* At the begin of a test */
-#define NEED_CPU()	do { if (nr_cpus() <= CPU) SKIP(return, "there is only one CPU"); start(); } while (0)
+#define NEED_CPU() do {						\
+	if (nr_cpus() <= CPU)						\
+		SKIP(return, "there is only one CPU");			\
+	start();							\
+} while (0)
 
 /* Two events that count the switches of the CPU, @lead and the member told of each one */
 struct two {
@@ -274,7 +278,8 @@ TEST(in_samples)
 		.exclude_kernel = 1, .disabled = 1,
 	};
 	static struct record rec;
-	const struct counts *c = (const void *)rec.body + 8;
+	/* After the number of values; the leader's comes first */
+	const struct { uint64_t insns, number, told; } *c = (const void *)(rec.body + 8);
 	uint64_t last = 0, different = 0;
 	struct perf_event_attr m = a;
 	struct ring r;

@@ -29,7 +29,10 @@ static void number_start(struct kpmu_hw *hw)
 	local64_set(&hw->prev, this_cpu_read(kpmu_nr_switches));
 }
 
-/* The number does not change here, as IRQs are off.  An NMI may interrupt this function and call it again */
+/*
+ * The number does not change here, as IRQs are off.  An NMI may interrupt this function and call it again: it
+ * then finds the count as of the last read, or adds itself what this one would have added.
+ */
 static u64 number_read(struct kpmu_hw *hw)
 {
 	u64 now;
