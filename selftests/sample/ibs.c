@@ -203,20 +203,23 @@ static int of_modified(int n)
 TEST(modified_lines)
 {
 	struct perf_event_attr a;
-	int i, fd, again = 0, first = 0;
+	int i, fd, misses, again = 0, first = 0;
 	struct ring r;
 
 	ROWS("U-48 S-28");
 	NEED_IBS();
 	if (nr_cpus() < 2)
 		SKIP(return, "there is only one CPU");
+	/* IBS alone: the model's caches know of accesses in the 1,024 ops before a sample only */
+	a = ev_attr(PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_L1D | PERF_COUNT_HW_CACHE_RESULT_MISS << 16);
+	misses = ev_must(&a, 0, -1, -1, 0);
+	ev_enable(misses);
 	a = ibs_attr("ibs_op", CNT_CTL, OPS);
 	a.sample_type |= MEMORY;
 	fd = ev_must(&a, 0, -1, -1, 0);
 	ring_map(&r, fd, &a, 64);
 	for (i = 0; i < 20 * TRIES && !first; i++) {
 		pin_to(1);
-		/* The model of caches knows of accesses while an event is on */
 		stores_counted(fd, words);
 		pin_to(0);
 		ring_skip(&r);
@@ -229,6 +232,7 @@ TEST(modified_lines)
 	EXPECT_EQ(again, 0);
 	ring_unmap(&r);
 	close(fd);
+	close(misses);
 }
 
 #define RAW_REGS	9
