@@ -247,7 +247,7 @@ static inline void put_history(struct show *s, const struct slot *slot)
 		put(s, s->stat ? " of copies, with inherit_stat" : s->removes ?
 		    " of copies, removed" : slot->reset_late ?
 		    " of copies, reset" : " of copies");
-	if (slot->attr.inherit && slot->attr.enable_on_exec && s->child_execs > 1)
+	if (slot->attr.inherit && slot->attr.enable_on_exec && s->child_execs + s->execs > 1)
 		put(s, " of copies, after execs");
 	if (slot->attr.inherit && s->forks && slot->attr.pinned)
 		put(s, " copies, pinned");
