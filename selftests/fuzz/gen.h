@@ -37,6 +37,8 @@ static inline int percent(struct gen *g, int p)
 	return below(g, 100) < p;
 }
 
+#define STORM	12	/* times that a storm starts and stops its event */
+
 #define PICK(g, ...) ({							\
 	static const int64_t __pick[] = { __VA_ARGS__ };		\
 	__pick[below(g, ARRAY_SIZE(__pick))]; })
@@ -469,6 +471,22 @@ static inline void gen_sweep(struct gen *g)
 	emit(g, OP_READ, 1, 384, 0, 0, 0);
 }
 
+/*
+ * The event in slot 0 also counts in the kernel, and overflows every few hundred instructions of what
+ * starts and stops it.  Such an event stops native perf.
+ */
+static inline void gen_storm(struct gen *g)
+{
+	emit(g, OP_ATTR, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 0, 0, 0);
+	emit_flag(g, F_DISABLED, 100);
+	emit_set(g, AT_PERIOD, 150 + below(g, percent(g, 50) ? 300 : 2000));
+	emit_open(g, 0, 0, -1, -1, 0);
+	for (int i = 0; i < STORM; i++) {
+		emit(g, OP_IOCTL, 0, C_ENABLE, 0, 0, 0);
+		emit(g, OP_IOCTL, 0, C_DISABLE, 0, 0, 0);
+	}
+}
+
 /* Let all workers and a child call execve(2), then close an event */
 static inline void gen_execs(struct gen *g)
 {
@@ -487,7 +505,7 @@ static inline void gen_execs(struct gen *g)
  * @alone: the program is for kpmu only, and may use what native perf does not have
  *
  * All events are read at the end, so that their counts are compared.  Some programs have a
- * subject, sweeps or exec, because uniform random choices almost never give a combination
+ * subject, sweeps, storms or exec, because uniform random choices almost never give a combination
  * of several rare operations.
  */
 static inline void prog_random(struct prog *p, uint64_t seed, int alone)
@@ -498,6 +516,8 @@ static inline void prog_random(struct prog *p, uint64_t seed, int alone)
 	p->nr = 0;
 	if (percent(&g, 8))
 		gen_sweep(&g);
+	else if (alone && percent(&g, 4))
+		gen_storm(&g);
 	g.execs = percent(&g, 15);
 	if (g.execs)
 		gen_worker(&g);
