@@ -265,11 +265,12 @@ static int nr_samples(struct ring *r)
 }
 
 /* The module is unloaded while a task is in the kernel that is to write its user stack when it leaves */
-TEST(stack_still_to_come)
+TEST_TIMEOUT(stack_still_to_come, 150)
 {
 	ROWS("U-06");
 	union any_attr x = { .a = sampled_attr(PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN) };
 	int fd, to_child[2], status;
+	uint64_t end;
 	struct ring r;
 	pid_t pid;
 	char c;
@@ -301,6 +302,8 @@ TEST(stack_still_to_come)
 	/* Samples are taken until the third read blocks */
 	ASSERT_EQ(1, write(to_child[1], "a", 1));
 	ASSERT_EQ(1, write(to_child[1], "b", 1));
+	for (end = patience(); !nr_samples(&r) && now_ns() < end; )
+		usleep(10000);
 	usleep(50000 * slow());
 	EXPECT_TRUE(nr_samples(&r));
 	ring_unmap(&r);
