@@ -37,8 +37,6 @@ static inline int percent(struct gen *g, int p)
 	return below(g, 100) < p;
 }
 
-#define STORM	12	/* times that a storm starts and stops its event */
-
 #define PICK(g, ...) ({							\
 	static const int64_t __pick[] = { __VA_ARGS__ };		\
 	__pick[below(g, ARRAY_SIZE(__pick))]; })
@@ -470,6 +468,8 @@ static inline void gen_sweep(struct gen *g)
 	     1 + below(g, in_tasks ? 300 : 8), what);
 	emit(g, OP_READ, 1, 384, 0, 0, 0);
 }
+
+#define STORM	12	/* times that a storm starts and stops its event */
 
 /*
  * The event in slot 0 also counts in the kernel, and overflows every few hundred instructions of what

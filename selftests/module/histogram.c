@@ -269,7 +269,7 @@ TEST(kinds)
 	for (i = 0; i < 20; i++)
 		usleep(10000);
 	ev_disable(fd);
-	EXPECT_GE(p->samples, 20);
+	EXPECT_GE(p->samples, 10);	/* a sleep may be over before the task has left its CPU */
 	EXPECT_EQ(p->samples, ev_count(fd));
 	EXPECT_EQ(count(p, syscall(SYS_gettid), &events), p->samples);
 }
