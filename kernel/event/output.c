@@ -25,8 +25,8 @@
  * @event: the event
  * @rcu: frees the entry after a grace period, as a wakeup may still use it
  *
- * Each join allocates a new entry: one that has left can only be reused after a grace
- * period, and nothing here waits for one.
+ * An entry that has left a list can only be reused after a grace period, and nothing here waits for
+ * one.
  */
 struct place {
 	struct kpmu_ring_reader reader;
@@ -37,12 +37,16 @@ struct place {
 /**
  * struct kpmu_output - output state of an event that has or had a ring
  * @wait: wait queue for poll(2)
- * @place: entry in the ring's reader list; NULL without a ring
- * @rcu: frees it after a grace period, as a wakeup may still use @wait
+ * @place: entry in the ring's reader list: @own or an allocated one; NULL without a ring
+ * @own: an entry that needs no allocation, for an event that has one ring in its life
+ * @own_left: RCU state of when @own left a list: it is free once a grace period has passed
+ * @rcu: frees it after a grace period, as a wakeup may still use @wait and @own
  */
 struct kpmu_output {
 	wait_queue_head_t wait;
 	struct place *place;
+	struct place own;
+	unsigned long own_left;
 	struct rcu_head rcu;
 };
 
@@ -116,6 +120,7 @@ static int make_output(struct kpmu_event *e)
 	if (!o)
 		return -ENOMEM;
 	init_waitqueue_head(&o->wait);
+	o->own_left = get_completed_synchronize_rcu();
 	/* kpmu_output_poll() reads the pointer without the lock */
 	smp_store_release(&e->output, o);
 	return 0;
@@ -123,16 +128,30 @@ static int make_output(struct kpmu_event *e)
 
 static struct place *make_place(struct kpmu_event *e)
 {
+	struct kpmu_output *o;
 	struct place *p;
 
 	if (make_output(e))
 		return NULL;
-	p = kmalloc(sizeof(*p), GFP_KERNEL);
+	o = e->output;
+	if (o->place != &o->own && poll_state_synchronize_rcu(o->own_left))
+		p = &o->own;
+	else
+		p = kmalloc(sizeof(*p), GFP_KERNEL);
 	if (!p)
 		return NULL;
-	p->reader.wait = &e->output->wait;
+	p->reader.wait = &o->wait;
 	p->event = e;
 	return p;
+}
+
+/* Free an entry that is in no list any more, but may still be used by a wakeup */
+static void free_place(struct kpmu_output *o, struct place *p)
+{
+	if (p == &o->own)
+		o->own_left = get_state_synchronize_rcu();
+	else
+		kfree_rcu(p, rcu);
 }
 
 /**
@@ -162,14 +181,15 @@ int kpmu_output_set(struct kpmu_event *e, struct kpmu_ring *ring)
 		kpmu_ring_get(ring);
 	}
 	if (ring && !kpmu_ring_join(ring, &place->reader)) {
-		kfree(place);
+		if (place != &e->output->own)
+			kfree(place);
 		kpmu_ring_put_ref(ring);
 		return -EINVAL;
 	}
 	rcu_assign_pointer(e->ring, ring);
 	if (old) {
 		kpmu_ring_leave(old, &e->output->place->reader);
-		kfree_rcu(e->output->place, rcu);
+		free_place(e->output, e->output->place);
 		kpmu_ring_put_ref(old);
 	}
 	e->output->place = place;
