@@ -67,7 +67,7 @@ static int describe_ctx(char *to, int room, const struct kpmu_ctx *ctx)
  *
  * Only the first NR_BREACHES are printed.
  *
- * Context: IRQs off, any but NMI.
+ * Context: IRQs off, or NMI.
  */
 void check_breach(const char *name, const struct check_state *l)
 {

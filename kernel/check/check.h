@@ -88,6 +88,7 @@ struct check_rule {
 	bool told;
 };
 
+extern struct check_rule check_pmi_rules[];	/* of this CPU */
 extern struct check_rule check_cpu_rules[];	/* of @kc */
 extern struct check_rule check_bucket_rules[];	/* of @kc */
 extern struct check_rule check_ctx_rules[];	/* of @ctx, cheap */

@@ -124,11 +124,26 @@ static bool source_follows(struct check_state *l)
 			      e->clock.is_running);
 }
 
+/* More than any counter counts in a ns, and in the time that its context has not yet noted */
+#define MOST_PER_NS	64
+#define MOST_AT_ONCE	BIT_ULL(33)
+
+/* A fold of a counter that was half set adds or subtracts the range of the counter */
+static bool count_is_possible(struct check_state *l)
+{
+	const struct kpmu_entity *e = &l->e->se;
+	u64 running = kpmu_times_at(&e->clock, l->ctx->time).running;
+
+	return !kpmu_has_counter(e) || e->hw.source->start ||
+	       (u64)local64_read(&e->hw.count) / MOST_PER_NS <= running + MOST_AT_ONCE;
+}
+
 struct check_rule check_event_rules[] = {
 	{ "event-ctx", is_of_ctx },
 	{ "event-idx", idx_is_of_plan },
 	{ "event-timer", timer_follows },
 	{ "event-gate", gate_follows },
 	{ "event-source", source_follows },
+	{ "event-count", count_is_possible },
 	{ }
 };

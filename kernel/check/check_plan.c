@@ -234,3 +234,13 @@ struct check_rule check_cpu_rules[] = {
 	{ "cpu-recent", recent_are_right },
 	{ }
 };
+
+static bool kernel_is_not_counted(struct check_state *l)
+{
+	return kpmu_counters_check_pmi();
+}
+
+struct check_rule check_pmi_rules[] = {
+	{ "pmi-kernel", kernel_is_not_counted },
+	{ }
+};

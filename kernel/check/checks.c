@@ -74,7 +74,7 @@ static void check_gone(struct kpmu_entity *se)
  *
  * Ends at the first rule that does not hold, as later ones rely on it.
  *
- * Context: IRQs off, the owner of what is in @l.
+ * Context: IRQs off, the owner of what is in @l; or NMI.
  */
 void check_rules(struct check_rule *rules, struct check_state *l)
 {
@@ -220,11 +220,19 @@ static void check_family(struct kpmu_family *f)
 	check_rules(check_family_rules, &l);
 }
 
+static void check_pmi(void)
+{
+	struct check_state l = { };
+
+	check_rules(check_pmi_rules, &l);
+}
+
 static const struct kpmu_checker checker = {
 	.cpu = check_cpu,
 	.ctx = check_ctx,
 	.gone = check_gone,
 	.family = check_family,
+	.pmi = check_pmi,
 };
 
 /**

@@ -84,6 +84,7 @@ static inline u32 kpmu_slots_used(const struct kpmu_slots *slots)
  * @online: see kpmu_counters_online()
  * @offline: see kpmu_counters_offline()
  * @check: see kpmu_counters_check()
+ * @check_pmi: see kpmu_counters_check_pmi()
  * @show: see kpmu_counters_show()
  * @rdpmc_guarded: see kpmu_rdpmc_guarded()
  * @rdpmc_grant: see kpmu_rdpmc_grant()
@@ -126,6 +127,7 @@ struct kpmu_core {
 	void (*online)(void);
 	void (*offline)(void);
 	const char *(*check)(const struct kpmu_slots *want);
+	bool (*check_pmi)(void);
 	void (*show)(struct seq_file *m, int cpu);
 	void (*rdpmc_guarded)(bool yes);
 	struct kpmu_grant *(*rdpmc_grant)(struct mm_struct *mm);
@@ -299,6 +301,19 @@ static inline int kpmu_counters_like(const struct kpmu_hw *hw)
 static inline const char *kpmu_counters_check(const struct kpmu_slots *want)
 {
 	return kpmu_core.check(want);
+}
+
+/**
+ * kpmu_counters_check_pmi() - do all counters of the kernel stand still while a PMI is handled?
+ *
+ * One with a period shorter than the way out of an NMI would overflow for ever.
+ *
+ * Context: NMI, on this CPU.
+ * Return: they do, or cannot be stopped.
+ */
+static inline bool kpmu_counters_check_pmi(void)
+{
+	return kpmu_core.check_pmi();
 }
 
 /**

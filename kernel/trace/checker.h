@@ -20,6 +20,7 @@ struct kpmu_family;
  * @ctx: an owned section ends; the context is idle, or about to leave its CPU
  * @gone: an event leaves its context
  * @family: a family has changed; under its lock
+ * @pmi: a PMI begins to handle overflows; NMI
  *
  * Context: IRQs off, as the owner of the argument.
  */
@@ -28,6 +29,7 @@ struct kpmu_checker {
 	void (*ctx)(struct kpmu_ctx *ctx);
 	void (*gone)(struct kpmu_entity *e);
 	void (*family)(struct kpmu_family *f);
+	void (*pmi)(void);
 };
 
 DECLARE_STATIC_KEY_FALSE(kpmu_checker_key);
@@ -81,6 +83,17 @@ static __always_inline void kpmu_check_family(struct kpmu_family *f)
 {
 	if (static_branch_unlikely(&kpmu_checker_key))
 		kpmu_checker->family(f);
+}
+
+/**
+ * kpmu_check_pmi() - check this CPU's counters in a PMI
+ *
+ * Context: NMI.
+ */
+static __always_inline void kpmu_check_pmi(void)
+{
+	if (static_branch_unlikely(&kpmu_checker_key))
+		kpmu_checker->pmi();
 }
 
 #endif

@@ -4,6 +4,7 @@
  * events, and with the registers, which are read back.
  */
 #include <linux/bitops.h>
+#include <linux/kprobes.h>
 
 #include "counter.h"
 #include "lbr.h"
@@ -201,3 +202,33 @@ const char *x86_check(const struct kpmu_slots *want)
 	}
 	return NULL;
 }
+
+/* Does a counter count at CPL 0, if GLOBAL_CTRL lets it? */
+static bool selects_kernel(int i)
+{
+	if (i >= X86_FIXED)
+		return kpmu_rdmsr(MSR_CORE_PERF_FIXED_CTR_CTRL) >> (i - X86_FIXED) * 4 & FIXED_OS;
+	return !(~kpmu_rdmsr(MSR_GP_SEL(i)) & (SEL_EN | SEL_OS));
+}
+
+/**
+ * x86_check_pmi() - .check_pmi of struct kpmu_core
+ *
+ * Context: see kpmu_counters_check_pmi().
+ * Return: see kpmu_counters_check_pmi().
+ */
+bool x86_check_pmi(void)
+{
+	const struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
+	u32 m = c->counters;
+
+	if (x86_pmu.version >= 2)
+		m &= x86_global_slots(kpmu_rdmsr(x86_pmu.regs.ctrl));
+	else if (x86_pmu.late_nmis)
+		return true;
+	for (; m; m &= m - 1)
+		if (selects_kernel(__ffs(m)))
+			return false;
+	return true;
+}
+NOKPROBE_SYMBOL(x86_check_pmi);

@@ -21,6 +21,7 @@
 #include <asm/nmi.h>
 #include <asm/tsc.h>
 
+#include "../../trace/checker.h"
 #include "counter.h"
 #include "lbr.h"
 #include "precise.h"
@@ -204,6 +205,7 @@ static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 		else if (!x86_pmu.late_nmis)
 			each = freeze_each(c);
 	}
+	kpmu_check_pmi();
 	c->hit.regs = regs;
 	/* Only some NMIs are timed, because reading the clock twice is expensive */
 	if (unlikely(++c->turn % KPMU_TIMED < 2)) {

@@ -389,6 +389,7 @@ void x86_hide(void);
 void x86_release(void);
 void x86_offline(void);
 const char *x86_check(const struct kpmu_slots *want);
+bool x86_check_pmi(void);
 void x86_show(struct seq_file *m, int cpu);
 void x86_rdpmc_guarded(bool yes);
 struct kpmu_grant *x86_rdpmc_grant(struct mm_struct *mm);
@@ -446,6 +447,7 @@ void x86_lbr_enter(struct task_struct *task, void *from);
 	.release = x86_release,					\
 	.offline = x86_offline,					\
 	.check = x86_check,					\
+	.check_pmi = x86_check_pmi,				\
 	.show = x86_show,					\
 	.rdpmc_guarded = x86_rdpmc_guarded,			\
 	.rdpmc_grant = x86_rdpmc_grant,				\
