@@ -441,15 +441,43 @@ static inline void gen_step(struct gen *g)
 }
 
 /*
+ * The event in slot 0 reads its group whenever it overflows, at each point of an operation that sets
+ * the counter of the leader, in slot 1.
+ */
+static inline void gen_group_sweep(struct gen *g, int what)
+{
+	for (int slot = 1; slot >= 0; slot--) {
+		emit(g, OP_ATTR, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 0, 0, 0);
+		emit_flag(g, F_DISABLED, 100);
+		emit_flag(g, F_EXCLUDE_KERNEL, 100 * slot);
+		emit_set(g, AT_PERIOD, SWEPT_PERIOD);
+		if (!slot) {
+			emit_set(g, AT_SAMPLE_TYPE, PERF_SAMPLE_READ);
+			emit_set(g, AT_READ_FORMAT, PERF_FORMAT_GROUP);
+		}
+		emit_open(g, slot, 0, -1, slot ? -1 : 1, 0);
+	}
+	emit(g, OP_MAP, 0, 1, 0, 0, 0);	/* read-only: never full */
+	emit(g, OP_IOCTL, 1, C_ENABLE, 0, 0, 0);
+	emit(g, OP_SWEEP, 0, 1, 100 + below(g, 15000), 1 + below(g, 2), what);
+	emit(g, OP_READ, 1, 384, 0, 0, 0);
+	emit(g, OP_UNMAP, 0, 0, 0, 0, 0);
+}
+
+/*
  * The event in slot 0 also counts in the kernel, and overflows at varying points of an
  * operation on the event in slot 1 or on its task; see do_sweep().
  */
 static inline void gen_sweep(struct gen *g)
 {
 	int what = PICK(g, SWEEP_SWITCH, SWEEP_SWITCH, SWEEP_READ, SWEEP_PRCTL, SWEEP_FORK,
-			SWEEP_EXEC);
-	int in_tasks = what >= SWEEP_FORK;
+			SWEEP_EXEC, SWEEP_PERIOD, SWEEP_RESET);
+	int in_tasks = sweep_is_of_tasks(what);
 
+	if (what >= SWEEP_PERIOD) {
+		gen_group_sweep(g, what);
+		return;
+	}
 	for (int slot = 0; slot < 2; slot++) {
 		emit(g, OP_ATTR, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 0, 0, 0);
 		emit_flag(g, F_DISABLED, 100);

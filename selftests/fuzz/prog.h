@@ -84,7 +84,15 @@ static const struct op_kind op_kind[OP_NR] = {
 };
 
 /* The operation during which a sweep's event overflows */
-enum { SWEEP_SWITCH, SWEEP_READ, SWEEP_PRCTL, SWEEP_FORK, SWEEP_EXEC };
+enum { SWEEP_SWITCH, SWEEP_READ, SWEEP_PRCTL, SWEEP_FORK, SWEEP_EXEC, SWEEP_PERIOD, SWEEP_RESET };
+
+#define SWEPT_PERIOD	(1 << 28)	/* at least that of an event that does not overflow in a sweep */
+
+/* Does this operation create tasks? */
+static inline int sweep_is_of_tasks(int what)
+{
+	return what == SWEEP_FORK || what == SWEEP_EXEC;
+}
 
 /* Possible targets of an open with PERF_FLAG_PID_CGROUP; 0 is the root cgroup */
 #define CGROUPS		3

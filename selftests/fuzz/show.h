@@ -95,7 +95,7 @@ static inline void put_signals(struct show *s, const struct op *op, const struct
 /* Does this sweep create tasks? */
 static inline int sweeps_in_tasks(const struct op *op)
 {
-	return op->code == OP_SWEEP && op->arg[4] >= SWEEP_FORK;
+	return op->code == OP_SWEEP && sweep_is_of_tasks(op->arg[4]);
 }
 
 /* word[0] siblings with the current attr were opened */
