@@ -27,7 +27,6 @@ static void fill_page(struct kpmu_ring *ring)
 {
 	struct perf_event_mmap_page *p = ring->page;
 
-	p->cap_bit0_is_deprecated = 1;
 	p->size = offsetof(struct perf_event_mmap_page, __reserved);
 	p->data_offset = PAGE_SIZE;
 	p->data_size = ring->core.size;

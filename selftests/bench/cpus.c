@@ -81,7 +81,7 @@ static void tell(const char *what, const struct trial *t)
 
 int main(int argc, char **argv)
 {
-	struct trial t = { .before = closed, .op = open_all, .tries = 30 };
+	struct trial t = { .before = closed, .op = open_all, .tries = 200 };
 
 	cpus = argc == 3 ? atoi(argv[1]) : 0;
 	events = argc == 3 ? atoi(argv[2]) : 0;

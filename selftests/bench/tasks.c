@@ -129,14 +129,14 @@ struct tasks {
 static struct tasks measure_tasks(void)
 {
 	const struct trial fork_one = {
-		.before = reap_child, .op = fork_child, .per = 1, .tries = 200,
+		.before = reap_child, .op = fork_child, .per = 1, .tries = 2000,
 	};
 	const struct trial end_one = {
 		.before = fork_children, .op = reap_children, .per = CHILDREN, .tries = 5,
 		.later = 8000,
 	};
 	const struct trial clone_one = {
-		.before = let_it_end, .op = clone_thread, .per = 1, .tries = 200,
+		.before = let_it_end, .op = clone_thread, .per = 1, .tries = 2000,
 	};
 	struct tasks t;
 

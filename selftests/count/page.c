@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The fields of the user page, and the arguments of mmap(2) that an event accepts. */
 #define _GNU_SOURCE
+#include <limits.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -121,6 +122,8 @@ TEST(sizes)
 	fd = insns();
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		EXPECT_EQ(map_errno(fd, bad[i] * PAGE, MAP_SHARED, 0), EINVAL);
+	/* Not too many, but no power of two */
+	EXPECT_EQ(map_errno(fd, (size_t)INT_MAX * PAGE, MAP_SHARED, 0), EINVAL);
 	/* The length is rounded up to a whole page */
 	EXPECT_EQ(map_errno(fd, PAGE / 2, MAP_SHARED, 0), 0);
 }

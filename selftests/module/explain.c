@@ -206,7 +206,7 @@ TEST(bad_arguments)
 {
 	ROWS("W-05");
 	NEED_PMU();
-	static char large[2][sizeof(ev[0]) + 16];
+	static char large[2][4096];
 	struct kpmu_explain good;
 	void *only_read;
 
@@ -216,7 +216,7 @@ TEST(bad_arguments)
 	ASSERT_EQ(ask(), 0);
 #define BAD(field, value, err)	do { set = good; set.field = value; EXPECT_EQ(ask(), err); } while (0)
 	BAD(size, KPMU_EXPLAIN_SIZE_VER0 - 1, EINVAL);
-	BAD(size, 1 << 20, EINVAL);
+	BAD(size, sizeof(large[0]) + 1, EINVAL);
 	BAD(nr, 0, EINVAL);
 	BAD(nr, KPMU_EXPLAIN_MAX + 1, EINVAL);
 	BAD(pid, 1, EINVAL);

@@ -313,14 +313,14 @@ static int ask_again(void)
 TEST(arguments)
 {
 	ROWS("W-09");
-	static char large[sizeof(info) + 64];
+	static char large[4096];
 
 	EXPECT_EQ(ask(-1), EINVAL);
 	EXPECT_EQ(ask(1 << 20), EINVAL);
 	ASSERT_EQ(ask(0), 0);
 	question.size = sizeof(info) - 1;
 	EXPECT_EQ(ask_again(), EINVAL);
-	question.size = 1 << 16;
+	question.size = sizeof(large) + 1;
 	EXPECT_EQ(ask_again(), EINVAL);
 	ask(0);
 	question.counter_size = sizeof(counter[0]) - 1;
@@ -342,6 +342,9 @@ TEST(arguments)
 	for (size_t i = sizeof(info); i < sizeof(large) - 1; i++)
 		EXPECT_EQ(large[i], 0);
 	EXPECT_EQ(large[sizeof(large) - 1], (char)0xff);
+	question.size = sizeof(large);
+	EXPECT_EQ(ask_again(), 0);
+	EXPECT_EQ(large[sizeof(large) - 1], 0);
 	if (!has_pmu())
 		return;
 	/* No more elements than there is room for, and their distance is the caller's */

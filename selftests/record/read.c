@@ -61,7 +61,8 @@ TEST(at_exit)
 	total = ev_count(fd);
 	/* READ follows the child's EXIT */
 	ASSERT_TRUE(ring_find(&r, &rec, PERF_RECORD_EXIT));
-	ASSERT_TRUE(ring_find(&r, &rec, PERF_RECORD_READ));
+	ASSERT_TRUE(ring_next(&r, &rec));
+	ASSERT_EQ(rec.head.type, PERF_RECORD_READ);
 	EXPECT_EQ(rec.head.misc, 0);
 	EXPECT_EQ(record_size(&r, &rec), 8 + 32);
 	EXPECT_EQ(record_u32(&rec, 0), pid);

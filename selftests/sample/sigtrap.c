@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
+#include "breakpoint.h"
 #include "event.h"
 #include "harness.h"
 #include "task.h"
@@ -67,6 +68,42 @@ TEST(each_overflow)
 	EXPECT_GE(traps, WORK_INSNS(ROUNDS) / 1000);
 	EXPECT_EQ(wrong, 0);
 	EXPECT_EQ(flags, 0);
+}
+
+static volatile uint64_t spot;
+static void *volatile where;
+
+static void on_write(int sig, siginfo_t *si, void *ctx)
+{
+	const struct perf_info *p = (void *)si;
+
+	traps++;
+	where = p->addr;
+}
+
+/* The address of a hit is sent if the signal comes where the event counts */
+TEST(address)
+{
+	ROWS("Z-02");
+	struct sigaction sa = { .sa_sigaction = on_write, .sa_flags = SA_SIGINFO };
+	struct perf_event_attr a = bp_at(&spot);
+	int i, fd;
+
+	sigaction(SIGTRAP, &sa, NULL);
+	a.sample_period = 1;
+	a.remove_on_exec = 1;
+	a.sigtrap = 1;
+	for (i = 0; i < 2; i++) {
+		a.exclude_kernel = i;
+		where = NULL;
+		fd = ev_must(&a, 0, -1, -1, 0);
+		ev_enable(fd);
+		spot = i;
+		ev_disable(fd);
+		close(fd);
+		EXPECT_EQ(traps, i + 1);
+		EXPECT_EQ(where, (void *)&spot);
+	}
 }
 
 static volatile int each[2];
