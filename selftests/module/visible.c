@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdarg.h>
+#include <sys/resource.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
@@ -84,6 +85,38 @@ TEST(tracepoints)
 	EXPECT_TRUE(traced("kpmu_commit", "running=0x"));
 	EXPECT_TRUE(traced("kpmu_wrmsr", "msr=0x38f"));
 	EXPECT_TRUE(traced("kpmu_read", "id=%llu count=10 ", id));
+}
+
+/* Why an event cannot join a group */
+TEST(why_not_in_the_group)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY), b;
+	struct rlimit many = { 4096, 4096 };
+	int lead, n;
+
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &many));
+	a.read_format = PERF_FORMAT_GROUP | FORMAT_TIMES | PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	lead = ev_must(&a, 0, -1, -1, 0);
+	ASSERT_EQ(0, put(TRACING "trace", ""));
+	ASSERT_EQ(0, put(TRACING "events/kpmu/kpmu_open/enable", "1"));
+	b = a;
+	b.pinned = 1;
+	EXPECT_EQ(EINVAL, ev_errno(&b, 0, -1, lead, 0));
+	b = a;
+	b.use_clockid = 1;
+	b.clockid = CLOCK_MONOTONIC;
+	EXPECT_EQ(EINVAL, ev_errno(&b, 0, -1, lead, 0));
+	put(TRACING "events/kpmu/kpmu_open/enable", "0");
+	/* Three words for each event, after nr and both times, in 16 KiB */
+	for (n = 1; n < (16384 - 24) / 24; n++)
+		ev_must(&a, 0, -1, lead, 0);
+	ASSERT_EQ(0, put(TRACING "events/kpmu/kpmu_open/enable", "1"));
+	EXPECT_EQ(E2BIG, ev_errno(&a, 0, -1, lead, 0));
+	put(TRACING "events/kpmu/kpmu_open/enable", "0");
+	ASSERT_NE(NULL, slurp(TRACING "trace"));
+	EXPECT_TRUE(traced("kpmu_open", "ret=-22 pinned and exclusive are for group leaders"));
+	EXPECT_TRUE(traced("kpmu_open", "ret=-22 the group uses a different clock"));
+	EXPECT_TRUE(traced("kpmu_open", "ret=-7 the group is too large"));
 }
 
 /* With twice as many events as counters, some groups are rejected and rotation starts */
