@@ -238,6 +238,39 @@ TEST(by_time)
 	EXPECT_EQ(write_long(sysctl_file("perf_cpu_time_max_percent"), -1), -1);
 }
 
+/* What overflows took in earlier ticks is not part of their share of this one */
+TEST(time_of_earlier_ticks)
+{
+	ROWS("U-23 V-19");
+	struct perf_event_attr often = insns(1000), seldom = insns(400000);
+	uint64_t end = patience();
+	struct ring r;
+	struct seen s;
+	int fd;
+
+	/* They take more than a tick, wherever the task runs */
+	ASSERT_EQ(pin_to(0), 0);
+	no_throttle();
+	fd = ev_must(&often, 0, -1, -1, 0);
+	work_counted(fd, 1000000, 0);
+	EXPECT_GE(ev_count(fd), WORK_INSNS(1000000));
+	close(fd);
+	throttle_at(route_is_native() ? 100000 : 1000000000, 99);
+	/* On a busy host, few may take a tick, too: try again */
+	do {
+		fd = ev_must(&seldom, 0, -1, -1, 0);
+		ring_map(&r, fd, &seldom, 64);
+		work_counted(fd, 2000000, 0);
+		s = look(&r, ev_id(fd));
+		EXPECT_EQ(s.samples, ev_count(fd) / 400000);
+		ring_unmap(&r);
+		close(fd);
+	} while (s.throttled && now_ns() < end);
+	EXPECT_EQ(s.throttled, 0);
+	EXPECT_GE(s.samples, WORK_INSNS(2000000) / 400000);
+	no_throttle();
+}
+
 /* A period shorter than the exit path of an NMI: the next PMI precedes any progress */
 TEST(period_livelock)
 {
