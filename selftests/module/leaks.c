@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Closed events and failed opens leak nothing: each kind of open is repeated many times, and no
+ * Closed events, failed opens and reservations leak nothing: each kind is repeated many times, and no
  * slab cache may grow by about one object per cycle.  (On the debug kernel, kmemleak covers all
  * tests, but the only security module there is lockdown.)
  */
@@ -158,6 +158,20 @@ static void wrong_filter(void)
 		exit(KSFT_FAIL);
 }
 
+/* Also one that is refused, as its counter is reserved */
+static void reserved(void)
+{
+	struct kpmu_reserve r = { .nr_cpus = 1, .counters = 1, .flags = KPMU_RESERVE_CLOEXEC };
+	int32_t cpu = 0;
+	int fd;
+
+	r.cpus = (uintptr_t)&cpu;
+	fd = ioctl(ev_device(), KPMU_IOC_RESERVE, &r);
+	if (fd < 0 || fd_errno(ioctl(ev_device(), KPMU_IOC_RESERVE, &r)) != EBUSY)
+		exit(KSFT_FAIL);
+	close(fd);
+}
+
 /* RCU callbacks and work items free objects with a delay, so check until nothing has grown */
 static void leaves_nothing(struct __test *_metadata, void (*cycle)(void), int n)
 {
@@ -205,6 +219,14 @@ TEST_TIMEOUT(failed_opens, LIMIT)
 TEST_TIMEOUT(wrong_filters, LIMIT)
 {
 	leaves_nothing(_metadata, wrong_filter, CYCLES);
+}
+
+TEST_TIMEOUT(reservations, LIMIT)
+{
+	NEED_PMU();
+	if (route_is_native())
+		SKIP(return, "upstream has none");
+	leaves_nothing(_metadata, reserved, CYCLES);
 }
 
 TEST_HARNESS_MAIN
