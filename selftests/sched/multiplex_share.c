@@ -551,4 +551,54 @@ TEST(interval_at_once)
 	ASSERT_EQ(0, write_long(interval_file(), old));
 }
 
+/* Rotations so far, by kpmu's statistics */
+static uint64_t rotations(void)
+{
+	FILE *f = fopen("/sys/kernel/debug/kpmu/stats", "r");
+	uint64_t n = -1;
+	char line[128];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "rotations %lu", &n) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/*
+ * A task that often sleeps does not rotate each time that it is scheduled in: at most once in a turn,
+ * and once when the timer expires
+ */
+TEST(not_at_each_switch)
+{
+	ROWS("Q-02");
+	const int turn = 500, rounds = 200;
+	int nr = 3 * counters_general();
+	long old = read_long(interval_file());
+	uint64_t before, n, begin;
+	struct worker w;
+
+	if (route_is_native())
+		SKIP(return, "upstream has no number of rotations");
+	worker_start(&w);
+	worker_pin(&w, 0);
+	ASSERT_EQ(0, write_long(interval_file(), turn));
+	for (int i = 0; i < nr; i++)
+		fd[i] = single(RAW_BRANCHES, w.pid, -1);
+	/* Until its first turn has ended, by its own clock */
+	while (ev_times(fd[0]).enabled < 2 * turn * MS)
+		worker_run(&w, 100000);
+	begin = now_ns();
+	before = rotations();
+	ASSERT_NE(before, -1);
+	for (int i = 0; i < rounds; i++)
+		worker_run(&w, 1000);
+	n = rotations() - before;
+	EXPECT_LE(n, 2 * ((now_ns() - begin) / (turn * MS) + 1));
+	printf("# %lu rotations\n", n);
+	worker_stop(&w);
+	ASSERT_EQ(0, write_long(interval_file(), old));
+}
+
 TEST_HARNESS_MAIN
