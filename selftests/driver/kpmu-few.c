@@ -9,7 +9,7 @@
  * only CPU N has the counters.
  *
  * With aux_output an overflow is 16 bytes in the AUX area of the group leader: the address of the
- * instruction and the count.
+ * instruction and the count.  With the module parameter words=N there are N - 2 words of zeros after these.
  *
  * With nmi=1 the interrupts are NMIs.  A timer of one CPU sends them to all CPUs at a fixed rate, so
  * they interrupt any code of the others, also with IRQs off.  They come too early or too late.
@@ -24,6 +24,7 @@
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
+#include <linux/string.h>
 #include <linux/time64.h>
 #include <asm/apic.h>
 #include <asm/irq_regs.h>
@@ -49,6 +50,10 @@ MODULE_PARM_DESC(nmi, "the counters raise NMIs");
 static int only = -1;
 module_param(only, int, 0444);
 MODULE_PARM_DESC(only, "the CPU that has the counters; -1: all");
+
+static unsigned int words = 2;
+module_param(words, uint, 0444);
+MODULE_PARM_DESC(words, "words that an overflow puts into an AUX area, 2 to 8");
 
 /* Shortest time to an interrupt, in ns */
 #define SHORTEST	10000
@@ -208,11 +213,13 @@ static u64 few_ahead(struct kpmu_hw *hw)
 
 static u32 few_output(struct kpmu_hw *hw, const struct kpmu_hit *hit, void *to)
 {
+	u32 size = clamp(words, 2U, 8U) * sizeof(u64);
 	u64 *word = to;
 
+	memset(to, 0, size);
 	word[0] = hit->regs ? instruction_pointer(hit->regs) : 0;
 	word[1] = local64_read(&hw->count);
-	return 2 * sizeof(u64);
+	return size;
 }
 
 static struct kpmu_source few_source __ro_after_init = {

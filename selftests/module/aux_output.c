@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Events that put their data into the AUX area of their group leader (aux_output): those of a driver's
- * PMU, selftests/driver/kpmu-few.c, in a group of the source fault_trace.  Both put 16 bytes there.
+ * PMU, selftests/driver/kpmu-few.c, in a group of the source fault_trace.  Both put 16 bytes there by default.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -255,6 +255,64 @@ TEST(paused)
 	EXPECT_EQ(g.ring.page->aux_head, head);
 	close(pause);
 	close_group(&g);
+}
+
+#define WORDS		3
+#define ENTRIES		(PAGE / 8 / WORDS + 1)	/* that an area of a page must have to hold an end */
+
+/*
+ * Data that does not fit before the end of the area goes on at its start: an area of a page that is overwritten
+ * by entries of three words
+ */
+TEST(across_the_end)
+{
+	struct perf_event_attr trace = trace_attr(), a = output_attr(ANY);
+	uint64_t head, at, count, last = 0, end = patience();
+	const uint64_t *aux;
+	int leader, output, wrong = 0;
+	struct ring r, own;
+
+	ROWS("X-12");
+	SKIP_NATIVE();
+	ASSERT_EQ(driver_unload_at_last("few"), 0);
+	ASSERT_EQ(driver_load_with("few", "words=3"), 0);
+	throttle_at(1000000, 0);
+	leader = ev_must(&trace, 0, -1, -1, 0);
+	ring_map(&r, leader, &trace, 8);
+	r.page->aux_offset = 9 * PAGE;
+	r.page->aux_size = PAGE;
+	aux = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, leader, 9 * PAGE);
+	ASSERT_NE((void *)aux, MAP_FAILED);
+	a.sample_period = PERIOD / 10;
+	output = ev_must(&a, 0, -1, leader, 0);
+	ring_map(&own, output, &a, 8);
+	/* What is accessed below does not fault any more, or there would be entries of two words */
+	work(now_ns() < end);
+	ev_disable(leader);
+	EXPECT_EQ(aux[0] + ev_count(leader) + ev_count(output), 0);
+	ev_enable(leader);
+	while (ev_count(output) < 3 * ENTRIES * a.sample_period && now_ns() < end)
+		work(WORK);
+	ev_disable(leader);
+	head = r.page->aux_head / 8;
+	printf("# %lu words, %lu page faults\n", head, ev_count(leader));
+	EXPECT_EQ(r.page->aux_head % 8, 0);
+	ASSERT_GE(head, ENTRIES * WORDS);
+	EXPECT_EQ(ev_count(leader), 0);
+	EXPECT_EQ(head % WORDS, 0);
+	/* All entries that were not overwritten, the oldest first */
+	for (at = head - PAGE / 8 / WORDS * WORDS; at < head; at += WORDS) {
+		count = aux[(at + 1) % (PAGE / 8)];
+		wrong += count <= last || aux[(at + 2) % (PAGE / 8)];
+		last = count;
+	}
+	EXPECT_EQ(wrong, 0);
+	EXPECT_LE(last, ev_count(output));
+	munmap((void *)aux, PAGE);
+	ring_unmap(&own);
+	ring_unmap(&r);
+	close(output);
+	close(leader);
 }
 
 TEST(unloaded)
