@@ -52,6 +52,15 @@ static int log_lines(const char *text)
 	return n;
 }
 
+/* The module can make native perf request the counters: the log does not say otherwise */
+TEST(guarded)
+{
+	NEED_PMU();
+	if (!log_lines(" PMU, version "))
+		SKIP(return, "the log does not go back to the load of the module");
+	EXPECT_EQ(log_lines("kpmu: the kernel's perf cannot be made to request the counters"), 0);
+}
+
 TEST(native_holds_counters)
 {
 	struct perf_event_attr a = insns();
