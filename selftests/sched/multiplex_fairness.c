@@ -15,10 +15,10 @@
 
 #include "event.h"
 #include "harness.h"
+#include "rotations.h"
 
 #define MAX	64
 #define WINDOWS	7
-#define NATIVE_INTERVAL "/sys/bus/event_source/devices/cpu/perf_event_mux_interval_ms"
 #define KPMU_INTERVAL	"/proc/sys/kernel/kpmu/perf_event_mux_interval_ms"
 
 #define RAW_INSNS	0x00c0
@@ -33,27 +33,6 @@ struct group {
 static struct group g[MAX];
 static int nr_groups;
 static int truth_fd;
-
-/* Rotations so far, by kpmu's statistics; natively an estimate by the clock */
-static uint64_t rotations(void)
-{
-	static int fd = -1;
-	char buf[4096], *p;
-	ssize_t n;
-
-	if (route_is_native())
-		return now_ns() / 1000000 / read_long(NATIVE_INTERVAL);
-	if (fd < 0)
-		fd = open("/sys/kernel/debug/kpmu/stats", O_RDONLY);
-	n = pread(fd, buf, sizeof(buf) - 1, 0);
-	buf[n > 0 ? n : 0] = 0;
-	p = strstr(buf, "rotations");
-	if (!p) {
-		printf("# no number of rotations in kpmu/stats\n");
-		exit(1);
-	}
-	return strtoull(p + strlen("rotations"), NULL, 10);
-}
 
 /*
  * Work steadily for @nr rotations.  Returns right after a rotation, so that no group is in the
