@@ -110,7 +110,6 @@ int __init amd_detect(void)
 	x86_pmu.sign = BIT_ULL(WIDTH - 1);
 	x86_pmu.start = -start & x86_pmu.value;
 	x86_pmu.farthest = x86_pmu.value - x86_pmu.start;
-	x86_pmu.full_width = true;
 	x86_pmu.raw = SEL_CODE | SEL_EVENT_HIGH | SEL_EDGE | SEL_INV | SEL_CMASK;
 	x86_pmu.ignored = SEL_USR | SEL_OS | SEL_INT | SEL_EN |
 			  AMD_SEL_GUEST | AMD_SEL_HOST;
