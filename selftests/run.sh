@@ -193,10 +193,11 @@ turns()
 # boot NAME KERNEL OPTIONS PROGRAM... - run the programs in one guest and print a summary
 boot()
 {
-	local name=$1 kernel=$2 options=$3 out p f s rc=0 start=$SECONDS env vars flags
+	local name=$1 kernel=$2 options=$3 out p f s rc=0 start=$SECONDS env vars flags=()
 	shift 3
 	vars=$(grep -oE 'KPMU_[A-Z]+=[^ ]+' <<<"$options" | tr '\n' ' ' || true)
-	flags=$(sed -E 's/KPMU_[A-Z]+=[^ ]+//g' <<<"$options")
+	# xargs knows quotes
+	mapfile -t flags < <(sed -E 's/KPMU_[A-Z]+=[^ ]+//g' <<<"$options" | xargs -r printf '%s\n')
 	env=$(environment "$kernel" "$options" | sha256sum)
 	local files=(-f "$here/guest.sh" -f "$here/native-differs"
 		-f "$here/verdict.awk" -f "$here/compare.awk")
@@ -208,8 +209,7 @@ boot()
 	done
 	[ "$kernel" != gcov ] || files+=(-f "$here/coverage/guest.sh:/tests/coverage/")
 	out=$log/$name-$kernel.tap
-	# shellcheck disable=SC2086
-	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -t 1800 -o "$out.log" ${MODULE:+-m "$MODULE"} $flags "${files[@]}" \
+	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -t 1800 -o "$out.log" ${MODULE:+-m "$MODULE"} "${flags[@]}" "${files[@]}" \
 		"$vars${FIRST:+KPMU_FIRST=1 }${RETRY:+KPMU_RETRY=1 }KPMU_PART=$(part "$kernel") sh guest.sh $*" >"$out" 2>"$out.err" || rc=$?
 	if [ "$rc" = 126 ] && silent "$out.log"; then
 		echo "$name on $kernel: lockdep was off at the end, without a report; why is not known:"

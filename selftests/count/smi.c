@@ -10,17 +10,21 @@
 
 #include "event.h"
 #include "harness.h"
+#include "module.h"
+
+/* The module is loaded again, so no child may have the device open from its start */
+const bool ev_device_late = true;
 
 #define PORT_NOTHING	0x80
 #define PORT_SMI	0xb2
 #define COMMAND		0x77	/* the firmware knows no such command */
 #define TRIES		50
 
+#define NATIVE_KNOB	"/sys/bus/event_source/devices/cpu/freeze_on_smi"
+
 static const char *knob(void)
 {
-	return route_is_native() ?
-		"/sys/bus/event_source/devices/cpu/freeze_on_smi" :
-		"/sys/bus/kpmu/devices/cpu/freeze_on_smi";
+	return route_is_native() ? NATIVE_KNOB : "/sys/bus/kpmu/devices/cpu/freeze_on_smi";
 }
 
 static int in_kernel(void)
@@ -89,6 +93,28 @@ TEST(freeze_on_smi)
 	EXPECT_EQ(cost(fd, PORT_SMI), counted);
 	EXPECT_EQ(write_long(knob(), old), 0);
 	EXPECT_EQ(read_long(knob()), old);
+}
+
+/* The knob exists whatever the hardware's bit is while the module is loaded */
+TEST(loaded_with_each_value)
+{
+	long old;
+	int val;
+
+	if (route_is_native())
+		SKIP(return, "about loading kpmu");
+	prepare();
+	old = read_long(NATIVE_KNOB);
+	ASSERT_GE(old, 0);
+	for (val = 0; val <= 1; val++) {
+		ASSERT_EQ(module_unload_at_last(), 0);
+		EXPECT_EQ(write_long(NATIVE_KNOB, val), 0);
+		ASSERT_EQ(module_load(""), 0);
+		EXPECT_EQ(read_long(knob()), val);
+	}
+	ASSERT_EQ(module_unload_at_last(), 0);
+	EXPECT_EQ(write_long(NATIVE_KNOB, old), 0);
+	ASSERT_EQ(module_load(""), 0);
 }
 
 TEST(knob_takes_0_and_1)

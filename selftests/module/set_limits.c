@@ -14,6 +14,9 @@
 #include "harness.h"
 #include "sets.h"
 
+#define SNAPSHOTS	500
+#define TIMES	6	/* that the events are opened on the CPU: a read is copied in a while */
+
 TEST(partial)
 {
 	ROWS("W-12");
@@ -217,7 +220,8 @@ TEST(permissions)
 
 static struct kpmu_set_page *map_snapshots(int fd, size_t *size)
 {
-	size_t slots = (size_t)args.nr_slots * size_of(args.nr_events * args.nr_targets);
+	int each = args.flags & KPMU_SET_TIMES ? 3 : 1;
+	size_t slots = (size_t)args.nr_slots * size_of(args.nr_events * args.nr_targets * each);
 	void *p;
 
 	*size = 4096 + (slots + 4095) / 4096 * 4096;
@@ -299,6 +303,60 @@ TEST(snapshots)
 		usleep(1000);
 	EXPECT_GE(page->head, n + 2);
 	munmap(page, size);
+}
+
+/* Are the times of all events those of one moment?  All were enabled at once. */
+static bool is_of_one_moment(void)
+{
+	for (int i = 1; i < EVENTS * TIMES; i++)
+		if (result.word[3 * i + 1] != result.word[1] || result.word[3 * i + 2] != result.word[2])
+			return false;
+	return true;
+}
+
+/* A read and a snapshot do not mix: each is of one moment, while both are taken all the time */
+TEST(snapshot_beside_reads)
+{
+	ROWS("W-12 W-13");
+	struct kpmu_set_page *page;
+	uint64_t until, n, taken = 0;
+	size_t size;
+	int fd;
+
+	if (nr_cpus() < 2)
+		SKIP(return, "needs two CPUs");
+	pin_to(0);
+	plan(EVENTS, TIMES, KPMU_SET_TIMES);
+	for (int i = 0; i < EVENTS; i++) {
+		attr[i].type = PERF_TYPE_SOFTWARE;
+		attr[i].config = PERF_COUNT_SW_DUMMY;
+		attr[i].disabled = 1;
+	}
+	for (int i = 0; i < TIMES; i++)
+		target[i] = 1;
+	args.period_us = 1000;
+	args.nr_slots = 3;
+	fd = open_set();
+	ASSERT_GE(fd, 0);
+	page = map_snapshots(fd, &size);
+	ASSERT_TRUE(page);
+	ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0), 0);
+	n = page->head;
+	until = now_ns() + 10000000000;
+	while (n < SNAPSHOTS && now_ns() < until) {
+		EXPECT_EQ(get(fd), size_of(3 * EVENTS * TIMES));
+		ASSERT_TRUE(is_of_one_moment());
+		if (n == *(volatile __u64 *)&page->head)
+			continue;
+		n = *(volatile __u64 *)&page->head;
+		if (take(page, n)) {
+			ASSERT_TRUE(is_of_one_moment());
+			taken++;
+		}
+	}
+	EXPECT_GT(taken, 0);
+	munmap(page, size);
+	close(fd);
 }
 
 /* As many events as a task can have: the next one is refused, with its reason */

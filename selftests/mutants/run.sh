@@ -288,7 +288,7 @@ suits()
 	mutantlate) [[ $2 == kernel/pmu/x86/@(pmi|amd/)* ]] ;;
 	mutantpebsicl) [[ $2 == kernel/pmu/x86/@(intel/pebs|intel/data|precise)* ]] ;;
 	mutantpebs2) [[ $2 == kernel/pmu/x86/@(intel/pebs|precise)* ]] ;;
-	mutantspr) [[ $2 == kernel/pmu/x86/intel/* ]] ;;
+	mutantspr|mutantv3) [[ $2 == kernel/pmu/x86/intel/* ]] ;;
 	mutantk7) [[ $2 == kernel/pmu/x86/amd/* ]] ;;
 	mutanticl|mutantv1|mutantv2) [[ $2 == kernel/pmu/x86/* && $2 != */amd/* ]] ;;
 	esac
