@@ -29,6 +29,8 @@ struct vm_area_struct;
 	X(ftrace_enabled)			\
 	X(pmc_refcount)			\
 	X(active_events)			\
+	X(perf_event_nmi_handler)		\
+	X(perf_ibs_nmi_handler)			\
 	X(x86_reserve_hardware)			\
 	X(perf_create_mediated_pmu)		\
 	X(nr_mediated_pmu_vms)			\

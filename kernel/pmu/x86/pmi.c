@@ -18,9 +18,9 @@
 #include <linux/perf_event.h>
 #include <linux/static_call.h>
 #include <asm/apic.h>
-#include <asm/nmi.h>
 #include <asm/tsc.h>
 
+#include "../../compat/nmi.h"
 #include "../../trace/checker.h"
 #include "counter.h"
 #include "lbr.h"
@@ -188,6 +188,12 @@ static noinline void thaw_each(struct x86_cpu *c, u32 frozen)
 }
 NOKPROBE_SYMBOL(thaw_each);
 
+static struct kpmu_nmi pmi_nmi = {
+	.native = KSYM_perf_event_nmi_handler,
+	.own = { .flags = NMI_FLAG_FIRST, .name = "kpmu" },
+};
+
+/* While kpmu owns a CPU's registers, it has reserved the counters: native perf has no event */
 static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
@@ -195,8 +201,8 @@ static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 	u32 left, each = 0;
 	u64 found;
 
-	if (!READ_ONCE(c->ready))
-		return handle_late(c);
+	if (unlikely(!READ_ONCE(c->ready)))
+		return handle_late(c) + kpmu_nmi_native(&pmi_nmi, cmd, regs);
 	/* An interrupted commit may have cleared bits in c->on before it stops the counters */
 	if ((c->on | c->slots.mask) & c->kernel) {
 		frozen = x86_pmu.version >= 2;
@@ -248,7 +254,7 @@ NOKPROBE_SYMBOL(handle_pmi);
  */
 int __init x86_pmi_init(void)
 {
-	return register_nmi_handler(NMI_LOCAL, handle_pmi, NMI_FLAG_FIRST, "kpmu");
+	return kpmu_nmi_init(&pmi_nmi, handle_pmi);
 }
 
 /**
@@ -258,5 +264,5 @@ int __init x86_pmi_init(void)
  */
 void x86_pmi_exit(void)
 {
-	unregister_nmi_handler(NMI_LOCAL, "kpmu");
+	kpmu_nmi_exit(&pmi_nmi);
 }

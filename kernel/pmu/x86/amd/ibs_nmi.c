@@ -7,9 +7,9 @@
  */
 #include <linux/kprobes.h>
 #include <linux/ptrace.h>
-#include <asm/nmi.h>
 #include <asm/tsc.h>
 
+#include "../../../compat/nmi.h"
 #include "../../../source/drivers.h"
 #include "../../../source/period.h"
 #include "../msr.h"
@@ -187,10 +187,15 @@ static int handle_unit(struct ibs_unit *u, struct pt_regs *regs)
 	return 1;
 }
 
+static struct kpmu_nmi ibs_nmi = {
+	.native = KSYM_perf_ibs_nmi_handler,
+	.own = { .name = "kpmu_ibs" },
+};
+
 static int handle_ibs(unsigned int cmd, struct pt_regs *regs)
 {
 	return handle_unit(&ibs_units[IBS_FETCH_UNIT], regs) +
-	       handle_unit(&ibs_units[IBS_OP_UNIT], regs);
+	       handle_unit(&ibs_units[IBS_OP_UNIT], regs) + kpmu_nmi_native(&ibs_nmi, cmd, regs);
 }
 NOKPROBE_SYMBOL(handle_ibs);
 
@@ -202,7 +207,7 @@ NOKPROBE_SYMBOL(handle_ibs);
  */
 int __init ibs_nmi_init(void)
 {
-	return register_nmi_handler(NMI_LOCAL, handle_ibs, 0, "kpmu_ibs");
+	return kpmu_nmi_init(&ibs_nmi, handle_ibs);
 }
 
 /**
@@ -212,5 +217,5 @@ int __init ibs_nmi_init(void)
  */
 void ibs_nmi_exit(void)
 {
-	unregister_nmi_handler(NMI_LOCAL, "kpmu_ibs");
+	kpmu_nmi_exit(&ibs_nmi);
 }
