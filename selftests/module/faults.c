@@ -121,6 +121,17 @@ static int event(void)
 	return ev_self(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1);
 }
 
+/* More events than a CPU keeps the memory of (kernel/event/ref.c): the next one's is allocated */
+static int many_events(void)
+{
+	int i;
+
+	pin_to(0);
+	for (i = 0; i < 16; i++)
+		ev_self(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, -1);
+	return -1;
+}
+
 static int open_self(int group)
 {
 	struct perf_event_attr a = insns();
@@ -344,6 +355,7 @@ FAULT_TEST(open_on_self, nothing, open_self, 0)
 FAULT_TEST(first_open, nothing, open_self, 2500)
 /* It also allocates the buffers of all CPUs */
 FAULT_TEST(first_precise_open, precise_event, open_precise, 2500)
+FAULT_TEST(open_after_many, many_events, open_self, 0)
 FAULT_TEST(open_member, event, open_self, 0)
 FAULT_TEST(open_on_cpu, nothing, open_cpu, 0)
 FAULT_TEST(open_on_another, nothing, open_parent, 0)
