@@ -26,6 +26,16 @@
 #include <asm/cpuid/api.h>
 #endif
 
+/*
+ * On hot paths, for variables that are written before they are read: most kernels have the compiler zero all
+ * variables of functions (CONFIG_INIT_STACK_ALL_ZERO), an instruction for each word.
+ */
+#if __has_attribute(uninitialized)
+#define kpmu_uninitialized	__attribute__((uninitialized))
+#else
+#define kpmu_uninitialized
+#endif
+
 /**
  * kpmu_irq_save_notrace() - local_irq_save() without its tracepoint
  *

@@ -8,6 +8,7 @@
 #include <linux/errno.h>
 #include <linux/slab.h>
 
+#include "../compat/compat.h"
 #include "../sched/sched.h"
 #include "../trace/kpmu_trace.h"
 #include "../event/values.h"
@@ -132,7 +133,7 @@ static noinline ssize_t read_large(struct reading *r, char __user *buf,
 
 static ssize_t read_group(struct kpmu_event *e, char __user *buf, size_t len)
 {
-	u64 few[STACK_WORDS];
+	u64 few[STACK_WORDS] kpmu_uninitialized;
 	struct reading r = { .event = e, .buf = few, .room = sizeof(few) };
 	ssize_t n = read_words(&r);
 

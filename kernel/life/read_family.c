@@ -17,6 +17,7 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 
+#include "../compat/compat.h"
 #include "../sched/sched.h"
 #include "../trace/kpmu_trace.h"
 #include "../event/family.h"
@@ -282,7 +283,7 @@ static noinline ssize_t put_large(const struct family_read *r, char __user *buf,
 static ssize_t put_result(const struct family_read *r, char __user *buf, size_t len)
 {
 	size_t size = kpmu_read_size(r->event, r->n);
-	u64 words[3 + 3 * FEW];
+	u64 words[3 + 3 * FEW] kpmu_uninitialized;
 
 	if (len < size)
 		return -ENOSPC;

@@ -190,45 +190,55 @@ struct frame32 {
 	u32 ip;
 };
 
+/* A frame this close to another one, or to the stack pointer, is on the same stack */
+#define NEAR	SZ_64K
+
 /*
  * The outermost frame of a program has 0 instead of the address of a caller's frame, and code without
- * frame pointers has small numbers.  To read there would take a page fault.
+ * frame pointers has small numbers, or any address.  To read there would take a page fault.
  */
-static bool is_frame(u64 at)
+static noinline bool is_far_frame(u64 at)
 {
-	return at >= PAGE_SIZE;
+	return at >= PAGE_SIZE && at < TASK_SIZE_MAX && !(irqs_disabled() && kpmu_is_unmapped(at));
+}
+
+static __always_inline bool is_frame(u64 at, u64 last)
+{
+	return likely(at - last + NEAR < 2 * NEAR) || is_far_frame(at);
 }
 
 /*
  * Follow frame pointers, with page faults disabled.  The words of a frame are read one by one:
  * a block copy from an address that is not mapped faults twice, as it tries the rest again.
  */
-static void add_user64(struct collector *c, u64 at)
+static void add_user64(struct collector *c, u64 at, u64 last)
 {
 	const struct frame64 __user *frame;
 	u64 next, ip;
 
-	while (c->left && is_frame(at)) {
+	while (c->left && is_frame(at, last)) {
 		frame = (const void __user *)at;
 		if (!__access_ok(frame, sizeof(*frame)) ||
 		    __get_user(next, &frame->next) || __get_user(ip, &frame->ip))
 			return;
 		add_ip(c, ip);
+		last = at;
 		at = next;
 	}
 }
 
-static void add_user32(struct collector *c, u32 at)
+static void add_user32(struct collector *c, u32 at, u32 last)
 {
 	const struct frame32 __user *frame;
 	u32 next, ip;
 
-	while (c->left && is_frame(at)) {
+	while (c->left && is_frame(at, last)) {
 		frame = (const void __user *)(u64)at;
 		if (!__access_ok(frame, sizeof(*frame)) ||
 		    __get_user(next, &frame->next) || __get_user(ip, &frame->ip))
 			return;
 		add_ip(c, ip);
+		last = at;
 		at = next;
 	}
 }
@@ -258,9 +268,9 @@ static void add_user(struct collector *c, const struct pt_regs *regs)
 		return;
 	pagefault_disable();
 	if (is_64bit)
-		add_user64(c, bp);
+		add_user64(c, bp, regs->sp);
 	else
-		add_user32(c, bp);
+		add_user32(c, bp, regs->sp);
 	pagefault_enable();
 }
 

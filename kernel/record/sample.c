@@ -373,7 +373,7 @@ static __always_inline void end_record(struct kpmu_record *r, const struct kpmu_
 static noinline bool write_variable(struct kpmu_event *e, const struct kpmu_hit *s)
 {
 	u32 size = e->sampling->fixed;
-	struct kpmu_filling f;
+	struct kpmu_filling f kpmu_uninitialized;
 	bool written = false;
 
 	f.e = e;
@@ -403,7 +403,7 @@ static __always_inline bool count_instead(struct kpmu_event *e, const struct kpm
 static __always_inline bool write_sample(struct kpmu_event *e, const struct kpmu_hit *s, u16 mode)
 {
 	const struct kpmu_sampling *sampling = e->sampling;
-	struct kpmu_record r;
+	struct kpmu_record r kpmu_uninitialized;
 
 	if (sampling->sample_type & ~KPMU_SAMPLE_FIXED)
 		return write_variable(e, s) || count_instead(e, s);

@@ -105,6 +105,7 @@ int kpmu_chains_get(void);
 void kpmu_chains_put(void);
 int kpmu_chains_limit(int *limit, int value);
 void kpmu_chains_exit(void);
+bool kpmu_is_unmapped(unsigned long addr);
 const struct kpmu_frames *kpmu_chain_take(const struct kpmu_event *e,
 					  const struct kpmu_hit *hit);
 void kpmu_chain_done(void);

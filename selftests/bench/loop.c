@@ -54,6 +54,11 @@ static void start_sample(void)
 	open_sample(0);
 }
 
+static void start_chain(void)
+{
+	open_sample(PERF_SAMPLE_CALLCHAIN);
+}
+
 static void start_fault(void)
 {
 	fault_page();
@@ -145,6 +150,7 @@ static const struct {
 	{ "cold-open-dummy", 0, start_dummy, op_open_cold },
 	{ "open-breakpoint", 1, start_breakpoint, op_open },
 	{ "sample", 1, start_sample, op_sample },
+	{ "chain", 1, start_chain, op_no_frame },
 	{ "fault", 1, start_fault, op_fault },
 	{ "hit", 1, start_hit, op_bare },
 	{ "switch", 1, start_one_side, op_pingpong },

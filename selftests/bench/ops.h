@@ -127,6 +127,26 @@ static inline void op_sample(void)
 	work(SAMPLE_ROUNDS);
 }
 
+/* op_sample() with RBP set to @rbp, for the callchain */
+static inline void sample_at(uint64_t rbp)
+{
+	uint64_t n = SAMPLE_ROUNDS;
+
+	asm volatile("lea -128(%%rsp), %%rsp\n\t"	/* skip the red zone */
+		     "push %%rbp\n\t"
+		     "mov %1, %%rbp\n\t"
+		     "call work\n\t"
+		     "pop %%rbp\n\t"
+		     "lea 128(%%rsp), %%rsp"
+		     : "+D" (n) : "r" (rbp) : "rax", "rcx", "memory", "cc");
+}
+
+/* In a program without frame pointers RBP holds an arbitrary value */
+static inline void op_no_frame(void)
+{
+	sample_at(0x12345678);
+}
+
 /*
  * Map the ring buffer of @fd.  The mapping is read-only, so the kernel overwrites old records and
  * the buffer never fills up.

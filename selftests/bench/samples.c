@@ -32,30 +32,18 @@ struct frame {
 
 #define FRAMES	8
 
-static struct frame frames[FRAMES];
+/* On the stack of main() */
+static struct frame *frames;
 
-static void link_frames(void)
+static void link_frames(struct frame *on_stack)
 {
 	int i;
 
+	frames = on_stack;
 	for (i = 0; i < FRAMES; i++) {
 		frames[i].next = i ? &frames[i - 1] : NULL;
 		frames[i].ret = op_sample;
 	}
-}
-
-/* op_sample() with RBP set to @rbp, for the callchain */
-static void sample_at(uint64_t rbp)
-{
-	uint64_t n = SAMPLE_ROUNDS;
-
-	asm volatile("lea -128(%%rsp), %%rsp\n\t"	/* skip the red zone */
-		     "push %%rbp\n\t"
-		     "mov %1, %%rbp\n\t"
-		     "call work\n\t"
-		     "pop %%rbp\n\t"
-		     "lea 128(%%rsp), %%rsp"
-		     : "+D" (n) : "r" (rbp) : "rax", "rcx", "memory", "cc");
 }
 
 static void op_one_frame(void)
@@ -68,19 +56,15 @@ static void op_frames(void)
 	sample_at((uintptr_t)&frames[FRAMES - 1]);
 }
 
-/* In a program without frame pointers RBP holds an arbitrary value */
-static void op_no_frame(void)
-{
-	sample_at(0x12345678);
-}
-
 int main(void)
 {
+	struct frame on_stack[FRAMES];
+
 	bench_begin();
 	/* A throttled event would write no samples until the next tick */
 	no_throttle();
 	bench_sample("overflow sample, IP+TID+TIME+PERIOD", op_sample, 0);
-	link_frames();
+	link_frames(on_stack);
 	bench_sample("same with callchain", op_one_frame, PERF_SAMPLE_CALLCHAIN);
 	bench_sample("same, 8 frames", op_frames, PERF_SAMPLE_CALLCHAIN);
 	bench_sample("same, program without frame pointers", op_no_frame,

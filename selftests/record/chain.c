@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Call chains. */
 #define _GNU_SOURCE
+#include <sys/mman.h>
+
 #include "frames.h"
 #include "harness.h"
 
@@ -209,18 +211,115 @@ TEST(sysctl_limits)
 	EXPECT_EQ(errno, EINVAL);
 }
 
-/* The frame pointer is invalid: collecting a chain here page-faults in the kernel */
-static __attribute__((noinline, noclone)) void lost_frames(void)
+/* Work with a frame pointer of @bp */
+static __attribute__((noinline, noclone)) void work_at(const void *bp)
 {
-	__asm__ volatile("push %%rbp\n\tmov $0x1000, %%ebp\n\tmov $20000, %%ecx\n"
+	__asm__ volatile("push %%rbp\n\tmov %0, %%rbp\n\tmov $20000, %%ecx\n"
 			 "1:\tdec %%rcx\n\tjnz 1b\n\tpop %%rbp"
-			 : : : "rcx", "memory", "cc");
+			 : : "r" (bp) : "rcx", "memory", "cc");
+}
+
+/* Two pages; the second one is not accessible, but was written, so that page tables have it */
+static char *half_accessible(void)
+{
+	char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	memset(p, 0, 8192);
+	return mprotect(p + 4096, 4096, PROT_NONE) ? NULL : p;
+}
+
+#define FAR		(1UL << 40)	/* from the program, its libraries and its stack */
+#define HUGE		(1UL << 21)
+#define A_CALLER	0x1234567
+
+static void *map_at(uintptr_t at, size_t size)
+{
+	void *p = mmap((void *)at, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* A frame at @at, whose caller's is at @next */
+static void *link_frame(void *at, void *next)
+{
+	void **frame = at;
+
+	frame[0] = next;
+	frame[1] = (void *)A_CALLER;
+	return at;
+}
+
+/* Number of frames after the first in all samples of work with this frame pointer; -1 if they differ */
+static int frames_from(const void *bp)
+{
+	struct perf_event_attr a = chain_attr();
+	int fd = ev_must(&a, 0, -1, -1, 0), nr = -2;
+	struct ring r;
+
+	ring_map(&r, fd, &a, 64);
+	ev_enable(fd);
+	work_at(bp);
+	ev_disable(fd);
+	while (nr != -1 && ring_find(&r, &rec, PERF_RECORD_SAMPLE)) {
+		struct parts p = record_sample(&r, &rec);
+
+		if (p.ip - (uintptr_t)work_at >= 128)
+			continue;
+		nr = nr == -2 || nr == (int)p.nr - 2 ? (int)p.nr - 2 : -1;
+		for (int i = 2; i < (int)p.nr; i++)
+			if (p.chain[i] != A_CALLER)
+				nr = -1;
+	}
+	ring_unmap(&r);
+	close(fd);
+	return nr;
+}
+
+/* A frame anywhere in memory is found; where no memory is, or none that may be read, the chain ends */
+TEST(frames_anywhere)
+{
+	ROWS("S-12");
+	char *far = map_at(FAR, 2 * HUGE), *other = map_at(FAR << 2, 4096), *half = half_accessible();
+	char *untouched = map_at(FAR << 3, 4096);
+	static void *here[2];
+
+	ASSERT_TRUE(far && other && half && untouched);
+	EXPECT_EQ(frames_from(NULL), 0);
+	EXPECT_EQ(frames_from((void *)8), 0);
+	EXPECT_EQ(frames_from((void *)0x12345678), 0);
+	EXPECT_EQ(frames_from((void *)(FAR << 1)), 0);
+	EXPECT_EQ(frames_from((void *)0x7fffffffe000), 0);
+	EXPECT_EQ(frames_from((void *)0x7ffffffffff8), 0);
+	EXPECT_EQ(frames_from((void *)0x800000000000), 0);
+	EXPECT_EQ(frames_from((void *)0xffffffff81000000), 0);
+	EXPECT_EQ(frames_from((void *)-8), 0);
+	/* Mapped, but not written yet, or not readable; across the end of what is */
+	EXPECT_EQ(frames_from(untouched), 0);
+	EXPECT_EQ(frames_from(far), 0);
+	EXPECT_EQ(frames_from(half + 4096), 0);
+	EXPECT_EQ(frames_from(half + 4096 - 8), 0);
+	EXPECT_EQ(frames_from(link_frame(half, half + 4096)), 1);
+	EXPECT_EQ(frames_from(link_frame(here, NULL)), 1);
+	EXPECT_EQ(frames_from(link_frame(here, (void *)(FAR << 1))), 1);
+	link_frame(here, NULL);
+	EXPECT_EQ(frames_from(link_frame(other, here)), 2);
+	madvise(far, 2 * HUGE, MADV_HUGEPAGE);
+	EXPECT_EQ(frames_from(link_frame(far + HUGE, other)), 3);
+	EXPECT_EQ(frames_from(link_frame(far + 2 * HUGE - 16, far + HUGE)), 4);
+	munmap(far, 2 * HUGE);
+	munmap(other, 4096);
+	munmap(untouched, 4096);
+	munmap(half, 8192);
 }
 
 /* An event hit while a chain is collected for another event must not modify that chain */
 TEST(nested_collection)
 {
 	struct perf_event_attr a = chain_attr(), b = ev_attr(PERF_TYPE_TRACEPOINT, 0);
+	char *half = half_accessible();
 	struct ring ra, rb;
 	int fd, hit, n = 0;
 	long id = read_long("/sys/kernel/tracing/events/exceptions/page_fault_kernel/id");
@@ -229,6 +328,7 @@ TEST(nested_collection)
 		id = read_long("/sys/kernel/debug/tracing/events/exceptions/page_fault_kernel/id");
 	if (id < 0)
 		SKIP(return, "no tracepoint of page faults");
+	ASSERT_TRUE(half);
 	b.config = id;
 	b.exclude_kernel = 0;
 	b.exclude_hv = 0;
@@ -240,13 +340,14 @@ TEST(nested_collection)
 	ring_map(&rb, hit, &b, 64);
 	ev_enable(hit);
 	ev_enable(fd);
-	lost_frames();
+	/* To read this frame page-faults in the kernel */
+	work_at(half + 4096);
 	ev_disable(fd);
 	ev_disable(hit);
 	while (ring_find(&ra, &rec, PERF_RECORD_SAMPLE)) {
 		struct parts p = record_sample(&ra, &rec);
 
-		if (p.ip - (uintptr_t)lost_frames >= 128)
+		if (p.ip - (uintptr_t)work_at >= 128)
 			continue;
 		n++;
 		ASSERT_EQ(p.nr, 2);
