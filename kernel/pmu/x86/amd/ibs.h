@@ -126,7 +126,20 @@ static inline struct ibs_unit *ibs_unit_of(const struct kpmu_hw *hw)
 }
 
 /* ibs_reserve.c */
-bool ibs_in_use(void);
+extern atomic_t ibs_users;
+extern bool ibs_native_used;
+
+/**
+ * ibs_in_use() - test whether there are events of kpmu that use IBS
+ *
+ * Context: any, including NMI.
+ * Return: true if there are, so that the kernel's perf does not use it.
+ */
+static inline bool ibs_in_use(void)
+{
+	return atomic_read(&ibs_users);
+}
+
 int ibs_get(struct kpmu_hw *hw, const struct kpmu_target *target, const char **why);
 void ibs_put(struct kpmu_hw *hw);
 int ibs_rivals_init(void);

@@ -153,37 +153,47 @@ static bool report_sample(struct ibs_sample *s, struct ibs_unit *u, struct kpmu_
  * An interrupt without a sample: the sampler was stopped when it was on its way.  How long that takes is
  * not known, as a virtual CPU may stand still.
  */
-static int late_sample(struct ibs_cpu *c)
+static int late_sample(const struct ibs_unit *u)
 {
-	bool late = READ_ONCE(c->late);
+	struct ibs_cpu *c = this_cpu_ptr(&ibs_cpus[u - ibs_units]);
 
+	if (likely(!READ_ONCE(c->late)))
+		return 0;
 	WRITE_ONCE(c->late, false);
-	return late;
+	return 1;
 }
+
+/* Not inline: its variables are large */
+static noinline void handle_sample(struct ibs_unit *u, struct kpmu_hw *hw, u64 ctl, struct pt_regs *regs)
+{
+	struct ibs_sample s = { .hw = hw };
+	struct kpmu_hit hit = { .regs = regs };
+
+	time_some(this_cpu_ptr(&ibs_cpus[u - ibs_units]), &hit);
+	s.record.reg[IBS_CTL] = ctl;
+	ibs_fold(hw, ctl);
+	if (report_sample(&s, u, &hit))
+		ibs_go(hw, ibs_caps & IBS_HAS_OP_WRITE && ctl & IBS_OP_CYCLES_OR_OPS &&
+			   u == &ibs_units[IBS_OP_UNIT] ? ctl & IBS_OP_RANDOM : 0);
+	else
+		x86_wrmsr(u->msr, 0);
+}
+NOKPROBE_SYMBOL(handle_sample);
 
 static int handle_unit(struct ibs_unit *u, struct pt_regs *regs)
 {
-	struct ibs_cpu *c = this_cpu_ptr(&ibs_cpus[u - ibs_units]);
-	struct ibs_sample s = { .hw = kpmu_pmu_event(&u->pmu, 0) };
-	struct kpmu_hit hit = { .regs = regs };
+	struct kpmu_hw *hw;
 	u64 ctl;
 
-	if (!s.hw && !ibs_in_use())
-		return late_sample(c);
+	if (!ibs_in_use())
+		return late_sample(u);
+	hw = kpmu_pmu_event(&u->pmu, 0);
 	ctl = kpmu_rdmsr(u->msr);
 	if (!(ctl & u->valid))
-		return late_sample(c);
-	/* The event is just being started or stopped.  The sampler stands still until that is done. */
-	if (!s.hw)
-		return 1;
-	time_some(c, &hit);
-	s.record.reg[IBS_CTL] = ctl;
-	ibs_fold(s.hw, ctl);
-	if (report_sample(&s, u, &hit))
-		ibs_go(s.hw, ibs_caps & IBS_HAS_OP_WRITE && ctl & IBS_OP_CYCLES_OR_OPS &&
-			     u == &ibs_units[IBS_OP_UNIT] ? ctl & IBS_OP_RANDOM : 0);
-	else
-		x86_wrmsr(u->msr, 0);
+		return late_sample(u);
+	/* Without an event: it is just being started or stopped, and the sampler stands still until that is done */
+	if (hw)
+		handle_sample(u, hw, ctl, regs);
 	return 1;
 }
 
@@ -194,8 +204,9 @@ static struct kpmu_nmi ibs_nmi = {
 
 static int handle_ibs(unsigned int cmd, struct pt_regs *regs)
 {
-	return handle_unit(&ibs_units[IBS_FETCH_UNIT], regs) +
-	       handle_unit(&ibs_units[IBS_OP_UNIT], regs) + kpmu_nmi_native(&ibs_nmi, cmd, regs);
+	int n = handle_unit(&ibs_units[IBS_FETCH_UNIT], regs) + handle_unit(&ibs_units[IBS_OP_UNIT], regs);
+
+	return READ_ONCE(ibs_native_used) ? n + kpmu_nmi_native(&ibs_nmi, cmd, regs) : n;
 }
 NOKPROBE_SYMBOL(handle_ibs);
 

@@ -36,20 +36,11 @@ static struct kpmu_divert ibs_rivals[] = {
 static struct kpmu_diverts ibs_rival_set = { .table = ibs_rivals, .n = ARRAY_SIZE(ibs_rivals) };
 
 /* Events of kpmu that use IBS */
-static atomic_t ibs_users = ATOMIC_INIT(0);
+atomic_t ibs_users = ATOMIC_INIT(0);
 static DEFINE_MUTEX(ibs_lock);
 
-/**
- * ibs_in_use() - test whether there are events of kpmu that use IBS
- *
- * Context: any, including NMI.
- * Return: true if there are, so that the kernel's perf does not use it.
- */
-bool ibs_in_use(void)
-{
-	return atomic_read(&ibs_users);
-}
-NOKPROBE_SYMBOL(ibs_in_use);
+/* The kernel's perf has used IBS, as far as is known: its interrupt handler must be called */
+bool ibs_native_used __read_mostly = true;
 
 /* Replaces perf_ibs_init(), which is also called for events of other PMUs */
 static int init_native(void *event)
@@ -78,6 +69,9 @@ static int add_native(void *event, int flags)
 /* Replaces perf_ibs_start() */
 static void start_native(void *event, int flags)
 {
+	/* Before its first interrupt, which comes to this CPU */
+	if (!READ_ONCE(ibs_native_used))
+		WRITE_ONCE(ibs_native_used, true);
 	if (!atomic_read(&ibs_users))
 		kpmu_divert_call2(&ibs_rivals[2], (unsigned long)event, flags);
 	kpmu_divert_done(&ibs_rivals[2]);
@@ -143,7 +137,14 @@ void ibs_put(struct kpmu_hw *hw)
  */
 int __init ibs_rivals_init(void)
 {
-	return kpmu_diverts_register(&ibs_rival_set);
+	int err = kpmu_diverts_register(&ibs_rival_set);
+
+	if (err || !ibs_rivals[2].ok)
+		return err;
+	/* From here on start_native() sets it */
+	WRITE_ONCE(ibs_native_used, false);
+	on_each_cpu(look_at_this_cpu, &ibs_native_used, true);
+	return 0;
 }
 
 /**
