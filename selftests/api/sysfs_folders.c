@@ -204,6 +204,51 @@ TEST(mux_interval)
 	EXPECT_EQ(write_long(path, old), 0);
 }
 
+#define EVENTS	12
+
+/* Number of events that have run */
+static int have_run(const int *fd)
+{
+	int i, n = 0;
+
+	for (i = 0; i < EVENTS; i++)
+		n += ev_times(fd[i]).running > 0;
+	return n;
+}
+
+/* A new interval applies to a turn that has begun, too */
+TEST(mux_interval_at_once)
+{
+	ROWS("U-29");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_BRANCHES);
+	uint64_t end;
+	char path[100];
+	int i, fd[EVENTS];
+	long old;
+
+	NEED_PMU();
+	if (route_is_native())
+		SKIP(return, "native perf lets the turn end first");
+	a.read_format = FORMAT_TIMES;
+	snprintf(path, sizeof(path), "%s/cpu/perf_event_mux_interval_ms", root());
+	old = read_long(path);
+	EXPECT_EQ(write_long(path, 100000), 0);
+	pin_to(0);
+	for (i = 0; i < EVENTS; i++)
+		fd[i] = ev_must(&a, -1, 0, -1, 0);
+	for (i = 0; i < EVENTS; i++)
+		ev_enable(fd[i]);
+	usleep(100000);
+	EXPECT_LT(have_run(fd), EVENTS);
+	EXPECT_EQ(write_long(path, 1), 0);
+	for (end = patience(); have_run(fd) < EVENTS && now_ns() < end;)
+		usleep(1000);
+	EXPECT_EQ(have_run(fd), EVENTS);
+	EXPECT_EQ(write_long(path, old), 0);
+	for (i = 0; i < EVENTS; i++)
+		close(fd[i]);
+}
+
 TEST(uevents)
 {
 	ROWS("Y-14");

@@ -77,6 +77,28 @@ TEST(other_cpus_not_counted)
 	EXPECT_TRUE(always_ran(fd));
 }
 
+/* An event of a task on CPU 0 does not count it on CPU 1, whether pinned or flexible; then it does on CPU 0 */
+TEST(a_task_on_one_cpu)
+{
+	ROWS("O-10 O-05");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+	int fd;
+
+	for (a.pinned = 0;; a.pinned = 1) {
+		ASSERT_EQ(pin_to(1), 0);
+		fd = ev_must(&a, 0, 0, -1, 0);
+		work_counted(fd, N, 0);
+		EXPECT_EQ(ev_count(fd), 0);
+		ASSERT_EQ(pin_to(0), 0);
+		work_counted(fd, N, 0);
+		EXPECT_GE(ev_count(fd), WORK_INSNS(N));
+		EXPECT_LE(ev_count(fd), WORK_INSNS(N) + SLACK(WORK_INSNS(N)));
+		close(fd);
+		if (a.pinned)
+			break;
+	}
+}
+
 /* One worker and one event per CPU; all workers run concurrently */
 TEST(one_event_per_cpu)
 {

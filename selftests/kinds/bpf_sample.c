@@ -18,6 +18,7 @@
 #define PE		BPF_PROG_TYPE_PERF_EVENT
 #define WORDS		128
 #define SAMPLE_WORDS	48	/* struct perf_sample_data is shorter */
+#define EVENT_WORDS	100	/* so much of struct perf_event has its attr */
 #define ROUNDS		20000
 #define WEIGHT_STRUCT	(1ULL << 24)	/* PERF_SAMPLE_WEIGHT_STRUCT */
 
@@ -37,12 +38,21 @@ static int copying(int map)
 		     CALL(BPF_FUNC_probe_read_kernel), SET(8, 1));
 }
 
+/* Copies the beginning of the event, to which the third pointer is */
+static int copying_event(int map)
+{
+	return BUILD(PE, map,
+		     COPY(1, 10), ADD(1, -32), SET(2, 24), COPY(3, 7), CALL(BPF_FUNC_probe_read_kernel),
+		     COPY(1, 6), ADD(1, 8), SET(2, EVENT_WORDS * 8), LOAD(3, 10, -16),
+		     CALL(BPF_FUNC_probe_read_kernel), SET(8, 1));
+}
+
 /* Number of the word, -1 if there is none */
 static int find_word(uint64_t val)
 {
 	int i;
 
-	for (i = 1; i <= SAMPLE_WORDS; i++)
+	for (i = 1; i <= EVENT_WORDS; i++)
 		if (words[i] == val)
 			return i;
 	return -1;
@@ -103,14 +113,49 @@ static struct parts work_sampled(struct __test *_metadata, uint64_t sample_type,
 TEST(time)
 {
 	ROWS("I-35");
-	int map = new_map();
+	int map = new_map(), ids = 0, i;
 	struct parts s;
 
 	NEED_PMU();
-	s = work_sampled(_metadata, PERF_SAMPLE_TID | PERF_SAMPLE_TIME, map, copying(map));
+	/* Then the id of the event is a number that is unlikely elsewhere */
+	for (i = 0; i < 700; i++)
+		close(ev_self(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, -1));
+	s = work_sampled(_metadata, PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID,
+			 map, copying(map));
 	/* Taken when the program runs, or for the sample */
 	EXPECT_TRUE(find_time(s.time));
 	EXPECT_NE(find_word((uint64_t)s.tid << 32 | s.pid), -1);
+	/* The event has no children, so that the two are alike */
+	EXPECT_EQ(s.id, s.stream_id);
+	for (i = 1; i <= SAMPLE_WORDS; i++)
+		ids += words[i] == s.id;
+	EXPECT_GE(ids, 2);
+}
+
+#define RAW_UNUSUAL	0x010000c0	/* instructions, with a mask that changes nothing */
+
+/* The event that the program finds has the attr's type and config */
+TEST(attr)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_RAW, RAW_UNUSUAL);
+	int map = new_map(), fd, at;
+	struct ring r;
+	uint64_t nr;
+
+	ROWS("I-35");
+	NEED_PMU();
+	no_throttle();
+	a.sample_period = 10000;
+	a.sample_type = PERF_SAMPLE_IP;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 64);
+	EXPECT_EQ(set(fd, copying_event(map)), 0);
+	work_counted(fd, ROUNDS, 0);
+	last_sample(&r, map, &nr);
+	EXPECT_GT(nr, 0);
+	at = find_word(RAW_UNUSUAL);
+	ASSERT_GT(at, 1);
+	EXPECT_EQ((uint32_t)words[at - 1], PERF_TYPE_RAW);
 }
 
 /* Where the data of a load came from, and how long it took */

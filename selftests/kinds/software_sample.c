@@ -392,6 +392,8 @@ static void by_time(struct __test *_metadata, uint64_t config, uint64_t period,
 	EXPECT_GE(n, 3);
 	/* A busy host may delay timers so that samples are missing, but none is early */
 	EXPECT_LE(n, time / period + 1);
+	if (exact_time() && !freq)
+		EXPECT_GE(n, time / period * 9 / 10);
 }
 
 TEST(cpu_clock)
@@ -452,6 +454,8 @@ TEST(exclude_idle)
 	uint64_t end = patience();
 	struct ring *ra, *rb;
 
+	if (nr_cpus() < 2)
+		SKIP(return, "needs another CPU");
 	ASSERT_EQ(pin_to(0), 0);
 	all = ev_must(&a, -1, 1, -1, 0);
 	a.exclude_idle = 1;

@@ -52,7 +52,11 @@ static inline bool ibs_for_tasks(void)
 	return !ev_errno(&a, 0, -1, -1, 0);
 }
 
+#define MUST_HAVE_IBS		must_have(0x80000001, 1U << 10, 0)
+
 #define NEED_IBS() do {							\
+	if (MUST_HAVE_IBS)						\
+		break;							\
 	if (!ibs_type("ibs_op"))					\
 		SKIP(return, "this CPU has no instruction-based sampling"); \
 	if (!ibs_for_tasks())						\

@@ -136,6 +136,7 @@ TEST(arguments)
 
 	fd = open_set();
 	ASSERT_GE(fd, 0);
+	EXPECT_EQ(fcntl(fd, F_GETFD), 0);
 	EXPECT_EQ(read(fd, &result, size_of(1) - 1), -1);
 	EXPECT_EQ(errno, ENOSPC);
 	EXPECT_EQ(syscall(SYS_read, fd, 16L, size_of(1)), -1);

@@ -354,6 +354,15 @@ TEST(groups)
 	EXPECT_EQ(result.word[1] | result.word[2], 0);
 	EXPECT_EQ(result.word[3], KPMU_SET_NONE);
 	EXPECT_GE(result.word[3 * (gp - 1)], WORK_BRANCHES(N));
+	close(fd);
+
+	/* The leader need not be the first event, and each target has its own */
+	plan(3, 2, 0);
+	for (int i = 0; i < 2; i++)
+		target[i] = i % nr_cpus();
+	ev[2].group = 1;
+	if (nr_cpus() > 1)
+		EXPECT_EQ(open_errno(), 0);
 }
 
 TEST(pinned_in_error)

@@ -141,8 +141,8 @@ tests()
 is_equal()
 {
 	local old new
-	old=$(sed -n '1,2d; s/^-[[:space:]]*//p' "$2")
-	new=$(sed -n '1,2d; s/^+[[:space:]]*//p' "$2")
+	old=$(sed -n '1,2d; s/^-[[:space:]]*//p' "$2" | paste -sd ' ')
+	new=$(sed -n '1,2d; s/^+[[:space:]]*//p' "$2" | paste -sd ' ')
 	[ "$new" != ';' ] || new=''
 	# Not -q: cut would fail if grep ended before it
 	cut -f1-3 "$here/equal" | grep -xF -- "$1	$old	$new" >/dev/null

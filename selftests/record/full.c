@@ -306,4 +306,39 @@ TEST(itrace_start)
 	EXPECT_GE(compare(_metadata, fd, r, before, PERF_RECORD_ITRACE_START), 1);
 }
 
+/* Of the whole machine */
+static long free_mib(void)
+{
+	FILE *f = fopen("/proc/meminfo", "r");
+	char line[100];
+	long kib = -1;
+
+	while (f && kib < 0 && fgets(line, sizeof(line), f))
+		sscanf(line, "MemFree: %ld", &kib);
+	if (f)
+		fclose(f);
+	return kib / 1024;
+}
+
+/* The pages of a ring are free again after the last munmap() and close(): they are in no slab cache */
+TEST(pages_are_freed)
+{
+	ROWS("M-01");
+	struct perf_event_attr a = dummy();
+	int i, fd, pages = 32, rounds = 1200;
+	struct ring r;
+	long before = 0;
+
+	for (i = 0; i < rounds + 100; i++) {
+		if (i == 100)
+			before = free_mib();
+		fd = ev_must(&a, 0, -1, -1, 0);
+		ring_map(&r, fd, &a, pages);
+		ring_unmap(&r);
+		close(fd);
+	}
+	/* They were 150 MiB */
+	EXPECT_LT(before - free_mib(), rounds * pages / 256 / 2);
+}
+
 TEST_HARNESS_MAIN

@@ -4,9 +4,14 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 
 #include "branch.h"
+#include "module.h"
 #include "msr.h"
+
+/* The module is unloaded, so no child may have the device open from its start */
+const bool ev_device_late = true;
 
 static struct kpmu_explain_event ev[3];
 static struct perf_event_attr attr[3];
@@ -172,6 +177,57 @@ TEST(recorded_on_demand)
 	EXPECT_TRUE(recording(&value));
 	EXPECT_EQ(value, 0);
 	close(fd);
+}
+
+/* The addresses that branches came from: of Intel, architectural ones of Intel, of AMD */
+static const uint32_t first_from[] = { 0x680, 0x1500, 0xc0010300 };
+
+/* Number of records that are not empty */
+static int records(void)
+{
+	int i, n, found = 0;
+	uint64_t v;
+
+	for (i = 0; i < ARRAY_SIZE(first_from); i++)
+		for (n = 0; n < MAX_DEPTH; n++)
+			found += msr_read(0, first_from[i] + n * (first_from[i] >> 31 ? 2 : 1), &v) && v;
+	return found;
+}
+
+/* Record branches, in a process of its own, which has the device open; how many records that leaves */
+static int record_some(void)
+{
+	pid_t child = fork();
+	struct perf_event_attr a;
+	int fd, status = 0;
+
+	if (!child) {
+		a = branches(PERF_SAMPLE_BRANCH_ANY);
+		fd = ev_must(&a, -1, 0, -1, 0);
+		work_counted(fd, 1000, 0);
+		_exit(records());
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+}
+
+/* The next user of the registers does not see the branches of an event that is gone */
+TEST(wiped_in_the_end)
+{
+	uint64_t value;
+
+	NEED_BRANCHES();
+	if (route_is_native())
+		SKIP(return, "about kpmu's unloading");
+	pin_to(0);
+	if (!recording(&value))
+		SKIP(return, "the registers cannot be read");
+	EXPECT_GT(record_some(), 0);
+	ASSERT_EQ(module_unload_at_last(), 0);
+	EXPECT_EQ(records(), 0);
+	EXPECT_TRUE(recording(&value));
+	EXPECT_EQ(value, 0);
+	ASSERT_EQ(module_load(""), 0);
 }
 
 TEST_HARNESS_MAIN

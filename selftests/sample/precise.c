@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <sys/mman.h>
 
+#include "msr.h"
 #include "precise.h"
 
 static uint64_t words[N];
@@ -136,6 +137,40 @@ TEST(vector_registers)
 	close(fd);
 	a.precise_ip = 0;
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EINVAL);
+}
+
+#define MSR_PEBS_DATA_CFG	0x3f2
+
+/* What the records of an event on CPU 0 consist of */
+static uint64_t groups_of(uint64_t type, uint64_t regs)
+{
+	struct perf_event_attr a = precise_attr(RAW_INSNS, 2, type);
+	uint64_t val = -1;
+	int fd;
+
+	a.sample_regs_intr = regs;
+	fd = ev_must(&a, -1, 0, -1, 0);
+	ev_enable(fd);
+	msr_read(0, MSR_PEBS_DATA_CFG, &val);
+	ev_disable(fd);
+	close(fd);
+	return val;
+}
+
+/* The hardware records only what samples need, as each group takes room in the buffer */
+TEST(recorded_groups)
+{
+	uint64_t val;
+
+	ROWS("S-38");
+	NEED_PRECISE();
+	pin_to(0);
+	if (!is_adaptive() || !msr_read(0, MSR_PEBS_DATA_CFG, &val))
+		SKIP(return, "no such register, or it cannot be read");
+	EXPECT_EQ(groups_of(0, 0), 0);
+	EXPECT_EQ(groups_of(PERF_SAMPLE_DATA_SRC, 0), 1);
+	EXPECT_EQ(groups_of(PERF_SAMPLE_REGS_INTR, 1), 2);
+	EXPECT_EQ(groups_of(PERF_SAMPLE_REGS_INTR, 1ULL << REGS_XMM0), 4);
 }
 
 /* What comes after them in a record: the branches.  A task switch clears those, so there are several tries */

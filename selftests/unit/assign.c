@@ -108,7 +108,13 @@ TEST(hint)
 	kpmu_matching_init(&m);
 	ASSERT_TRUE(kpmu_assign(&m, 0xf, 2));
 	ASSERT_EQ(m.counter[0], 2);
+	/* Counter 0 is a hint as well */
+	kpmu_matching_init(&m);
+	ASSERT_TRUE(kpmu_assign(&m, 0xf, 0));
+	ASSERT_EQ(m.counter[0], 0);
 	/* The hint is in use: another counter is chosen */
+	kpmu_matching_init(&m);
+	ASSERT_TRUE(kpmu_assign(&m, 0xf, 2));
 	ASSERT_TRUE(kpmu_assign(&m, 0xf, 2));
 	ASSERT_NE(m.counter[1], 2);
 	/* The hint is not allowed: it is ignored */
