@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* prctl(PR_TASK_PERF_EVENTS_*) with many events, of the caller and of others. */
 #define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 
@@ -147,6 +149,54 @@ TEST(large_group)
 	EXPECT_EQ(prctl(OFF), 0);
 	EXPECT_EQ(running(own, OWN, &w), 0);
 	worker_stop(&w);
+}
+
+#define MANY	300	/* several batches of kernel/sched/scan.c */
+
+static int many[MANY];
+
+/* Close all of them, from the first to the last, while the other thread switches them off and on */
+static void *close_all(void *stop)
+{
+	int i;
+
+	for (i = 0; i < MANY; i += 2) {
+		close(many[i]);
+		if (i % 16 == 0)
+			sched_yield();
+	}
+	__atomic_store_n((int *)stop, 1, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+/* No event is left out because others are closed meanwhile */
+TEST(closed_meanwhile)
+{
+	ROWS("K-01");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+	int i, k, stop;
+	pthread_t thread;
+
+	a.disabled = 0;
+	a.read_format = FORMAT_TIMES;
+	for (k = 0; k < 2; k++) {
+		for (i = 0; i < MANY; i++)
+			many[i] = ev_must(&a, 0, -1, -1, 0);
+		stop = 0;
+		ASSERT_EQ(pthread_create(&thread, NULL, close_all, &stop), 0);
+		while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST)) {
+			prctl(ON);
+			prctl(OFF);
+			for (i = MANY - 1; i > MANY - 8; i -= 2) {
+				uint64_t before = ev_times(many[i]).enabled;
+
+				EXPECT_EQ(ev_times(many[i]).enabled, before);
+			}
+		}
+		pthread_join(thread, NULL);
+		for (i = 1; i < MANY; i += 2)
+			close(many[i]);
+	}
 }
 
 TEST_HARNESS_MAIN

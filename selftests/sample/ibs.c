@@ -600,6 +600,14 @@ TEST(forwarded)
 		a.config = PERF_COUNT_HW_INSTRUCTIONS;
 		EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
 	}
+	a.type = PERF_TYPE_HW_CACHE;
+	a.config = PERF_COUNT_HW_CACHE_L1D | PERF_COUNT_HW_CACHE_RESULT_MISS << 16;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), ENOENT);
+	/* An event of another PMU is not forwarded */
+	a.type = PERF_TYPE_SOFTWARE;
+	a.config = PERF_COUNT_SW_DUMMY;
+	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), 0);
+	a.type = PERF_TYPE_HARDWARE;
 	a.config = PERF_COUNT_HW_CPU_CYCLES;
 	a.precise_ip = 3;
 	EXPECT_EQ(ev_errno(&a, 0, -1, -1, 0), EOPNOTSUPP);
