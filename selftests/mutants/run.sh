@@ -102,7 +102,7 @@ within()
 # What shows a bug in code that runs only while the module is loaded or unloaded, with those that reach the
 # file: programs that together use all that is set up then
 smoke="module_device api_sysfs api_sysfs_folders kinds_raw count_basic count_rdpmc count_width kinds_cache kinds_generic sample_exact
-	module_hooks module_coexist record_mmap record_task task_inherit_fork task_exec sample_branch_task"
+	module_hooks module_coexist record_mmap record_task task_inherit_fork task_exec sample_branch_task sample_branch_state"
 
 # seconds_of PROGRAM - print its run time; an estimate if only make coverage has run on this machine
 seconds_of()
