@@ -398,7 +398,9 @@ TEST(timeline_with_gaps)
 	read_timeline(t, &after);
 	EXPECT_GE(after.n, 2);
 	EXPECT_FALSE(after.wrong);
-	EXPECT_EQ(after.first_lost, lost);
+	/* Another task may have run between the call that told @lost and the one that made room */
+	EXPECT_GE(after.first_lost, lost);
+	EXPECT_LE(after.first_lost, after.lost);
 	EXPECT_EQ(after.lost, kpmu_timeline_lost(t, -1));
 	kpmu_timeline_close(t);
 }
