@@ -107,13 +107,14 @@ bool kpmu_ksym_optional(enum kpmu_ksym sym)
 	       sym == KSYM___ia32_sys_perf_event_open ||
 	       sym == KSYM_perf_cpu_clock || sym == KSYM_perf_task_clock ||
 	       (sym == KSYM_perf_guest_cbs && !IS_ENABLED(CONFIG_GUEST_PERF_EVENTS)) ||
+	       (sym == KSYM_perf_ibs_nmi_handler && !IS_ENABLED(CONFIG_CPU_SUP_AMD)) ||
 	       sym == KSYM_build_id_parse_nofault ||
 	       sym == KSYM_unwind_deferred_init || sym == KSYM_unwind_deferred_request ||
 	       sym == KSYM_unwind_deferred_cancel;
 }
 
 /**
- * kpmu_ksym_data() - address of an unexported variable
+ * kpmu_ksym_data() - address of an unexported variable, or of a function that is only compared
  * @sym: the symbol
  *
  * Context: any.

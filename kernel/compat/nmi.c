@@ -2,12 +2,15 @@
 /*
  * NMI handlers.  The kernel calls each local handler for each NMI, and reads the clock before and after it,
  * which costs more than what native perf's handler does while kpmu has the counters.  So kpmu's handler takes
- * the place of native perf's, and calls it unless native perf can have no events.  Without native perf's
+ * the place of native perf's, and calls it only while native perf may have events.  Without native perf's
  * handler (no native PMU driver), kpmu's is registered as one more.
  */
 #include <linux/rculist.h>
 
 #include "nmi.h"
+
+/* As long as it is not known how many events native perf has */
+static const atomic_t unknown = ATOMIC_INIT(1);
 
 /*
  * Native perf's action: it is never unregistered.  The walk also passes the list's head, which is in no
@@ -31,7 +34,7 @@ static struct nmiaction *find_native(const struct kpmu_nmi *n)
 /**
  * kpmu_nmi_init() - have a handler called for local NMIs
  * @n: @n->native and the name and flags of @n->own are set
- * @handler: the handler; it calls kpmu_nmi_native() where native perf may have events
+ * @handler: the handler; it calls kpmu_nmi_native()
  *
  * Context: module init.
  * Return: 0 or an error.
@@ -40,6 +43,8 @@ int kpmu_nmi_init(struct kpmu_nmi *n, nmi_handler_t handler)
 {
 	int err;
 
+	if (!n->events)
+		n->events = &unknown;
 	n->own.handler = handler;
 	INIT_LIST_HEAD(&n->own.list);
 	err = __register_nmi_handler(NMI_LOCAL, &n->own);

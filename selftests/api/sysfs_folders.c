@@ -216,7 +216,7 @@ static int have_run(const int *fd)
 	return n;
 }
 
-/* A new interval applies to a turn that has begun, too */
+/* A new interval applies to a turn that has begun, too; sched_multiplex_share has the same of the sysctl */
 TEST(mux_interval_at_once)
 {
 	ROWS("U-29");

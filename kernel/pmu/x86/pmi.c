@@ -193,7 +193,6 @@ static struct kpmu_nmi pmi_nmi = {
 	.own = { .flags = NMI_FLAG_FIRST, .name = "kpmu" },
 };
 
-/* While kpmu owns a CPU's registers, it has reserved the counters: native perf has no event */
 static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
@@ -202,7 +201,7 @@ static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 	u64 found;
 
 	if (unlikely(!READ_ONCE(c->ready)))
-		return handle_late(c) + kpmu_nmi_native(&pmi_nmi, cmd, regs);
+		return handle_late(c) + kpmu_nmi_native(&pmi_nmi, regs);
 	/* An interrupted commit may have cleared bits in c->on before it stops the counters */
 	if ((c->on | c->slots.mask) & c->kernel) {
 		frozen = x86_pmu.version >= 2;
@@ -242,7 +241,7 @@ static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 	if (unlikely(each))
 		thaw_each(c, each);
 	/* The number of overflows lets the kernel recognise back-to-back NMIs for them */
-	return likely(found) ? hweight64(found) : handle_late(c);
+	return (likely(found) ? hweight64(found) : handle_late(c)) + kpmu_nmi_native(&pmi_nmi, c->hit.regs);
 }
 NOKPROBE_SYMBOL(handle_pmi);
 
@@ -254,6 +253,7 @@ NOKPROBE_SYMBOL(handle_pmi);
  */
 int __init x86_pmi_init(void)
 {
+	pmi_nmi.events = kpmu_ksym_data(KSYM_active_events);
 	return kpmu_nmi_init(&pmi_nmi, handle_pmi);
 }
 

@@ -6,6 +6,7 @@
 #ifndef KPMU_IBS_H
 #define KPMU_IBS_H
 
+#include <linux/atomic.h>
 #include <linux/bitops.h>
 #include <linux/percpu.h>
 
@@ -127,7 +128,7 @@ static inline struct ibs_unit *ibs_unit_of(const struct kpmu_hw *hw)
 
 /* ibs_reserve.c */
 extern atomic_t ibs_users;
-extern bool ibs_native_used;
+extern atomic_t ibs_native_used;
 
 /**
  * ibs_in_use() - test whether there are events of kpmu that use IBS

@@ -199,14 +199,14 @@ static int handle_unit(struct ibs_unit *u, struct pt_regs *regs)
 
 static struct kpmu_nmi ibs_nmi = {
 	.native = KSYM_perf_ibs_nmi_handler,
+	.events = &ibs_native_used,
 	.own = { .name = "kpmu_ibs" },
 };
 
 static int handle_ibs(unsigned int cmd, struct pt_regs *regs)
 {
-	int n = handle_unit(&ibs_units[IBS_FETCH_UNIT], regs) + handle_unit(&ibs_units[IBS_OP_UNIT], regs);
-
-	return READ_ONCE(ibs_native_used) ? n + kpmu_nmi_native(&ibs_nmi, cmd, regs) : n;
+	return handle_unit(&ibs_units[IBS_FETCH_UNIT], regs) +
+	       handle_unit(&ibs_units[IBS_OP_UNIT], regs) + kpmu_nmi_native(&ibs_nmi, regs);
 }
 NOKPROBE_SYMBOL(handle_ibs);
 

@@ -40,7 +40,7 @@ atomic_t ibs_users = ATOMIC_INIT(0);
 static DEFINE_MUTEX(ibs_lock);
 
 /* The kernel's perf has used IBS, as far as is known: its interrupt handler must be called */
-bool ibs_native_used __read_mostly = true;
+atomic_t ibs_native_used = ATOMIC_INIT(1);
 
 /* Replaces perf_ibs_init(), which is also called for events of other PMUs */
 static int init_native(void *event)
@@ -70,8 +70,8 @@ static int add_native(void *event, int flags)
 static void start_native(void *event, int flags)
 {
 	/* Before its first interrupt, which comes to this CPU */
-	if (!READ_ONCE(ibs_native_used))
-		WRITE_ONCE(ibs_native_used, true);
+	if (!atomic_read(&ibs_native_used))
+		atomic_set(&ibs_native_used, 1);
 	if (!atomic_read(&ibs_users))
 		kpmu_divert_call2(&ibs_rivals[2], (unsigned long)event, flags);
 	kpmu_divert_done(&ibs_rivals[2]);
@@ -138,12 +138,15 @@ void ibs_put(struct kpmu_hw *hw)
 int __init ibs_rivals_init(void)
 {
 	int err = kpmu_diverts_register(&ibs_rival_set);
+	bool found = false;
 
 	if (err || !ibs_rivals[2].ok)
 		return err;
 	/* From here on start_native() sets it */
-	WRITE_ONCE(ibs_native_used, false);
-	on_each_cpu(look_at_this_cpu, &ibs_native_used, true);
+	atomic_set(&ibs_native_used, 0);
+	on_each_cpu(look_at_this_cpu, &found, true);
+	if (found)
+		atomic_set(&ibs_native_used, 1);
 	return 0;
 }
 
