@@ -295,4 +295,39 @@ TEST_TIMEOUT(few_of_the_task, 120)
 	fair(_metadata, 400, 4, 0.25);
 }
 
+/*
+ * An event that is disabled and enabled often gets no more than its share: what it ran before it was
+ * disabled counts, too.
+ */
+TEST_TIMEOUT(often_disabled, 120)
+{
+	ROWS("Q-02");
+	uint64_t end;
+	int i, nr = 8;
+
+	begin();
+	add_singles(0, -1, nr);
+	for (i = 0; i < nr; i++)
+		ev_enable(g[i].fd);
+	wait_rotations(8);
+	for (i = 0; i < nr; i++)
+		g[i].before = ev_times(g[i].fd);
+	for (end = rotations() + 200; rotations() < end;) {
+		work(20000);
+		ev_disable(g[0].fd);
+		ev_enable(g[0].fd);
+	}
+	for (i = 0; i < nr; i++) {
+		struct ev_times t = ev_times(g[i].fd);
+		double share = (double)(t.running - g[i].before.running) /
+			       (t.enabled - g[i].before.enabled);
+
+		printf("# event %d: %.2f%% of the time\n", i, 100 * share);
+		if (i)
+			EXPECT_GE(parts(share), parts(0.48));
+		else
+			EXPECT_LE(parts(share), parts(0.52));
+	}
+}
+
 TEST_HARNESS_MAIN
