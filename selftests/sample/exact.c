@@ -123,6 +123,31 @@ TEST(in_pieces)
 	EXPECT_TRUE(s.in_order);
 }
 
+/* A PMI samples the events whose counters overflowed, and no other one */
+TEST(two_periods)
+{
+	ROWS("O-26 A-03");
+	struct perf_event_attr a = insns(4001);
+	struct perf_event_attr b = sampling(PERF_TYPE_HARDWARE,
+					    PERF_COUNT_HW_BRANCH_INSTRUCTIONS, 997);
+	struct ring ra, rb;
+	int fa, fb;
+
+	no_throttle();
+	fa = ev_must(&a, 0, -1, -1, 0);
+	fb = ev_must(&b, 0, -1, -1, 0);
+	ring_map(&ra, fa, &a, 16);
+	ring_map(&rb, fb, &b, 16);
+	ev_enable(fb);
+	work_counted(fa, 100000, 0);
+	ev_disable(fb);
+	EXPECT_EQ(ev_count(fa), WORK_INSNS(100000));
+	if (exact()) {
+		EXPECT_EQ(look(&ra, 4001).samples, ev_count(fa) / 4001);
+		EXPECT_EQ(look(&rb, 997).samples, ev_count(fb) / 997);
+	}
+}
+
 TEST(branches_and_loads)
 {
 	ROWS("O-26 T-05");
