@@ -12,20 +12,26 @@ struct new_period {
 	u64 period;
 };
 
+static void start_period(struct kpmu_event *e, u64 period)
+{
+	e->se.hw.source->set_period(&e->se.hw, period);
+	if (kpmu_has_timer(e))
+		kpmu_timer_reset(e);
+}
+
 static int period_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct new_period *n = data;
 	struct kpmu_event *e = n->event;
+	bool halted = unlikely(e->sampling->throttled) && kpmu_rate_is_halted(kpmu_leader(e));
 
-	if (e->sampling->freq) {
+	if (e->sampling->freq)
 		e->sampling->freq = n->period;
-		return 0;
-	}
-	e->se.hw.source->set_period(&e->se.hw, n->period);
-	if (kpmu_has_timer(e))
-		kpmu_timer_reset(e);
-	if (!e->sampling->stopped)
-		kpmu_counter_resume(&e->se.hw);
+	else
+		start_period(e, n->period);
+	/* The whole group, as its counts must cover the same time */
+	if (halted)
+		kpmu_rate_resume_group(kpmu_leader(e));
 	return 0;
 }
 

@@ -70,6 +70,7 @@ static __always_inline bool kpmu_rate_account_hit(struct kpmu_event *e, bool mor
 /* throttle.c */
 void kpmu_rate_resume(struct kpmu_event *e);
 void kpmu_rate_pause(struct kpmu_event *e, unsigned long window);
+bool kpmu_rate_is_halted(const struct kpmu_event *leader);
 bool kpmu_rate_waits(struct kpmu_event *e);
 
 /* budget.c */
@@ -84,6 +85,9 @@ u64 kpmu_rate_burst(struct kpmu_event *e);
 void kpmu_rate_burst_took(struct kpmu_event *e, u64 cycles);
 u64 kpmu_rate_of_filter(u64 cycles);
 void kpmu_rate_sample_took(struct kpmu_event *e, u64 cycles);
+
+/* resume.c */
+void kpmu_rate_resume_group(struct kpmu_event *leader);
 
 /* freq.c */
 void kpmu_rate_adjust(struct kpmu_event *e, u64 events);

@@ -1,23 +1,55 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Each tick: resume throttled events, and adjust events that do not overflow because their
- * period has become too long.
+ * Each tick, or earlier: resume throttled events.  Each tick: adjust events that do not overflow
+ * because their period has become too long.
  */
 #include "../sched/sched.h"
 #include "../source/drivers.h"
 #include "rate.h"
 
-/* Return: true if the event needs the timer for its frequency */
-static bool tick_event(struct kpmu_event *e)
+static void resume_counter(struct kpmu_event *e)
 {
-	struct kpmu_sampling *s = e->sampling;
+	if (e->sampling && e->sampling->stopped)
+		return;
+	if (kpmu_hw_is_driven(&e->se.hw))
+		kpmu_drivers_resume(&e->se.hw);
+	else
+		kpmu_counters_resume(&e->se.hw);
+}
 
-	if (!s || !s->stopped)
-		kpmu_counter_resume(&e->se.hw);
-	if (!s)
-		return false;
-	kpmu_rate_resume(e);
-	if (!s->freq)
+static void resume_events(struct kpmu_event *leader)
+{
+	struct kpmu_event *e;
+
+	kpmu_rate_resume(leader);
+	kpmu_for_each_member(e, leader)
+		kpmu_rate_resume(e);
+}
+
+/**
+ * kpmu_rate_resume_group() - resume a group that is throttled
+ * @leader: its leader; see kpmu_rate_is_halted()
+ *
+ * The counters restart together, after the records are written: the counts of the group cover the
+ * same time, and no overflow of one event throttles the group before the others have resumed.
+ *
+ * Context: IRQs off on the CPU where the group counts.
+ */
+void kpmu_rate_resume_group(struct kpmu_event *leader)
+{
+	struct kpmu_event *e;
+
+	resume_events(leader);
+	resume_counter(leader);
+	kpmu_for_each_member(e, leader)
+		resume_counter(e);
+	kpmu_counters_restart();
+}
+
+/* Return: true if the event needs the timer for its frequency */
+static bool look_at(struct kpmu_event *e)
+{
+	if (!e->sampling || !e->sampling->freq)
 		return false;
 	if (e->se.hw.idx >= 0)
 		kpmu_rate_look(e);
@@ -27,10 +59,15 @@ static bool tick_event(struct kpmu_event *e)
 static bool tick_group(struct kpmu_event *leader)
 {
 	struct kpmu_event *e;
-	bool more = tick_event(leader);
+	bool more;
 
+	if (unlikely(kpmu_rate_is_halted(leader)))
+		kpmu_rate_resume_group(leader);
+	else	/* one that was throttled when it left its counters */
+		resume_events(leader);
+	more = look_at(leader);
 	kpmu_for_each_member(e, leader)
-		more |= tick_event(e);
+		more |= look_at(e);
 	return more;
 }
 

@@ -123,11 +123,19 @@ static bool is_throttled_in(struct kpmu_hw *hw, const struct kpmu_event *leader)
 {
 	const struct kpmu_event *e = kpmu_event_of_hw(hw);
 
-	return kpmu_leader(e) == leader && (!e->sampling || e->sampling->throttled);
+	return kpmu_leader(e) == leader && !(e->sampling && e->sampling->stopped);
 }
 
-/* Is a counter of the group halted, other than by REFRESH running out? */
-static bool counters_are_halted(const struct kpmu_event *leader)
+/**
+ * kpmu_rate_is_halted() - is a counter of a group halted, other than by REFRESH running out?
+ * @leader: the group's leader
+ *
+ * If one is, all are: the group is throttled, and none of its counters can overflow.
+ *
+ * Context: IRQs off or NMI.
+ * Return: true if it is halted on this CPU.
+ */
+bool kpmu_rate_is_halted(const struct kpmu_event *leader)
 {
 	struct kpmu_hw *hw;
 	int i = -1;
@@ -141,7 +149,7 @@ static bool counters_are_halted(const struct kpmu_event *leader)
 			return true;
 	return false;
 }
-NOKPROBE_SYMBOL(counters_are_halted);
+NOKPROBE_SYMBOL(kpmu_rate_is_halted);
 
 /* Longest pause of a group without counters, in ticks */
 #define LONGEST_PAUSE	(600 * HZ)
@@ -162,7 +170,7 @@ bool kpmu_rate_waits(struct kpmu_event *e)
 	struct kpmu_event *leader = kpmu_leader(e), *member;
 
 	if (!leader->se.group.free) {
-		if (counters_are_halted(leader)) {
+		if (kpmu_rate_is_halted(leader)) {
 			kpmu_ticker_arm();
 			return true;
 		}

@@ -19,6 +19,7 @@ DEFINE_STATIC_CALL_RET0(kpmu_core_like, *kpmu_core.like);
 DEFINE_STATIC_CALL_NULL(kpmu_core_commit, *kpmu_core.commit);
 DEFINE_STATIC_CALL_NULL(kpmu_core_halt, *kpmu_core.halt);
 DEFINE_STATIC_CALL_NULL(kpmu_core_resume, *kpmu_core.resume);
+DEFINE_STATIC_CALL_NULL(kpmu_core_restart, *kpmu_core.restart);
 DEFINE_STATIC_CALL_NULL(kpmu_core_update, *kpmu_core.update);
 DEFINE_STATIC_CALL_NULL(kpmu_core_halted, *kpmu_core.halted);
 DEFINE_STATIC_CALL_NULL(kpmu_core_hide, *kpmu_core.hide);
@@ -39,6 +40,7 @@ void __init kpmu_core_set(const struct kpmu_core *core)
 	static_call_update(kpmu_core_commit, core->commit);
 	static_call_update(kpmu_core_halt, core->halt);
 	static_call_update(kpmu_core_resume, core->resume);
+	static_call_update(kpmu_core_restart, core->restart);
 	static_call_update(kpmu_core_update, core->update);
 	static_call_update(kpmu_core_halted, core->halted);
 	static_call_update(kpmu_core_hide, core->hide);

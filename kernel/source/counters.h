@@ -77,6 +77,7 @@ static inline u32 kpmu_slots_used(const struct kpmu_slots *slots)
  * @commit: see kpmu_commit()
  * @halt: see kpmu_counters_halt()
  * @resume: see kpmu_counters_resume()
+ * @restart: see kpmu_counters_restart()
  * @update: see kpmu_counters_update()
  * @halted: see kpmu_counters_halted()
  * @hide: see kpmu_counters_hide()
@@ -120,6 +121,7 @@ struct kpmu_core {
 	void (*commit)(struct kpmu_slots *want);
 	void (*halt)(const struct kpmu_hw *hw);
 	void (*resume)(const struct kpmu_hw *hw);
+	void (*restart)(void);
 	void (*update)(void);
 	struct kpmu_hw *(*halted)(int from, int *at);
 	void (*hide)(void);
@@ -154,6 +156,7 @@ DECLARE_STATIC_CALL(kpmu_core_like, *kpmu_core.like);
 DECLARE_STATIC_CALL(kpmu_core_commit, *kpmu_core.commit);
 DECLARE_STATIC_CALL(kpmu_core_halt, *kpmu_core.halt);
 DECLARE_STATIC_CALL(kpmu_core_resume, *kpmu_core.resume);
+DECLARE_STATIC_CALL(kpmu_core_restart, *kpmu_core.restart);
 DECLARE_STATIC_CALL(kpmu_core_update, *kpmu_core.update);
 DECLARE_STATIC_CALL(kpmu_core_halted, *kpmu_core.halted);
 DECLARE_STATIC_CALL(kpmu_core_hide, *kpmu_core.hide);
@@ -342,14 +345,26 @@ static __always_inline void kpmu_counters_halt(const struct kpmu_hw *hw)
 }
 
 /**
- * kpmu_counters_resume() - restart a counter stopped by kpmu_counters_halt()
+ * kpmu_counters_resume() - no longer mark an event's counter as stopped
  * @hw: the event; ignored if it is not on a counter
+ *
+ * Takes effect with kpmu_counters_restart(), so that the events of a group restart together.
  *
  * Context: IRQs off, on the event's CPU.
  */
 static __always_inline void kpmu_counters_resume(const struct kpmu_hw *hw)
 {
 	static_call(kpmu_core_resume)(hw);
+}
+
+/**
+ * kpmu_counters_restart() - make previous kpmu_counters_resume() calls take effect
+ *
+ * Context: IRQs off, on the events' CPU.
+ */
+static __always_inline void kpmu_counters_restart(void)
+{
+	static_call(kpmu_core_restart)();
 }
 
 /**

@@ -77,10 +77,12 @@ static inline void kpmu_counter_halt(struct kpmu_hw *hw)
  */
 static inline void kpmu_counter_resume(struct kpmu_hw *hw)
 {
-	if (kpmu_hw_is_driven(hw))
+	if (kpmu_hw_is_driven(hw)) {
 		kpmu_drivers_resume(hw);
-	else
+	} else {
 		kpmu_counters_resume(hw);
+		kpmu_counters_restart();
+	}
 }
 
 #endif

@@ -52,6 +52,69 @@ TEST(period_of_a_member)
 	EXPECT_GT(samples, 0);
 }
 
+/* Number of records of @r not yet looked at; @throttled: whether the group is throttled */
+static int records(struct ring *r, bool *throttled)
+{
+	static struct record rec;
+	int n = 0;
+
+	for (; ring_next(r, &rec); n++)
+		if (rec.head.type != PERF_RECORD_SAMPLE)
+			*throttled = rec.head.type == PERF_RECORD_THROTTLE;
+	ring_consume(r);
+	return n;
+}
+
+/*
+ * The leader overflows while the sibling's counter is programmed with a new period, and the group is
+ * throttled: the sibling does not count until the next tick.  Linux 6.12 throttles the leader only.
+ */
+TEST(throttled_in_between)
+{
+	ROWS("V-19 D-22");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS), m = a;
+	uint64_t period, of_member, before, counted, seen = 0;
+	bool throttled;
+	int fd, member, wrong = 0, step = (LAST - FIRST) / often(LAST - FIRST);
+	struct ring r;
+
+	if (route_is_native())
+		SKIP(return, "kernels differ");
+	throttle_at(1, 0);
+	a.exclude_kernel = 0;
+	a.exclude_user = 1;
+	a.sample_period = FIRST;
+	a.sample_type = PERF_SAMPLE_IP;
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 128);
+	m.disabled = 0;
+	m.sample_period = 1ull << 40;
+	member = ev_must(&m, 0, -1, fd, 0);
+	for (period = FIRST; period < LAST; period += step) {
+		ioctl(fd, PERF_EVENT_IOC_PERIOD, &period);
+		ev_enable(fd);
+		of_member = (1ull << 40) + period;
+		ASSERT_EQ(ioctl(member, PERF_EVENT_IOC_PERIOD, &of_member), 0);
+		throttled = false;
+		if (records(&r, &throttled) && throttled) {
+			before = ev_count(member);
+			work(10);
+			counted = ev_count(member) - before;
+			/* Without a tick meanwhile */
+			if (!records(&r, &throttled)) {
+				wrong += counted != 0;
+				seen++;
+			}
+		}
+		ev_disable(fd);
+		ring_skip(&r);
+	}
+	no_throttle();
+	EXPECT_EQ(wrong, 0);
+	EXPECT_GT(seen, 0);
+}
+
 static void calls(int n)
 {
 	while (n--)

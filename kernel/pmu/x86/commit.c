@@ -204,11 +204,19 @@ void x86_halt(const struct kpmu_hw *hw)
  */
 void x86_resume(const struct kpmu_hw *hw)
 {
+	if (hw->idx >= 0 && this_cpu_read(x86_cpu.halted) & 1u << hw->idx)
+		this_cpu_and(x86_cpu.halted, ~(1u << hw->idx));
+}
+
+/**
+ * x86_restart() - .restart of struct kpmu_core
+ *
+ * Context: see kpmu_counters_restart().
+ */
+void x86_restart(void)
+{
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
 
-	if (hw->idx < 0 || !(READ_ONCE(c->halted) & 1u << hw->idx))
-		return;
-	this_cpu_and(x86_cpu.halted, ~(1u << hw->idx));
 	x86_enable_counters(c, c->slots.mask);
 }
 

@@ -383,6 +383,7 @@ void x86_on_overflow(kpmu_overflow_fn fn);
 void x86_commit(struct kpmu_slots *want);
 void x86_halt(const struct kpmu_hw *hw);
 void x86_resume(const struct kpmu_hw *hw);
+void x86_restart(void);
 void x86_update(void);
 struct kpmu_hw *x86_halted(int from, int *at);
 void x86_hide(void);
@@ -441,6 +442,7 @@ void x86_lbr_enter(struct task_struct *task, void *from);
 	.commit = x86_commit,					\
 	.halt = x86_halt,					\
 	.resume = x86_resume,					\
+	.restart = x86_restart,					\
 	.update = x86_update,					\
 	.halted = x86_halted,					\
 	.hide = x86_hide,					\
