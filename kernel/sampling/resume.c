@@ -47,7 +47,7 @@ void kpmu_rate_resume_group(struct kpmu_event *leader)
 }
 
 /* Return: true if the event needs the timer for its frequency */
-static bool look_at(struct kpmu_event *e)
+static bool tick_event(struct kpmu_event *e)
 {
 	if (!e->sampling || !e->sampling->freq)
 		return false;
@@ -65,9 +65,9 @@ static bool tick_group(struct kpmu_event *leader)
 		kpmu_rate_resume_group(leader);
 	else	/* one that was throttled when it left its counters */
 		resume_events(leader);
-	more = look_at(leader);
+	more = tick_event(leader);
 	kpmu_for_each_member(e, leader)
-		more |= look_at(e);
+		more |= tick_event(e);
 	return more;
 }
 

@@ -334,8 +334,7 @@ static inline void kpmu_on_overflow(kpmu_overflow_fn fn)
  * kpmu_counters_halt() - mark an event's counter as stopped
  * @hw: the event; ignored if it is not on a counter
  *
- * Takes effect at the end of the PMI that calls it; outside of PMIs, with
- * kpmu_counters_update().
+ * Takes effect at the end of the PMI that calls it; outside of PMIs, with kpmu_counters_update().
  *
  * Context: IRQs off or NMI, on the event's CPU.
  */
@@ -346,9 +345,7 @@ static __always_inline void kpmu_counters_halt(const struct kpmu_hw *hw)
 
 /**
  * kpmu_counters_resume() - no longer mark an event's counter as stopped
- * @hw: the event; ignored if it is not on a counter
- *
- * Takes effect with kpmu_counters_restart(), so that the events of a group restart together.
+ * @hw: the event; ignored if it is not on a counter.  Takes effect with kpmu_counters_restart().
  *
  * Context: IRQs off, on the event's CPU.
  */

@@ -13,7 +13,7 @@ __asm__(
 "	.text\n"
 "	.globl	_start\n"
 "_start:\n"
-"	mov	$0x10000, %ebp\n"	/* a frame that is not mapped */
+"	lea	0xc000(%esp), %ebp\n"	/* a frame that is near the stack, but not mapped */
 "	call	outer\n"
 "	xor	%ebx, %ebx\n"
 "	mov	$1, %eax\n"		/* exit */

@@ -82,6 +82,50 @@ TEST(change_period_meanwhile)
 	close(fd);
 }
 
+/* A throttled event has no sample until the next tick, whichever program it samples */
+TEST(throttled)
+{
+	static struct record rec;
+	uint64_t end = patience();
+	struct perf_event_attr a;
+	int fd, n = 0, wrong = 0;
+	bool still = false;
+	struct ring r;
+
+	ROWS("U-48 V-19 D-22");
+	NEED_IBS();
+	a = ibs_attr("ibs_op", CNT_CTL, OPS);
+	throttle_at(1000, 99);
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 64);
+	ev_enable(fd);
+	while (n < 3 && now_ns() < end) {
+		work(10 * OPS);
+		while (ring_next(&r, &rec)) {
+			if (rec.head.type == PERF_RECORD_THROTTLE) {
+				wrong += still;
+				still = true;
+				n++;
+				/* That of the overflow which reached the limit may follow */
+				if (ring_next(&r, &rec) && rec.head.type == PERF_RECORD_UNTHROTTLE)
+					still = false;
+			} else if (rec.head.type == PERF_RECORD_UNTHROTTLE) {
+				wrong += !still;
+				still = false;
+			} else {
+				wrong += still;
+			}
+		}
+		ring_consume(&r);
+	}
+	ev_disable(fd);
+	no_throttle();
+	EXPECT_GE(n, 3);
+	EXPECT_EQ(wrong, 0);
+	ring_unmap(&r);
+	close(fd);
+}
+
 TEST(bits)
 {
 	ROWS("U-48");
