@@ -21,7 +21,8 @@ static int stop_event_owned(struct kpmu_ctx *ctx, void *data)
 	s->stopped = false;
 	/* Another REFRESH was requested before the event was disabled */
 	if (atomic_read(&s->limit)) {
-		kpmu_counter_resume(&e->se.hw);
+		if (!s->throttled)	/* else it resumes with its group */
+			kpmu_counter_resume(&e->se.hw);
 		return 0;
 	}
 	kpmu_event_control_owned(ctx, e, KPMU_OP_DISABLE);
@@ -86,15 +87,6 @@ void kpmu_notify_init(struct kpmu_event *e)
 	INIT_WORK(&s->stop, stop_event_there);
 }
 
-static int refresh_owned(struct kpmu_ctx *ctx, void *data)
-{
-	struct kpmu_event *e = data;
-
-	if (e->se.hw.period)
-		kpmu_counter_resume(&e->se.hw);
-	return 0;
-}
-
 /**
  * kpmu_event_refresh() - enable an event for a number of further overflows
  * @e: the event
@@ -109,6 +101,5 @@ int kpmu_event_refresh(struct kpmu_event *e, int n)
 		return -EINVAL;
 	atomic_add(n, &e->sampling->limit);
 	kpmu_event_control(e, KPMU_OP_ENABLE, false);
-	kpmu_ctx_call(e->se.ctx, refresh_owned, e);
 	return 0;
 }

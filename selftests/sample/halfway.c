@@ -115,6 +115,46 @@ TEST(throttled_in_between)
 	EXPECT_GT(seen, 0);
 }
 
+/* REFRESH adds overflows to those allowed; it does not resume an event that is throttled */
+TEST(refresh_while_throttled)
+{
+	ROWS("V-10 V-19");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	uint64_t before, counted, end = patience();
+	int fd, wrong = 0, seen = 0;
+	bool throttled;
+	struct ring r;
+
+	throttle_at(1000, 99);
+	a.sample_period = 1000;
+	a.sample_type = PERF_SAMPLE_IP;
+	while (seen < 20 && now_ns() < end) {
+		throttled = false;
+		fd = ev_must(&a, 0, -1, -1, 0);
+		ring_map(&r, fd, &a, 16);
+		ev_enable(fd);
+		while (!throttled && now_ns() < end) {
+			work(1000);
+			records(&r, &throttled);
+		}
+		before = ev_count(fd);
+		ASSERT_EQ(ioctl(fd, PERF_EVENT_IOC_REFRESH, 100), 0);
+		work(10);
+		counted = ev_count(fd) - before;
+		/* Without a tick meanwhile */
+		if (!records(&r, &throttled)) {
+			wrong += counted != 0;
+			seen++;
+		}
+		ring_unmap(&r);
+		close(fd);
+	}
+	no_throttle();
+	EXPECT_EQ(wrong, 0);
+	EXPECT_GT(seen, 0);
+}
+
 static void calls(int n)
 {
 	while (n--)
