@@ -6,10 +6,14 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <linux/kpmu-read.h>
 
 #include "event.h"
 #include "harness.h"
 #include "ring.h"
+
+/* Longer than the periods that kpmu's livelock detection throttles (sampling/budget.c) */
+#define PERIOD	4000
 
 #define FIRST	100
 #define LAST	6000
@@ -155,6 +159,65 @@ TEST(refresh_while_throttled)
 	EXPECT_GT(seen, 0);
 }
 
+/* The count of an event by its page and RDPMC; 0 if the page has no counter */
+static uint64_t count_by_page(const struct perf_event_mmap_page *p)
+{
+	int64_t offset, pmc = 0;
+	uint32_t seq, index;
+	int shift;
+
+	do {
+		seq = __kpmu_load(p->lock);
+		__kpmu_barrier();
+		index = __kpmu_load(p->index);
+		offset = __kpmu_load(p->offset);
+		shift = 64 - p->pmc_width;
+		if (index)
+			pmc = (int64_t)(__kpmu_rdpmc(index - 1) << shift) >> shift;
+		__kpmu_barrier();
+	} while (seq & 1 || __kpmu_load(p->lock) != seq);
+	return index ? offset + pmc : 0;
+}
+
+/*
+ * The event overflows, which sets its counter to another value, while its page is written: some of many
+ * overflows, as what is left of the period when the event is enabled differs each time.
+ */
+TEST(page)
+{
+	ROWS("M-06");
+	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
+					   PERF_COUNT_HW_INSTRUCTIONS);
+	int fd, i, n = often(3000), seen = 0, wrong = 0;
+	uint64_t before, count, after;
+	struct ring r;
+
+	if (route_is_native())
+		SKIP(return, "upstream was seen to leave a wrong offset in the page");
+	no_throttle();
+	a.exclude_kernel = 0;
+	a.exclude_user = 1;
+	a.sample_period = (PERIOD + 1) * slow() * slow();
+	fd = ev_must(&a, 0, -1, -1, 0);
+	ring_map(&r, fd, &a, 1);
+	for (i = 0; i < n; i++) {
+		ev_enable(fd);
+		before = count_by_page(r.page);
+		count = ev_count(fd);
+		after = count_by_page(r.page);
+		ev_disable(fd);
+		if (!before || !after)
+			continue;
+		seen++;
+		if (before > count || count > after)
+			if (!wrong++)
+				printf("# page %lld, read %lld, page %lld\n", (long long)before,
+				       (long long)count, (long long)after);
+	}
+	EXPECT_EQ(wrong, 0);
+	EXPECT_GT(seen, 0);
+}
+
 static void calls(int n)
 {
 	while (n--)
@@ -162,9 +225,6 @@ static void calls(int n)
 }
 
 #define CALLS	120
-
-/* Longer than the periods that kpmu's livelock detection throttles (sampling/budget.c) */
-#define PERIOD	4000
 
 /*
  * Number of samples within CALLS * slow() system calls, after a reset if @reset.  -1 if the event
