@@ -119,7 +119,10 @@ while IFS='|' read -r routes mode command; do
 	mode=${mode# }
 	routes=${routes%% *} mode=${mode%% *} command=${command# }
 	case $routes in ''|'#'*) continue ;; all) routes=pxr ;; esac
-	case $mode in icelake|genoa) [ "${KPMU_MODEL:-}" = "$mode" ] || continue ;; esac
+	case $mode in
+	icelake|genoa) [ "${KPMU_MODEL:-}" = "$mode" ] || continue ;;
+	intel) [ "${KPMU_MODEL:-}" != genoa ] || continue ;;
+	esac
 	: >/tmp/differ
 	row=''
 	route native "$command"
