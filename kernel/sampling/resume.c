@@ -31,7 +31,8 @@ static void resume_events(struct kpmu_event *leader)
  * @leader: its leader; see kpmu_rate_is_halted()
  *
  * The counters restart together, after the records are written: the counts of the group cover the
- * same time, and no overflow of one event throttles the group before the others have resumed.
+ * same time, and no overflow of one event throttles the group before the others have resumed.  (One that
+ * was enabled meanwhile, and counts, may do so: then the group counts until its next overflow.)
  *
  * Context: IRQs off on the CPU where the group counts.
  */

@@ -130,7 +130,8 @@ static bool is_throttled_in(struct kpmu_hw *hw, const struct kpmu_event *leader)
  * kpmu_rate_is_halted() - is a counter of a group halted, other than by REFRESH running out?
  * @leader: the group's leader
  *
- * If one is, all are: the group is throttled, and none of its counters can overflow.
+ * If one is, the group is throttled: all its counters are halted, except those of events that were enabled
+ * or joined since.
  *
  * Context: IRQs off or NMI.
  * Return: true if it is halted on this CPU.

@@ -11,12 +11,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "event.h"
 #include "harness.h"
+#include "places.h"
 #include "ring.h"
 
-#define FIRST	100
-#define LAST	6000
 #define PLACES	4096
 
 static struct record rec;
@@ -41,8 +39,8 @@ static uint64_t symbol(const char *name, uint64_t from)
 
 TEST(at_each_instruction)
 {
-	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE,
-					   PERF_COUNT_HW_INSTRUCTIONS), b = a;
+	struct perf_event_attr a = kernel_insns(FIRST);
+	struct perf_event_attr b = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
 	uint64_t from, to, last = 0, period, places = 0;
 	static bool seen[PLACES];
 	struct ring r;
@@ -51,10 +49,6 @@ TEST(at_each_instruction)
 	no_throttle();
 	from = symbol("commit_changes", 0);
 	to = symbol(NULL, from);
-	a.exclude_kernel = 0;
-	a.exclude_user = 1;
-	a.sample_period = FIRST;
-	a.sample_type = PERF_SAMPLE_IP;
 	fd = ev_must(&a, 0, -1, -1, 0);
 	ring_map(&r, fd, &a, 128);
 	other = ev_must(&b, 0, -1, -1, 0);

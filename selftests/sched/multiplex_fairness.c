@@ -121,6 +121,25 @@ static double worst_pair(const double *share)
 	return worst;
 }
 
+static void remember(void)
+{
+	int i;
+
+	for (i = 0; i < nr_groups; i++)
+		g[i].before = ev_times(g[i].fd);
+}
+
+/* Count and times of group @i since remember() */
+static struct ev_times since(int i)
+{
+	struct ev_times t = ev_times(g[i].fd);
+
+	t.value -= g[i].before.value;
+	t.enabled -= g[i].before.enabled;
+	t.running -= g[i].before.running;
+	return t;
+}
+
 /* Measure a window of @nr rotations */
 static struct window watch(int nr)
 {
@@ -130,15 +149,12 @@ static struct window watch(int nr)
 
 	wait_rotations(8);
 	truth = ev_count(truth_fd);
-	for (i = 0; i < nr_groups; i++)
-		g[i].before = ev_times(g[i].fd);
+	remember();
 	wait_rotations(nr);
 	truth = ev_count(truth_fd) - truth;
 	for (i = 0; i < nr_groups; i++) {
-		struct ev_times t = ev_times(g[i].fd);
-		double te = t.enabled - g[i].before.enabled;
-		double tr = t.running - g[i].before.running;
-		double n = t.value - g[i].before.value;
+		struct ev_times t = since(i);
+		double te = t.enabled, tr = t.running, n = t.value;
 
 		o.share[i] = tr / te;
 		o.used += g[i].size * tr / te;
@@ -310,17 +326,15 @@ TEST_TIMEOUT(often_disabled, 120)
 	for (i = 0; i < nr; i++)
 		ev_enable(g[i].fd);
 	wait_rotations(8);
-	for (i = 0; i < nr; i++)
-		g[i].before = ev_times(g[i].fd);
+	remember();
 	for (end = rotations() + 200; rotations() < end;) {
 		work(20000);
 		ev_disable(g[0].fd);
 		ev_enable(g[0].fd);
 	}
 	for (i = 0; i < nr; i++) {
-		struct ev_times t = ev_times(g[i].fd);
-		double share = (double)(t.running - g[i].before.running) /
-			       (t.enabled - g[i].before.enabled);
+		struct ev_times t = since(i);
+		double share = (double)t.running / t.enabled;
 
 		printf("# event %d: %.2f%% of the time\n", i, 100 * share);
 		if (i)
