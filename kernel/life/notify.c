@@ -21,8 +21,10 @@ static int stop_event_owned(struct kpmu_ctx *ctx, void *data)
 	s->stopped = false;
 	/* Another REFRESH was requested before the event was disabled */
 	if (atomic_read(&s->limit)) {
-		if (!s->throttled)	/* else it resumes with its group */
+		if (!s->throttled) {	/* else it resumes with its group */
 			kpmu_counter_resume(&e->se.hw);
+			kpmu_counters_restart();
+		}
 		return 0;
 	}
 	kpmu_event_control_owned(ctx, e, KPMU_OP_DISABLE);

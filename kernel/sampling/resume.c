@@ -9,12 +9,8 @@
 
 static void resume_counter(struct kpmu_event *e)
 {
-	if (e->sampling && e->sampling->stopped)
-		return;
-	if (kpmu_hw_is_driven(&e->se.hw))
-		kpmu_drivers_resume(&e->se.hw);
-	else
-		kpmu_counters_resume(&e->se.hw);
+	if (!e->sampling || !e->sampling->stopped)
+		kpmu_counter_resume(&e->se.hw);
 }
 
 static void resume_events(struct kpmu_event *leader)

@@ -73,16 +73,16 @@ static inline void kpmu_counter_halt(struct kpmu_hw *hw)
  * kpmu_counter_resume() - restart an event's counter
  * @hw: the event; ignored if its counter was not stopped
  *
+ * A counter of the core PMU restarts with kpmu_counters_restart(), so that those of a group restart together.
+ *
  * Context: IRQs off, on the event's CPU.
  */
 static inline void kpmu_counter_resume(struct kpmu_hw *hw)
 {
-	if (kpmu_hw_is_driven(hw)) {
+	if (kpmu_hw_is_driven(hw))
 		kpmu_drivers_resume(hw);
-	} else {
+	else
 		kpmu_counters_resume(hw);
-		kpmu_counters_restart();
-	}
 }
 
 #endif

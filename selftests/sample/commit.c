@@ -136,8 +136,7 @@ static void handovers(int fd, int first, int n)
 
 TEST(at_each_instruction_of_a_handover)
 {
-	struct perf_event_attr a = ev_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS),
-			       b = ev_attr(PERF_TYPE_RAW, RAW_LOADS);
+	struct perf_event_attr a = kernel_insns(FIRST), b = ev_attr(PERF_TYPE_RAW, RAW_LOADS);
 	uint64_t from, to, first, end, ip, places = 0, one[3], two[3];
 	int fd, i, n = often(TRIES) / 2;
 	struct ring r;
@@ -153,10 +152,6 @@ TEST(at_each_instruction_of_a_handover)
 	b.disabled = 0;
 	one[2] = ev_must(&b, pid, -1, -1, 0);
 	two[2] = ev_must(&b, 0, -1, -1, 0);
-	a.exclude_kernel = 0;
-	a.exclude_user = 1;
-	a.sample_period = FIRST;
-	a.sample_type = PERF_SAMPLE_IP;
 	fd = ev_must(&a, -1, 0, -1, 0);
 	ring_map(&r, fd, &a, 128);
 	handovers(fd, 0, 10);
