@@ -45,6 +45,10 @@ static const AMDEvent amd_events[] = {
       "ExRetBrnIndMisp" },
     { 0x0d1, K_COUNT, PMU_Q_BR_COND, ZEN, 0xff, 0, 0, 0, 0, "ExRetCond" },
 
+    { AMD_EVENT_FLOPS, K_COUNT, PMU_Q_FLOP, ZEN, 0xff, 0x0f, 0, 0, 0,
+      "FpRetSseAvxOps" },
+    { AMD_EVENT_MERGE, K_COUNT, NONE, ZEN, 0xff, 0, 0, 0, 0, "MergeEvent" },
+
     { 0x029, K_COUNT, NONE, ZEN, 0xff, 1, 2, PMU_Q_LD, PMU_Q_ST, "LsDispatch" },
     { 0x040, K_COUNT, PMU_Q_L1_REF, 0, 0xff, 0, 0, 0, 0, "DC accesses" },
     { 0x041, K_COUNT, PMU_Q_L1_MISS, 0, ZEN - 1, 0, 0, 0, 0, "DC misses" },
@@ -91,13 +95,14 @@ static int quantity(const AMDEvent *e, int umask)
 /**
  * pmu_amd_event - decode an event select
  * @p: the PMU
- * @sel: PERF_CTL
+ * @ctr: the number of the counter
  * @a: the counter
  *
  * Return: false if it counts nothing.
  */
-bool pmu_amd_event(X86PMU *p, uint64_t sel, PMUActive *a)
+bool pmu_amd_event(X86PMU *p, int ctr, PMUActive *a)
 {
+    uint64_t sel = p->sel[ctr];
     const AMDEvent *e = find_event(p, sel);
     int q = e ? quantity(e, EVTSEL_UMASK(sel)) : NONE;
 
@@ -105,6 +110,9 @@ bool pmu_amd_event(X86PMU *p, uint64_t sel, PMUActive *a)
         return false;
     }
     *a = (PMUActive) { .q = q, .mul = 1, .div = 1 };
+    if (q == PMU_Q_FLOP) {
+        return pmu_amd_flops(p, ctr, a);
+    }
     if (e->kind != K_COUNT) {
         pmu_select_clock(p, e->kind, a);
     }

@@ -43,7 +43,7 @@ static void collect_irperf(X86PMU *p)
 /* Report the counters that run, what LBR records, and the privilege levels */
 static void amd_collect(X86PMU *p)
 {
-    uint64_t on = pmu_amd_v2(p) ? p->global_ctrl : pmu_amd_ctr_bits(p);
+    uint64_t on = pmu_amd_enabled(p);
     PMUActive a;
 
     pmu_lbr_collect(p);
@@ -56,7 +56,7 @@ static void amd_collect(X86PMU *p)
         uint64_t sel = p->sel[i];
 
         if (!(sel & EVTSEL_EN) || !(on & PMU_STATUS_BIT(i)) ||
-            !counts_in_mode(&p->cpu->env, sel) || !pmu_amd_event(p, sel, &a)) {
+            !counts_in_mode(&p->cpu->env, sel) || !pmu_amd_event(p, i, &a)) {
             continue;
         }
         a.ctr = i;

@@ -17,6 +17,9 @@
 /* Event select: bits 35:32 and 7:0 */
 #define EVTSEL_AMD_EVENT(s) (((s) >> 24 & 0xf00) | ((s) & 0xff))
 
+#define AMD_EVENT_FLOPS     0x003
+#define AMD_EVENT_MERGE     0xfff       /* the odd counter of a pair has this */
+
 #define STATUS_PMC_FREEZE   (1ull << 59)
 
 #define DEBUGCTL_PMC_FREEZE (1ull << 12)
@@ -70,6 +73,12 @@ static inline uint64_t pmu_amd_ctr_bits(X86PMU *p)
     return MAKE_64BIT_MASK(0, p->cpu->pmu_props.gp);
 }
 
+/* Bits of those that the global registers enable */
+static inline uint64_t pmu_amd_enabled(X86PMU *p)
+{
+    return pmu_amd_v2(p) ? p->global_ctrl : pmu_amd_ctr_bits(p);
+}
+
 /* Family, with the extended family */
 static inline int pmu_amd_family(CPUX86State *env)
 {
@@ -103,8 +112,11 @@ static inline bool pmu_amd_irperf(X86PMU *p)
 }
 
 /* pmu-amd-events.c */
-bool pmu_amd_event(X86PMU *p, uint64_t sel, PMUActive *a);
+bool pmu_amd_event(X86PMU *p, int ctr, PMUActive *a);
 const char *pmu_amd_event_name(X86PMU *p, int ctr);
+
+/* pmu-amd-flops.c */
+bool pmu_amd_flops(X86PMU *p, int ctr, PMUActive *a);
 
 /* pmu-amd-lbr.c */
 int pmu_amd_rd_lbr(X86PMU *p, int i, uint64_t *val);

@@ -23,4 +23,16 @@
     ((st) | (lock) << 1 | (writes) << 2 | (size) << 3)
 #define PMU_MEM_SIZE(desc)              ((desc) >> 3)
 
+/*
+ * helper_pmu_flops(): 8 bits with the number of operations for each kind.  The
+ * kinds are bits of AMD's unit mask.
+ */
+#define PMU_FLOPS_ADD   0   /* additions and subtractions */
+#define PMU_FLOPS_MUL   1
+#define PMU_FLOPS_DIV   2   /* divisions and square roots */
+#define PMU_FLOPS_MAC   3   /* multiply-accumulate: 2 operations each */
+#define PMU_FLOPS_KINDS 4
+#define PMU_FLOPS(kind, n)              ((uint32_t)(n) << 8 * (kind))
+#define PMU_FLOPS_OF(desc, kind)        ((desc) >> 8 * (kind) & 0xff)
+
 #endif

@@ -34,6 +34,7 @@ typedef struct PMUActive {
     bool pdir;                  /* ... or writes the record itself */
     bool mem;                   /* the record describes a memory access */
     bool ibs;                   /* a sampler of IBS */
+    uint8_t upper;              /* counter with the bits above these, 0: none */
     uint32_t mul, div;
 } PMUActive;
 
@@ -277,6 +278,9 @@ static inline uint64_t pmu_ctr_mask(X86PMU *p)
 {
     return MAKE_64BIT_MASK(0, p->cpu->pmu_props.width);
 }
+
+/* The bits of a counter that are the upper ones of a pair */
+#define PMU_UPPER_MASK  0xffffull
 
 /* Declared in accel/tcg/internal-common.h, which is private to accel/tcg */
 uint32_t curr_cflags(CPUState *cpu);

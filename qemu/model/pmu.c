@@ -44,6 +44,9 @@
 
 #define NO_LIMIT     (INT64_MAX / 4)
 
+/* pebs.alone has a bit for each quantity */
+QEMU_BUILD_BUG_ON(PMU_Q_NR > 32);
+
 static bool pmu_user(CPUX86State *env)
 {
     return (env->hflags & HF_CPL_MASK) != 0;
@@ -112,16 +115,26 @@ void pmu_config(CPUX86State *env)
     p->dirty = false;
 }
 
+/* The counter of the upper bits of a pair is not at its end */
+static bool pmu_upper_left(X86PMU *p, const PMUActive *a)
+{
+    return a->upper && (p->ctr[a->upper] & PMU_UPPER_MASK) != PMU_UPPER_MASK;
+}
+
 /*
  * Occurrences of a->q (if "less": at least as many instructions) until the
  * counter overflows, or until its next event if it is armed.  NO_LIMIT if the
- * number is too large to compute.
+ * number is too large to compute.  If an overflow is only a carry of a pair: a
+ * lower bound.
  */
 static int64_t pmu_distance(X86PMU *p, const PMUActive *a)
 {
     uint64_t need = p->pebs.armed >> a->ctr & 1 ? 1 :
                     pmu_ctr_mask(p) + 1 - p->ctr[a->ctr];
 
+    if (pmu_upper_left(p, a)) {
+        return pmu_ctr_mask(p) + 1;
+    }
     if (a->mul == 1 && a->div == 1) {
         return need;
     }
@@ -243,6 +256,15 @@ static void pmu_raise(CPUX86State *env)
     }
 }
 
+/* Carry @n to the upper counter of a pair.  Returns true if it overflows. */
+static bool pmu_carry(X86PMU *p, const PMUActive *a, uint64_t n)
+{
+    uint64_t sum = (p->ctr[a->upper] & PMU_UPPER_MASK) + n;
+
+    p->ctr[a->upper] = sum & PMU_UPPER_MASK;
+    return sum > PMU_UPPER_MASK;
+}
+
 /* Bring the counters up to date and raise a PMI if one overflowed. */
 void pmu_fold(CPUX86State *env)
 {
@@ -276,6 +298,9 @@ void pmu_fold(CPUX86State *env)
             n -= delta[a->q];
         }
         overflow = n > 0 && *c + n > mask;
+        if (unlikely(a->upper) && overflow) {
+            overflow = pmu_carry(p, a, (*c + n) / (mask + 1));
+        }
         if (overflow) {
             trace_x86_pmu_overflow(env_cpu(env)->cpu_index, a->ctr, env->eip);
         }

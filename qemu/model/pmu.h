@@ -42,6 +42,9 @@ enum {
     PMU_Q_TLB_MISS_ST,
     PMU_Q_HITM_LD,      /* loads of lines that another CPU has modified */
     PMU_Q_LD_LAT,       /* loads with a latency above MSR_PEBS_LD_LAT */
+    /* Floating-point operations that a counter of AMD's selects, for each */
+    PMU_Q_FLOP,
+    PMU_Q_FLOP_LAST = PMU_Q_FLOP + 5,
     PMU_Q_NR
 };
 

@@ -121,7 +121,7 @@ bare()
 	amd="amd_cpuid amd_registers amd_rdpmc amd_lvtpc amd_width amd_freeze amd_events amd_only amd_svm amd_svm_pmi"
 	ibs="ibs_registers ibs_op ibs_data ibs_filter ibs_fetch"
 	amd_every="step cycles together reload status kernel halt"
-	zen_every="listing overflow cmask interrupts shadow $amd_every"
+	zen_every="amd_flops amd_pairs listing overflow cmask interrupts shadow $amd_every"
 	every="rdpmc registers listing step overflow cycles width lvtpc status together reload freeze smm kernel stats halt"
 	icount=(-icount "shift=2,sleep=off" -rtc clock=vm -seed 1)
 }

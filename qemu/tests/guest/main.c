@@ -14,8 +14,8 @@
 	T(pebs_long) T(pebs_skid) T(owned) T(owned_long) T(owned_back) \
 	T(amd_cpuid) T(amd_registers) T(amd_rdpmc) T(amd_lvtpc) T(amd_width) T(amd_freeze) \
 	T(amd_events) T(amd_only) T(amd_svm) T(amd_svm_pmi) T(amd_no_lbr) \
-	T(amd_irperf) T(ibs_none) T(ibs_registers) T(ibs_op) T(ibs_data) T(ibs_filter) \
-	T(ibs_fetch) T(ibs_long)
+	T(amd_flops) T(amd_pairs) T(amd_irperf) T(ibs_none) T(ibs_registers) T(ibs_op) \
+	T(ibs_data) T(ibs_filter) T(ibs_fetch) T(ibs_long)
 
 #define T(name) void test_##name(void);
 TESTS(T)

@@ -61,6 +61,8 @@ static int skip_len(struct frame *f)
 	switch (*p) {
 	case 0xf4:				/* hlt */
 		return 1;
+	case 0x0f:				/* addps (%rax), or those of two bytes */
+		return p[1] == 0x58 ? 3 : 2;
 	default:	/* ud2, int n, div, rdmsr, wrmsr, iretq, lretq, sysret, mov ss */
 		return 2;
 	}

@@ -7,7 +7,7 @@ suite_amd()
 	local v2
 
 	mapfile -t v2 < <(p version 2; p lbr 1)
-	bare "amd: K7, family 10h" "$k7" "$amd $amd_every amd_no_lbr" $(p gp 4)
+	bare "amd: K7, family 10h" "$k7" "$amd $amd_every amd_no_lbr amd_flops" $(p gp 4)
 	bare "amd: K7's counters of Zen" "$zen,perfctr-core=off" "$amd $zen_every model_overflow" $(p gp 4)
 	bare "amd: PerfCtrExtCore, Zen" "$zen" "$amd $zen_every"
 	bare "amd: PerfMonV2, Zen 4" "$genoa" "$amd $zen_every" "${v2[@]}"
