@@ -88,7 +88,7 @@ static const char *rules(__u32 bits)
 {
 	static const char *const names[] = {
 		"fixed", "some counters only", "extra register", "branch records", "precise",
-		"driver's PMU", "others are reserved",
+		"driver's PMU", "others are reserved", "two counters",
 	};
 	static char text[128];
 

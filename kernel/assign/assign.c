@@ -10,6 +10,10 @@
  * before general ones, and general ones without restrictions before those that
  * restricted events need.
  *
+ * A wide event takes a pair of counters and stays there: single events move out of its way, but it
+ * never moves out of theirs.  So no set that has a solution is refused, if single events may use any
+ * counter, as on AMD.
+ *
  * With at most 32 counters a set of counters is a word, so a search step is a
  * few bit operations.  Cost: one step if a counter is free (the common case), else at
  * most (counters x events) steps.
@@ -38,7 +42,7 @@ static void assign_counter(struct kpmu_matching *m, int event, int counter)
 static bool augment_matching(struct kpmu_matching *m, int event)
 {
 	s8 from[KPMU_MAX_COUNTERS], queue[KPMU_MAX_COUNTERS + 1];
-	u32 seen = 0, fresh;
+	u32 seen = m->upper | m->upper >> 1, fresh;
 	int head = 0, tail = 0, e, c, next;
 
 	queue[tail++] = event;
@@ -94,27 +98,76 @@ bool kpmu_assign(struct kpmu_matching *m, u32 allowed, int hint)
 	return true;
 }
 
+static void assign_pair(struct kpmu_matching *m, int event, int counter)
+{
+	assign_counter(m, event, counter);
+	m->used |= 2u << counter;
+	m->upper |= 2u << counter;
+}
+
+/* Take a pair, whose events move to other counters; false if one cannot, then @m is changed */
+static bool clear_pair(struct kpmu_matching *m, int event, int counter)
+{
+	u32 moved = m->used & 3u << counter;
+	s8 owner[2] = { m->owner[counter], m->owner[counter + 1] };
+	int i;
+
+	assign_pair(m, event, counter);
+	for (i = 0; i < 2; i++)
+		if (moved & 1u << (counter + i) && !augment_matching(m, owner[i]))
+			return false;
+	return true;
+}
+
+static bool assign_wide(struct kpmu_matching *m, u32 allowed, int hint)
+{
+	u32 free = allowed & ~(m->used | m->used >> 1);
+	struct kpmu_matching saved;
+	int event = m->nr;
+
+	if (event == KPMU_MAX_COUNTERS)
+		return false;
+	m->allowed[event] = allowed;
+	if (free) {
+		assign_pair(m, event, hint >= 0 && free & 1u << hint ? hint :
+			    31 - __builtin_clz(free));
+		m->nr++;
+		return true;
+	}
+	saved = *m;
+	for (allowed &= ~(m->upper >> 1); allowed; allowed &= allowed - 1) {
+		if (clear_pair(m, event, __builtin_ctz(allowed))) {
+			m->nr++;
+			return true;
+		}
+		*m = saved;
+	}
+	return false;
+}
+
 /**
  * kpmu_assign_group() - place all events of a group or none
  * @m: the events placed so far; unchanged on failure
- * @allowed: per event, the counters it may use
+ * @allowed: per event, the counters it may use; of a wide event, the lower ones of pairs, which are even
  * @hint: per event, the counter it had last, or -1
+ * @wide: the events that take a pair of counters, a bit each
  * @n: number of events
  *
  * Context: any.
  * Return: true if the group fits together with the placed events.
  */
 bool kpmu_assign_group(struct kpmu_matching *m, const u32 *allowed,
-		       const s8 *hint, int n)
+		       const s8 *hint, u32 wide, int n)
 {
 	struct kpmu_matching saved;
 	int i;
 
-	if (n == 1)
+	if (n == 1 && !wide)
 		return kpmu_assign(m, allowed[0], hint[0]);
 	saved = *m;
 	for (i = 0; i < n; i++) {
-		if (!kpmu_assign(m, allowed[i], hint[i])) {
+		if (!(wide & 1u << i ? assign_wide(m, allowed[i], hint[i]) :
+				       kpmu_assign(m, allowed[i], hint[i]))) {
 			*m = saved;
 			return false;
 		}

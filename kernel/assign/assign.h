@@ -20,10 +20,12 @@
  * @nr: events placed
  * @allowed: per event, the counters it may use
  * @counter: per event, its counter
- * @owner: per counter in @used, its event
+ * @owner: per counter in @used, its event; except the upper counter of a pair
+ * @upper: of @used, the upper counters of the pairs that wide events have
  */
 struct kpmu_matching {
 	u32 used;
+	u32 upper;
 	u8 nr;
 	u32 allowed[KPMU_MAX_COUNTERS];
 	s8 counter[KPMU_MAX_COUNTERS];
@@ -39,11 +41,12 @@ struct kpmu_matching {
 static inline void kpmu_matching_init(struct kpmu_matching *m)
 {
 	m->used = 0;
+	m->upper = 0;
 	m->nr = 0;
 }
 
 bool kpmu_assign(struct kpmu_matching *m, u32 allowed, int hint);
 bool kpmu_assign_group(struct kpmu_matching *m, const u32 *allowed,
-		       const s8 *hint, int n);
+		       const s8 *hint, u32 wide, int n);
 
 #endif

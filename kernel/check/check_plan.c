@@ -111,10 +111,11 @@ static bool slots_are_of_groups(struct check_state *l)
 		if (!e->attached || !is_candidate_now(e) || !e->leader->group.placed ||
 		    !is_active(l->kc, e->ctx) ||
 		    !(kpmu_usable(e, l->kc->ctx.home) & 1u << __ffs(m)) ||
-		    kpmu_hw_is_driven(&e->hw) != !!(slots->driven & 1u << __ffs(m)))
+		    kpmu_hw_is_driven(&e->hw) != !!(slots->driven & 1u << __ffs(m)) ||
+		    e->hw.wide != !!(plan->upper & 2u << __ffs(m)))
 			return false;
 	}
-	if (slots->alt & ~slots->mask)
+	if (slots->alt & ~slots->mask || plan->upper & ~(slots->mask << 1) || plan->upper & slots->mask)
 		return false;
 	/* The walk over a large group would cost too much */
 	for (i = 0; i < plan->nr; i++) {

@@ -74,14 +74,15 @@ static void look_at_wait(struct look *l, const struct kpmu_ctx *ctx, u64 now)
 {
 	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
 	const struct kpmu_clock *c = &l->e->clock;
-	u32 others;
+	u32 others, usable;
 
 	if (!c->is_enabled || c->is_running)
 		return;
 	l->it->user.waits = now - c->since;
 	if (ctx->cpu < 0 || !kc->applied)
 		return;
-	others = kpmu_slots_used(&kc->applied->slots) & kpmu_usable(l->e, kc->ctx.home);
+	usable = kpmu_usable(l->e, kc->ctx.home);
+	others = kpmu_slots_used(&kc->applied->slots) & (l->e->hw.wide ? usable | usable << 1 : usable);
 	if (others)
 		kpmu_held_note(&l->it->held, kc->applied->slots.hw[__ffs(others)]);
 }
@@ -229,6 +230,8 @@ static u32 rules_of(const struct kpmu_hw *hw)
 		rules |= KPMU_RULE_BRANCHES;
 	if (hw->precise)
 		rules |= KPMU_RULE_PRECISE;
+	if (hw->wide)
+		rules |= KPMU_RULE_PAIR;
 	return rules;
 }
 

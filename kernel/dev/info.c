@@ -57,12 +57,12 @@ static void look_here(void *data)
 	int i;
 
 	l->online = plan;
-	used = plan ? kpmu_slots_used(&plan->slots) : 0;
+	used = plan ? kpmu_slots_used(&plan->slots) | plan->upper : 0;
 	l->used = used;
 	l->reserved = kc->ctx.reserved;
 	memcpy(l->by, kc->reserved_by, sizeof(l->by));
 	for_each_set_bit(i, &used, KPMU_NR_SLOTS)
-		kpmu_held_note(&l->held[i], plan->slots.hw[i]);
+		kpmu_held_note(&l->held[i], plan->slots.hw[i - (plan->upper >> i & 1)]);
 }
 
 static void forget(struct look *l)

@@ -56,8 +56,11 @@ static int set_reserved(struct kpmu_request *r)
 static int check_reserved(struct kpmu_request *r)
 {
 	const struct kpmu_entity *se = &r->event->se;
+	u32 usable = r->reserved;
 
-	if (likely(!r->reservation) || !kpmu_has_counter(se) || se->hw.allowed & r->reserved)
+	if (se->hw.wide)
+		usable &= usable >> 1;
+	if (likely(!r->reservation) || !kpmu_has_counter(se) || se->hw.allowed & usable)
 		return 0;
 	r->why = "none of the reserved counters can count the event";
 	return -EINVAL;

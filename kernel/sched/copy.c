@@ -76,6 +76,7 @@ void kpmu_plan_copy(struct kpmu_ctx *to, const struct kpmu_ctx *from, bool all)
 	/* Not that of the parent: an event that samples is alike only to itself, not to a copy */
 	plan->slots.like = 0;
 	plan->slots.alt = old->slots.alt;
+	plan->upper = old->upper;
 	plan->task_gen = to->gen;
 	for (i = 0; i < plan->nr; i++) {
 		struct kpmu_entity *leader = plan->groups[i];

@@ -55,6 +55,7 @@ void kpmu_plan_remove(struct kpmu_cpu *kc, struct kpmu_entity *leader)
 	plan->slots.mask &= left;
 	plan->slots.driven &= left;
 	plan->slots.alt &= plan->slots.mask;
+	plan->upper &= plan->slots.mask << 1;
 	kpmu_groups_drop(plan->groups, &plan->nr, leader);
 	kpmu_groups_drop(ctx->placed, &ctx->nr_placed, leader);
 	if (ctx->home >= 0)
@@ -81,7 +82,7 @@ static __always_inline bool add_entity(struct kpmu_slots *slots, struct kpmu_ent
 	if (!kpmu_has_counter(e) || e->state != KPMU_ON)
 		return true;
 	counter = free_counter(e, kpmu_slots_used(slots));
-	if (counter < 0 || e->hw.extra_reg || e->hw.branches)
+	if (counter < 0 || e->hw.extra_reg || e->hw.branches || e->hw.wide)
 		return false;
 	if (kpmu_hw_is_driven(&e->hw))
 		slots->driven |= 1u << counter;
@@ -143,7 +144,8 @@ void kpmu_plan_insert(struct kpmu_cpu *kc, struct kpmu_entity *leader)
 		return;
 	plan = kc->applied;
 	plan->slots.like = 0;
-	if (plan->nr == KPMU_NR_SLOTS || !add_group(&plan->slots, leader))
+	/* The slots do not tell of upper counters */
+	if (plan->nr == KPMU_NR_SLOTS || plan->upper || !add_group(&plan->slots, leader))
 		return;
 	plan->groups[plan->nr++] = leader;
 	if (ctx->home >= 0)

@@ -61,6 +61,7 @@ struct needs {
 	struct kpmu_hw *hw[KPMU_MAX_COUNTERS];
 	u32 allowed[KPMU_MAX_COUNTERS];
 	s8 hint[KPMU_MAX_COUNTERS];
+	u32 wide;
 };
 
 /* Claim what events have in common beside counters; NULL, or the reason why it is not free */
@@ -102,6 +103,7 @@ static const char *add_need(struct needs *n, struct kpmu_entity *e, const struct
 		return why_counters;
 	n->hw[n->n] = &e->hw;
 	n->allowed[n->n] = kpmu_usable(e, b->cpu);
+	n->wide |= (u32)e->hw.wide << n->n;
 	n->hint[n->n] = hint_of(b, &e->hw);
 	return n->allowed[n->n++] ? NULL : why_reserved;
 }
@@ -118,7 +120,7 @@ static const char *place_needs(struct kpmu_build *b, const struct needs *n)
 
 	memcpy(saved, b->extra, sizeof(saved));
 	why = claim_shared(b, n, &alts);
-	if (!why && !kpmu_assign_group(&b->m, n->allowed, n->hint, n->n))
+	if (!why && !kpmu_assign_group(&b->m, n->allowed, n->hint, n->wide, n->n))
 		why = why_counters;
 	if (why) {
 		b->branches = branches;
@@ -156,6 +158,7 @@ static const char *place_all(struct kpmu_build *b, struct kpmu_entity *leader)
 	const char *why;
 
 	n.n = 0;
+	n.wide = 0;
 	why = add_need(&n, leader, b);
 	if (why)
 		return why;
@@ -214,6 +217,7 @@ bool kpmu_plan_fits(struct kpmu_entity *const *events, int n)
 
 	kpmu_build_init(&b, NULL, -1);
 	needs.n = 0;
+	needs.wide = 0;
 	for (i = 0; i < n; i++) {
 		struct kpmu_hw *hw = &events[i]->hw;
 
@@ -223,6 +227,7 @@ bool kpmu_plan_fits(struct kpmu_entity *const *events, int n)
 			return false;
 		needs.hw[needs.n] = hw;
 		needs.allowed[needs.n] = hw->allowed;
+		needs.wide |= (u32)hw->wide << needs.n;
 		needs.hint[needs.n++] = -1;
 	}
 	return !place_needs(&b, &needs);

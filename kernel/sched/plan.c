@@ -176,8 +176,9 @@ static void to_slots(struct kpmu_build *b)
 	struct kpmu_slots *slots = &b->plan->slots;
 	int i;
 
+	b->plan->upper = b->m.upper;
 	slots->like = 0;
-	slots->mask = b->m.used & kpmu_own_slots;
+	slots->mask = b->m.used & kpmu_own_slots & ~b->m.upper;
 	slots->driven = b->m.used & ~kpmu_own_slots;
 	slots->alt = 0;
 	for (i = 0; i < b->m.nr; i++) {

@@ -20,6 +20,7 @@
  * @cpu: CPU it is valid on, -1 for any
  * @cpu_waits: flexible groups of the CPU and cgroup contexts that did not fit
  * @task_waits: flexible groups of the task context that did not fit
+ * @upper: the second counters of wide events, see struct kpmu_matching; none is in @slots
  * @exclusive: its only group is exclusive
  * @nr_cpu: groups in it that belong to the CPU and cgroup contexts
  * @nr: groups in it, of all contexts
@@ -33,6 +34,7 @@ struct kpmu_plan {
 	int cpu;
 	u32 cpu_waits;
 	u32 task_waits;
+	u32 upper;
 	bool exclusive;
 	u8 nr_cpu;
 	u8 nr;

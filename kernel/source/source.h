@@ -183,7 +183,7 @@ struct kpmu_branches {
  * @own: instead of @extra: the source's private data, used for root events only
  * @branch_filter: if @branches: the source's filter; events on counters at the same time
  *	must have the same lower 32 bits, those of the hardware
- * @allowed: bit mask of usable counters; 0 for a source without counters
+ * @allowed: bit mask of usable counters; 0 for a source without counters; see @wide
  * @hint: last counter used, -1 if none; preferred when free
  * @idx: current counter, -1 if the event is not on one
  * @fixed: the selector for a fixed counter, four bits
@@ -198,6 +198,7 @@ struct kpmu_branches {
  * @brief: its samples consist of single words that struct kpmu_brief has, or do not change
  * @drained: that needs a task switch hook, as the event is one of a CPU
  * @paired: its group must have another event, see .goes_with of its source
+ * @wide: it takes a pair of counters, and @allowed has the lower ones of those that it can use
  * @rare: @extra_reg, @shown, @branches and those from @precise on in one test: 0 for most events
  * @mem: if @precise: what its records say of memory accesses, a number of the source
  * @groups: if @precise: what its records contain, bits of the source
@@ -248,6 +249,7 @@ struct kpmu_hw {
 			u8 brief : 1;
 			u8 drained : 1;
 			u8 paired : 1;
+			u8 wide : 1;
 		};
 		u32 rare;
 	};

@@ -26,12 +26,12 @@ static bool sound(const struct kpmu_matching *m)
 	int e;
 
 	for (e = 0; e < m->nr; e++) {
-		u32 bit = 1u << m->counter[e];
+		u32 bit = 1u << m->counter[e], bits = bit | (bit << 1 & m->upper);
 
-		if (!(m->allowed[e] & bit) || used & bit ||
+		if (!(m->allowed[e] & bit) || used & bits ||
 		    m->owner[(int)m->counter[e]] != e)
 			return false;
-		used |= bit;
+		used |= bits;
 	}
 	return used == m->used;
 }
@@ -83,7 +83,7 @@ TEST(random_groups)
 			}
 			before = m;
 			fits = solvable(kept, nr + n, 0x3ff);
-			ASSERT_EQ(kpmu_assign_group(&m, allowed, hint, n), fits);
+			ASSERT_EQ(kpmu_assign_group(&m, allowed, hint, 0, n), fits);
 			ASSERT_TRUE(sound(&m));
 			if (!fits) {
 				/* No event of a refused group stays on a counter */
@@ -162,6 +162,99 @@ TEST(long_path)
 	ASSERT_TRUE(sound(&m));
 }
 
+#define EVEN	0x15u		/* lower counters of the pairs of 6 counters */
+
+/* Which events of @m have a pair? */
+static u32 wides_of(const struct kpmu_matching *m)
+{
+	u32 wides = 0;
+	int e;
+
+	for (e = 0; e < m->nr; e++)
+		if (m->upper & 2u << m->counter[e])
+			wides |= 1u << e;
+	return wides;
+}
+
+/*
+ * Wide events take pairs of 6 counters, others any of these, on which their hints scatter them: all fit
+ * if there are enough counters
+ */
+TEST(pairs)
+{
+	u64 seed = 2463534242u;
+	struct kpmu_matching m, before;
+	int round, i, n, taken, need, refused = 0, moved = 0;
+	u32 allowed[4], wide, wides;
+	s8 hint[4];
+
+	ROWS("Q-13");
+	for (round = 0; round < unit_often(20000); round++) {
+		kpmu_matching_init(&m);
+		taken = 0;
+		wides = 0;
+		do {
+			n = 1 + unit_random(&seed) % 3;
+			wide = unit_random(&seed) & ((1u << n) - 1);
+			need = n + __builtin_popcount(wide);
+			for (i = 0; i < n; i++) {
+				allowed[i] = wide & 1u << i ? EVEN : 0x3f;
+				hint[i] = (int)(unit_random(&seed) % 7) - 1;
+			}
+			before = m;
+			ASSERT_EQ(kpmu_assign_group(&m, allowed, hint, wide, n), taken + need <= 6);
+			ASSERT_TRUE(sound(&m));
+			wides |= taken + need <= 6 ? wide << before.nr : 0;
+			ASSERT_EQ(wides_of(&m), wides);
+			for (i = 0; i < before.nr; i++)
+				moved += m.counter[i] != before.counter[i];
+			taken += need;
+		} while (taken <= 6);
+		ASSERT_EQ(m.nr, before.nr);
+		ASSERT_EQ(m.used, before.used);
+		ASSERT_EQ(m.upper, before.upper);
+		refused++;
+	}
+	EXPECT_EQ(refused, unit_often(20000));
+	EXPECT_GT(moved, unit_often(1000));
+}
+
+/* A wide event's hint, and events that cannot move away from a pair, or only one after the other */
+TEST(pairs_restricted)
+{
+	static const u32 even = EVEN;
+	static const s8 none = -1, two = 2, odd = 1;
+	struct kpmu_matching m;
+
+	kpmu_matching_init(&m);
+	ASSERT_TRUE(kpmu_assign_group(&m, &even, &two, 1, 1));
+	ASSERT_EQ(m.counter[0], 2);
+	ASSERT_EQ(m.used, 0xc);
+	ASSERT_EQ(m.upper, 8);
+	/* An upper counter is no place for a pair */
+	ASSERT_TRUE(kpmu_assign_group(&m, &even, &odd, 1, 1));
+	ASSERT_EQ(m.counter[1], 4);
+	/* This event must have counter 0: the third pair is not free */
+	ASSERT_TRUE(kpmu_assign(&m, 1, -1));
+	ASSERT_FALSE(kpmu_assign_group(&m, &even, &none, 1, 1));
+	ASSERT_EQ(m.nr, 3);
+	ASSERT_EQ(m.used, 0x3d);
+	ASSERT_TRUE(sound(&m));
+
+	/* Event 0 moves from counter 0 to 2, for which event 1 moves from there to 3 */
+	kpmu_matching_init(&m);
+	ASSERT_TRUE(kpmu_assign(&m, 0x5, 0));
+	ASSERT_TRUE(kpmu_assign(&m, 0xc, 2));
+	ASSERT_TRUE(kpmu_assign_group(&m, &even, &none, 1, 1));
+	ASSERT_EQ(m.counter[2], 4);
+	ASSERT_TRUE(kpmu_assign_group(&m, &even, &none, 1, 1));
+	ASSERT_EQ(m.counter[3], 0);
+	ASSERT_EQ(m.counter[0], 2);
+	ASSERT_EQ(m.counter[1], 3);
+	ASSERT_TRUE(sound(&m));
+	ASSERT_EQ(m.used, 0x3f);
+}
+
 UNIT_SUITE(kpmu_assign, unit_nothing,
 	   CASE(every_small_set) CASE(random_groups) CASE(hint) CASE(all_counters)
-	   CASE(long_path));
+	   CASE(long_path) CASE(pairs) CASE(pairs_restricted));

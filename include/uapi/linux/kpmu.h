@@ -113,6 +113,7 @@ struct kpmu_why {
 #define KPMU_RULE_PRECISE	(1U << 4)	/* precise events */
 #define KPMU_RULE_DRIVER	(1U << 5)	/* counters of a driver's PMU */
 #define KPMU_RULE_RESERVED	(1U << 6)	/* others are reserved on that CPU */
+#define KPMU_RULE_PAIR		(1U << 7)	/* needs two counters, of which this is the first */
 
 /**
  * struct kpmu_explain_event - an event of a set

@@ -78,7 +78,7 @@ static bool global_ctrl(const struct x86_cpu *c, const struct kpmu_slots *want)
 {
 	if (x86_pmu.version < 2)
 		return true;
-	return kpmu_rdmsr(x86_pmu.regs.ctrl) == x86_global_bits(c->on);
+	return kpmu_rdmsr(x86_pmu.regs.ctrl) == x86_global_bits(x86_with_upper(c, c->on));
 }
 
 static bool evntsel(const struct x86_cpu *c, const struct kpmu_slots *want)
@@ -88,7 +88,8 @@ static bool evntsel(const struct x86_cpu *c, const struct kpmu_slots *want)
 	for (m = c->known & X86_GP_MASK; m; m &= m - 1) {
 		int i = __ffs(m);
 
-		if (kpmu_rdmsr(MSR_GP_SEL(i)) != x86_sel_register(c, i, c->on & 1u << i))
+		if (kpmu_rdmsr(MSR_GP_SEL(i)) !=
+		    x86_sel_register(c, i, (c->on | c->pairs << 1) & 1u << i))
 			return false;
 	}
 	return true;
@@ -149,6 +150,17 @@ static bool precise(const struct x86_cpu *c, const struct kpmu_slots *want)
 	return c->precise == found && (!x86_pmu.precise || x86_pmu.precise->is_on(c));
 }
 
+/* Exactly the wide events have pairs */
+static bool pairs(const struct x86_cpu *c, const struct kpmu_slots *want)
+{
+	u32 m, found = 0;
+
+	for (m = c->slots.mask; m; m &= m - 1)
+		if (c->slots.hw[__ffs(m)]->wide)
+			found |= m & -m;
+	return c->pairs == found && c->special == (found | c->recorders | c->precise);
+}
+
 static const struct rule rules[] = {
 	{ "owners", owners_agree },
 	{ "idx", indices_agree },
@@ -161,6 +173,7 @@ static const struct rule rules[] = {
 	{ "extra registers", extra },
 	{ "branch records", branches },
 	{ "precise events", precise },
+	{ "pairs", pairs },
 };
 
 static const char *check_registers(const struct x86_cpu *c, const struct kpmu_slots *want)

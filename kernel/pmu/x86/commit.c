@@ -158,7 +158,7 @@ static void hide_event(struct x86_cpu *c, int idx)
 	if (hw) {
 		if (!hw->shown && !hw->period)
 			move_counter(c, hw, idx);
-	} else if (x86_counter_read(idx) != x86_pmu.start) {
+	} else if (x86_counter_read(idx) != x86_pmu.start && !(c->pairs << 1 & 1u << idx)) {
 		x86_counter_write(idx, x86_pmu.start);
 	}
 }
@@ -294,17 +294,21 @@ static noinline void write_selector(struct x86_cpu *c, struct kpmu_hw *hw,
 }
 
 /*
- * For hw->rare: write the extra register; note that branches are to be recorded; remove other
- * events' counts from the counter
+ * For hw->rare: write the extra register; note that branches are to be recorded; take the second
+ * counter; remove other events' counts from the counter
  */
 static noinline void prepare(struct x86_cpu *c, struct kpmu_hw *hw, int idx, bool alt)
 {
 	if (hw->extra_reg)
 		write_extra(c, hw, alt);
+	if (hw->branches | hw->precise | hw->wide)
+		c->special |= 1u << idx;
 	if (hw->branches)
 		c->recorders |= 1u << idx;
 	if (hw->precise)
 		c->precise |= 1u << idx;
+	if (hw->wide)
+		x86_pmu.pairs->join(c, idx);
 	if (!hw->shown || hw->period)
 		return;
 	/* The value still is the event's own, unless something else has counted meanwhile */
@@ -346,10 +350,13 @@ static void stop_counter(struct x86_cpu *c, int idx)
 	x86_fold(hw, idx);
 	hw->idx = -1;
 	WRITE_ONCE(c->slots.hw[idx], NULL);
-	if (unlikely(c->halted | c->recorders | c->precise)) {
+	if (unlikely(c->halted | c->special)) {
 		this_cpu_and(x86_cpu.halted, ~(1u << idx));
+		c->special &= ~(1u << idx);
 		c->recorders &= ~(1u << idx);
 		c->precise &= ~(1u << idx);
+		if (c->pairs & 1u << idx)
+			x86_pmu.pairs->part(c, idx);
 	}
 }
 

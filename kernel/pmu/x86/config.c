@@ -317,6 +317,10 @@ int x86_event_init(struct kpmu_hw *hw, const struct kpmu_attr *attr,
 		return err;
 	exclusions(hw, attr);
 	hw->allowed = allowed_counters(c.kind, hw->sel);
+	if (x86_pmu.pairs && x86_pmu.pairs->lower(hw->sel)) {
+		hw->wide = true;
+		hw->allowed &= x86_pmu.pairs->lower(hw->sel);
+	}
 	if (kpmu_attr_precise(attr))
 		x86_pmu.precise->init(hw, attr);
 	hw->paired = x86_pmu.model->aux_loads && attr->type == KPMU_TYPE_RAW &&

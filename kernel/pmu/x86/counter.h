@@ -206,6 +206,19 @@ static inline void x86_expect_late(struct x86_cpu *c, bool yes)
 }
 
 /**
+ * x86_with_upper() - counters with the upper ones of their pairs, as in GLOBAL_CTRL
+ * @c: this CPU's shadow
+ * @on: the counters, a bit for each slot
+ *
+ * Context: IRQs off, or the PMI.
+ * Return: the counters.
+ */
+static inline u32 x86_with_upper(const struct x86_cpu *c, u32 on)
+{
+	return on | (on & c->pairs) << 1;
+}
+
+/**
  * x86_enable_counters() - enable these counters, except those that are halted, and no others
  * @c: this CPU's shadow
  * @on: the counters, a bit for each slot
@@ -217,16 +230,16 @@ static __always_inline void x86_enable_counters(struct x86_cpu *c, u32 on)
 	on &= ~READ_ONCE(c->halted);
 	if (c->on == on)
 		return;
-	if (x86_pmu.version >= 2) {
-		/* A PMI between the two writes must already restore the new value */
-		WRITE_ONCE(c->on, on);
-		x86_global_write(on);
-		/* A PMI has halted a counter, but the write has enabled it again */
-		if (unlikely(on & READ_ONCE(c->halted)))
-			x86_go_on_now(c);
-	} else {
-		x86_enable_each(c, on);
+	if (static_branch_unlikely(&x86_ctrl_key.key)) {
+		x86_enable_slowly(c, on);
+		return;
 	}
+	/* A PMI between the two writes must already restore the new value */
+	WRITE_ONCE(c->on, on);
+	x86_global_write(on);
+	/* A PMI has halted a counter, but the write has enabled it again */
+	if (unlikely(on & READ_ONCE(c->halted)))
+		x86_go_on_now(c);
 }
 
 /**

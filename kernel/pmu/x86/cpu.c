@@ -19,17 +19,12 @@ static void clear_selectors_v1(void)
 			x86_wrmsr(MSR_GP_SEL(i), 0);
 }
 
-/**
- * x86_enable_each() - enable exactly these counters, by the enable bit in each selector
- * @c: this CPU's shadow; c->on are those enabled now, and becomes @on, less those that PMIs halt meanwhile
- * @on: the counters, a bit for each slot
- *
- * Version 1 has no GLOBAL_CTRL.  A counter is in c->on before it is enabled, so that its PMI can halt
- * it: a counter that counts the kernel with a short period overflows again before each next instruction.
- *
- * Context: IRQs off, or the PMI.
+/*
+ * Version 1 has no GLOBAL_CTRL, but an enable bit in each selector.  A counter is in c->on before it
+ * is enabled, so that its PMI can halt it: a counter that counts the kernel with a short period overflows
+ * again before each next instruction.
  */
-noinline void x86_enable_each(struct x86_cpu *c, u32 on)
+static void enable_each(struct x86_cpu *c, u32 on)
 {
 	u32 diff = c->on ^ on;
 
@@ -50,6 +45,25 @@ noinline void x86_enable_each(struct x86_cpu *c, u32 on)
 }
 
 /**
+ * x86_enable_slowly() - enable exactly these counters, see x86_ctrl_key
+ * @c: this CPU's shadow; c->on are those enabled now, and becomes @on, less those that PMIs halt meanwhile
+ * @on: the counters, a bit for each slot
+ *
+ * Context: IRQs off, or the PMI.
+ */
+void x86_enable_slowly(struct x86_cpu *c, u32 on)
+{
+	if (x86_pmu.version < 2) {
+		enable_each(c, on);
+		return;
+	}
+	WRITE_ONCE(c->on, on);
+	x86_global_write(x86_with_upper(c, on));
+	if (unlikely(on & READ_ONCE(c->halted)))
+		x86_go_on_now(c);
+}
+
+/**
  * x86_go_on_now() - enable exactly the counters in c->on that are not halted
  * @c: this CPU's shadow
  *
@@ -60,10 +74,10 @@ void x86_go_on_now(struct x86_cpu *c)
 	u32 on = c->on & ~c->halted;
 
 	if (x86_pmu.version < 2) {
-		x86_enable_each(c, on);
+		enable_each(c, on);
 		return;
 	}
-	x86_global_write(on);
+	x86_global_write(x86_with_upper(c, on));
 	c->on = on;
 }
 
@@ -100,6 +114,8 @@ void x86_cpu_setup(struct x86_cpu *c)
 	c->fixed_ctrl = 0;
 	x86_lbr_setup(c);
 	c->precise = 0;
+	c->pairs = 0;
+	c->special = 0;
 	c->draining = false;
 	if (x86_pmu.precise)
 		x86_pmu.precise->setup(c);

@@ -235,8 +235,12 @@ static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 			x86_expect_late(c, found & (found - 1));
 	}
 	c->hit.began = 0;
-	if (unlikely(c->recorders))
-		x86_lbr_resume(c);
+	if (unlikely(c->special)) {
+		if (c->recorders)
+			x86_lbr_resume(c);
+		if (c->pairs)
+			x86_pmu.pairs->refill(c);
+	}
 	x86_go_on(c, frozen);
 	if (unlikely(each))
 		thaw_each(c, each);

@@ -173,6 +173,8 @@ int x86_get(struct kpmu_hw *hw, const struct kpmu_target *target,
 		if (err && hw->precise)
 			x86_pmu.precise->put();
 	}
+	if (!err && unlikely(hw->wide))
+		static_branch_deferred_inc(&x86_ctrl_key);
 	if (!err && unlikely(hw->large) && !target->task) {
 		hw->drained = true;
 		static_branch_deferred_inc(&kpmu_branches_key);
@@ -276,6 +278,8 @@ void x86_put(struct kpmu_hw *hw)
 		release_branches(hw);
 	if (unlikely(hw->drained))
 		static_branch_slow_dec_deferred(&kpmu_branches_key);
+	if (unlikely(hw->wide))
+		static_branch_slow_dec_deferred(&x86_ctrl_key);
 	if (unlikely(hw->precise))
 		x86_pmu.precise->put();
 	unreserve();

@@ -7,6 +7,7 @@
 
 struct x86_pmu x86_pmu __ro_after_init;
 struct x86_kind x86_kinds[KPMU_NR_KINDS];
+DEFINE_STATIC_KEY_DEFERRED_FALSE(x86_ctrl_key, HZ);
 
 DEFINE_PER_CPU(struct x86_cpu, x86_cpu);
 

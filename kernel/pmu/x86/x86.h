@@ -151,6 +151,22 @@ struct x86_precise_event {
 
 struct x86_lbr;
 struct x86_precise;
+struct x86_cpu;
+
+/**
+ * struct x86_pairs - events that need two counters: an even one, and the next, which gets an event
+ *	that makes the two one
+ * @lower: the even counters on which a selector can be; 0 if it needs only one counter
+ * @join: make a pair of a counter that is stopped and the next.  IRQs off
+ * @part: undo @join.  IRQs off
+ * @refill: a PMI has been handled: let the pairs overflow again.  The PMI
+ */
+struct x86_pairs {
+	u32 (*lower)(u64 sel);
+	void (*join)(struct x86_cpu *c, int idx);
+	void (*part)(struct x86_cpu *c, int idx);
+	void (*refill)(struct x86_cpu *c);
+};
 
 #define X86_HAS_EXTRA	0x80
 #define X86_LATENCY_REG	4	/* extra register: the threshold of load latencies */
@@ -246,6 +262,7 @@ static inline const struct x86_kind *x86_kind_of(const struct kpmu_hw *hw)
  * @lbr: access to the last branch records, NULL if there are none that kpmu can use
  * @lbr_depth: number of their entries
  * @precise: access to precise events, NULL if there are none
+ * @pairs: pairs of counters, NULL if no event needs them
  * @forwarded: if there are none: largest precise_ip of events that are counted by another PMU, see
  *	.adapt of struct kpmu_core
  */
@@ -275,10 +292,14 @@ struct x86_pmu {
 	const struct x86_lbr *lbr;
 	int lbr_depth;
 	const struct x86_precise *precise;
+	const struct x86_pairs *pairs;
 	u8 forwarded;
 };
 
 extern struct x86_pmu x86_pmu;
+
+/* Enabling counters takes more than to write their bits to GLOBAL_CTRL: version 1, or there may be pairs */
+extern struct static_key_false_deferred x86_ctrl_key;
 
 /**
  * struct x86_cpu - shadow of a CPU's PMU registers
@@ -310,6 +331,8 @@ extern struct x86_pmu x86_pmu;
  * @pebs_size: bytes of such a record
  * @boot_data_cfg: value of PEBS_DATA_CFG before kpmu took the registers
  * @recorders: counters whose event records branches
+ * @pairs: counters that are the lower ones of pairs
+ * @special: @precise, @recorders and @pairs in one test
  * @lbr_filter: filter of the branch records, while @recorders is not 0
  * @lbr_on: branches are recorded
  * @lbr_switch: a task switch is in progress, see x86_lbr_leave()
@@ -344,6 +367,8 @@ struct x86_cpu {
 	u32 pebs_size;
 	u64 boot_data_cfg;
 	u32 recorders;
+	u32 pairs;
+	u32 special;
 	u32 lbr_filter;
 	bool lbr_on;
 	bool lbr_switch;
@@ -401,7 +426,7 @@ int x86_rdpmc_get(void);
 void x86_counter_move(struct kpmu_hw *hw);
 void x86_cpu_setup(struct x86_cpu *c);
 void x86_cpu_clear(struct x86_cpu *c);
-void x86_enable_each(struct x86_cpu *c, u32 on);
+void x86_enable_slowly(struct x86_cpu *c, u32 on);
 void x86_go_on_now(struct x86_cpu *c);
 u64 x86_alt_selector(const struct kpmu_hw *hw);
 void x86_set_period(struct kpmu_hw *hw, u64 period);

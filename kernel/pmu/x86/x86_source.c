@@ -143,6 +143,8 @@ int __init x86_start(void)
 
 	if (err)
 		return err;
+	if (x86_pmu.version == 1)
+		static_branch_deferred_inc(&x86_ctrl_key);
 	err = x86_pmi_init();
 	if (err)
 		x86_lbr_exit();
@@ -164,6 +166,7 @@ void x86_end(void)
 	x86_rivals_exit();
 	x86_pmi_exit();
 	x86_lbr_exit();
-	/* Its work is in this module */
+	/* Their work is in this module */
 	static_key_deferred_flush(&kpmu_branches_key);
+	static_key_deferred_flush(&x86_ctrl_key);
 }

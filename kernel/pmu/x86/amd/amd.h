@@ -19,10 +19,12 @@ struct amd_family {
 	const struct x86_model *model;
 };
 
+#define AMD_ZEN		0x17	/* the first family of Zen */
 #define AMD_NEWEST	0x1a	/* later families are taken for this one */
 
 extern const struct amd_family amd_families[];
 extern const struct kpmu_core amd_core;
+extern const struct x86_pairs amd_pairs;
 
 /* Bits of PERF_CTL: count in guests only, or in the host only */
 #define AMD_SEL_GUEST	BIT_ULL(40)

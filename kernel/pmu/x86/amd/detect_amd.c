@@ -70,6 +70,8 @@ static void detect_core(void)
 		.status = MSR_AMD_STATUS,
 		.clear = MSR_AMD_CLEAR,
 	};
+	if (boot_cpu_data.x86 >= AMD_ZEN)
+		x86_pmu.pairs = &amd_pairs;
 	if (cpuid_eax(0x80000000) >= LEAF_PERFMON_V2 && cpuid_eax(LEAF_PERFMON_V2) & 1) {
 		x86_pmu.version = 2;
 		x86_pmu.gp = cpuid_ebx(LEAF_PERFMON_V2) & 0xf;

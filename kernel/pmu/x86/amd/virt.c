@@ -51,7 +51,7 @@ static void restore_global(struct x86_cpu *c)
 		return;
 	do {
 		on = READ_ONCE(c->on);
-		x86_wrmsr(x86_pmu.regs.ctrl, x86_global_bits(on));
+		x86_wrmsr(x86_pmu.regs.ctrl, x86_global_bits(x86_with_upper(c, on)));
 		barrier();
 	} while (READ_ONCE(c->on) != on);
 }
