@@ -242,17 +242,4 @@ static __always_inline void x86_enable_counters(struct x86_cpu *c, u32 on)
 		x86_go_on_now(c);
 }
 
-/**
- * x86_go_on() - at the end of a PMI, restart the counters and stop halted ones
- * @c: this CPU's shadow
- * @frozen: the PMI has stopped all counters
- *
- * Context: NMI.
- */
-static __always_inline void x86_go_on(struct x86_cpu *c, bool frozen)
-{
-	if (unlikely(frozen || c->on & c->halted))
-		x86_go_on_now(c);
-}
-
 #endif

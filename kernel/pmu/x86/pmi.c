@@ -136,7 +136,7 @@ static u64 overflowed(struct x86_cpu *c)
 {
 	u64 status;
 
-	if (x86_pmu.version < 2)
+	if (static_branch_unlikely(&x86_ctrl_key.key) && x86_pmu.version < 2)
 		return overflowed_v1(c);
 	status = kpmu_rdmsr(x86_pmu.regs.status) & x86_pmu.status;
 	if (status)
@@ -179,14 +179,37 @@ static noinline u32 freeze_each(struct x86_cpu *c)
 }
 NOKPROBE_SYMBOL(freeze_each);
 
-static noinline void thaw_each(struct x86_cpu *c, u32 frozen)
+#define ALL_COUNTERS	(~0u)
+
+/*
+ * Stop the counters if one that is enabled counts at CPL 0, see above.  Return what thaw() is to
+ * restart: ALL_COUNTERS by GLOBAL_CTRL, or those that were stopped one by one.
+ */
+static __always_inline u32 freeze(struct x86_cpu *c)
+{
+	/* An interrupted commit may have cleared bits in c->on before it stops the counters */
+	if (!((c->on | c->slots.mask) & c->kernel))
+		return 0;
+	if (x86_pmu.version >= 2) {
+		x86_wrmsr(x86_pmu.regs.ctrl, 0);
+		return ALL_COUNTERS;
+	}
+	return x86_pmu.late_nmis ? 0 : freeze_each(c);
+}
+
+/* Restart what freeze() has stopped, except halted counters, and stop those that are halted now */
+static noinline void thaw(struct x86_cpu *c, u32 frozen)
 {
 	u32 m;
 
+	if (frozen == ALL_COUNTERS || c->on & c->halted)
+		x86_go_on_now(c);
+	if (frozen == ALL_COUNTERS)
+		return;
 	for (m = frozen & ~c->halted; m; m &= m - 1)
 		x86_wrmsr(MSR_GP_SEL(__ffs(m)), x86_sel_register(c, __ffs(m), true));
 }
-NOKPROBE_SYMBOL(thaw_each);
+NOKPROBE_SYMBOL(thaw);
 
 static struct kpmu_nmi pmi_nmi = {
 	.native = KSYM_perf_event_nmi_handler,
@@ -196,20 +219,13 @@ static struct kpmu_nmi pmi_nmi = {
 static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
-	bool frozen = false;
-	u32 left, each = 0;
+	u32 left, frozen;
 	u64 found;
+	int handled;
 
 	if (unlikely(!READ_ONCE(c->ready)))
 		return handle_late(c) + kpmu_nmi_native(&pmi_nmi, regs);
-	/* An interrupted commit may have cleared bits in c->on before it stops the counters */
-	if ((c->on | c->slots.mask) & c->kernel) {
-		frozen = x86_pmu.version >= 2;
-		if (frozen)
-			x86_wrmsr(x86_pmu.regs.ctrl, 0);
-		else if (!x86_pmu.late_nmis)
-			each = freeze_each(c);
-	}
+	frozen = freeze(c);
 	kpmu_check_pmi();
 	c->hit.regs = regs;
 	/* Only some NMIs are timed, because reading the clock twice is expensive */
@@ -227,12 +243,16 @@ static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 	for (left = found; left; left &= left - 1)
 		handle_wrap(c, __ffs(left));
 	if (likely(found)) {
+		/* The number of overflows lets the kernel recognise back-to-back NMIs for them */
+		handled = hweight64(found);
 		kpmu_stat_inc(pmis);
 		/* Delivery masked the vector (Intel); unmask it for the next one */
 		if (!x86_pmu.late_nmis)
 			apic->write(APIC_LVTPC, APIC_DM_NMI);
 		else
 			x86_expect_late(c, found & (found - 1));
+	} else {
+		handled = handle_late(c);
 	}
 	c->hit.began = 0;
 	if (unlikely(c->special)) {
@@ -241,11 +261,9 @@ static int handle_pmi(unsigned int cmd, struct pt_regs *regs)
 		if (c->pairs)
 			x86_pmu.pairs->refill(c);
 	}
-	x86_go_on(c, frozen);
-	if (unlikely(each))
-		thaw_each(c, each);
-	/* The number of overflows lets the kernel recognise back-to-back NMIs for them */
-	return (likely(found) ? hweight64(found) : handle_late(c)) + kpmu_nmi_native(&pmi_nmi, c->hit.regs);
+	if (unlikely(frozen | (c->on & READ_ONCE(c->halted))))
+		thaw(c, frozen);
+	return handled + kpmu_nmi_native(&pmi_nmi, c->hit.regs);
 }
 NOKPROBE_SYMBOL(handle_pmi);
 
