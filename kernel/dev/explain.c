@@ -74,15 +74,14 @@ static void look_at_wait(struct look *l, const struct kpmu_ctx *ctx, u64 now)
 {
 	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
 	const struct kpmu_clock *c = &l->e->clock;
-	u32 others, usable;
+	u32 others;
 
 	if (!c->is_enabled || c->is_running)
 		return;
 	l->it->user.waits = now - c->since;
 	if (ctx->cpu < 0 || !kc->applied)
 		return;
-	usable = kpmu_usable(l->e, kc->ctx.home);
-	others = kpmu_slots_used(&kc->applied->slots) & (l->e->hw.wide ? usable | usable << 1 : usable);
+	others = kpmu_slots_used(&kc->applied->slots) & kpmu_usable(l->e, kc->ctx.home);
 	if (others)
 		kpmu_held_note(&l->it->held, kc->applied->slots.hw[__ffs(others)]);
 }

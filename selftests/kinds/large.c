@@ -8,7 +8,6 @@
 #define _GNU_SOURCE
 #include <sched.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <linux/kpmu-read.h>
 
@@ -176,6 +175,26 @@ TEST(others_move)
 	}
 }
 
+/* Single events that are enabled one by one beside a pair do not take its upper counter */
+TEST(others_join)
+{
+	ROWS("Q-13 Q-12");
+	NEED_WIDE();
+	int gp = counters_general(), wide = flops(FUSED, -1), fd[8], i;
+
+	ev_enable(wide);
+	for (i = 0; i < gp - 2; i++) {
+		fd[i] = insns(-1);
+		ev_enable(fd[i]);
+		fused(N);
+	}
+	ev_disable(wide);
+	EXPECT_EQ(ev_count(wide), (gp - 2) * 16 * N);
+	EXPECT_TRUE(always_ran(wide));
+	for (i = 0; i < gp - 2; i++)
+		EXPECT_TRUE(always_ran(fd[i]));
+}
+
 /* One more than there are pairs, and a single event: all get their turns, and none counts too much */
 TEST(turns)
 {
@@ -272,21 +291,24 @@ TEST(singles_after_pairs)
 	}
 }
 
-/* A program reads its event by RDPMC, while other programs with such events take turns with it */
+/*
+ * A program reads its event by RDPMC, while another program with such an event takes turns with it.  What is
+ * not the program's own is hidden from it at each switch; the pair overflows nevertheless.
+ */
 TEST(read_in_user_space)
 {
-	ROWS("M-27 Q-13");
+	ROWS("M-27 O-26 Q-13");
 	NEED_WIDE();
-	int fd = flops(FUSED, -1), i, status;
-	struct perf_event_mmap_page *p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
 	struct kpmu_value v;
+	struct ring r;
+	int fd, i, status;
 	pid_t kid;
 
-	ASSERT_NE(p, MAP_FAILED);
+	no_throttle();
 	ASSERT_EQ(pin_to(0), 0);
 	kid = fork();
 	if (!kid) {
-		int own = flops(FUSED, -1);
+		int own = sampled(&r, PERF_TYPE_RAW, FLOPS | FUSED, 1600, -1);
 
 		ev_enable(own);
 		for (i = 0; i < 50; i++) {
@@ -294,16 +316,18 @@ TEST(read_in_user_space)
 			sched_yield();
 		}
 		ev_disable(own);
-		_exit(ev_count(own) != 50 * 16 * N);
+		_exit(ev_count(own) != 50 * 16 * N || samples_of(&r) != 500);
 	}
+	fd = sampled(&r, PERF_TYPE_RAW, FLOPS | FUSED, 1600, -1);
 	ev_enable(fd);
 	for (i = 1; i <= 50; i++) {
 		fused(N);
 		sched_yield();
-		ASSERT_EQ(kpmu_read_self(p, &v), 0);
+		ASSERT_EQ(kpmu_read_self(r.page, &v), 0);
 		ASSERT_EQ(v.value, i * 16 * N);
 		ASSERT_EQ(ev_count(fd), i * 16 * N);
 	}
+	EXPECT_EQ(samples_of(&r), 500);
 	ASSERT_EQ(waitpid(kid, &status, 0), kid);
 	EXPECT_EQ(status, 0);
 }
@@ -320,15 +344,19 @@ TEST(inherited)
 	ev_enable(fd);
 	for (i = 0; i < 4; i++)
 		if (!fork()) {
+			/* Not put on the upper counter of the copy's pair */
+			int own = insns(-1);
+
+			ev_enable(own);
 			for (int j = 0; j < 20; j++) {
 				fused(N);
 				sched_yield();
 			}
-			_exit(0);
+			_exit(!ev_count(own));
 		}
 	fused(N);
-	while (wait(NULL) > 0)
-		;
+	while (wait(&i) > 0)
+		EXPECT_EQ(i, 0);
 	EXPECT_EQ(ev_count(fd), 81 * 16 * N);
 }
 
@@ -378,6 +406,33 @@ TEST(explained)
 		EXPECT_EQ(ev[i].counter % 2, 0);
 	}
 	EXPECT_EQ(ev[gp / 2].fits, 0);
+}
+
+/* Both counters are shown as in use by the event */
+TEST(shown)
+{
+	ROWS("W-07 W-08");
+	NEED_WIDE();
+	struct kpmu_info info;
+	struct kpmu_info_counter counter[16];
+	struct kpmu_ask_info ask = {
+		.cpu = 0, .size = sizeof(info), .info = (uintptr_t)&info,
+		.counter_size = sizeof(counter[0]), .nr = 16, .counters = (uintptr_t)counter,
+	};
+	uint32_t i, found = 0;
+	int fd;
+
+	if (route_is_native())
+		return;
+	ASSERT_EQ(pin_to(0), 0);
+	fd = flops(FUSED, -1);
+	ev_enable(fd);
+	ASSERT_EQ(ioctl(ev_device(), KPMU_IOC_INFO, &ask), 0);
+	EXPECT_EQ(__builtin_popcount(info.free & 0x3f), 4);
+	for (i = 0; i < info.nr_counters; i++)
+		if (counter[i].id == ev_id(fd))
+			found |= 1u << counter[i].counter;
+	EXPECT_TRUE(found == 3 || found == 3 << 2 || found == 3 << 4);
 }
 
 /* Reserve @counters of CPU 0 */
