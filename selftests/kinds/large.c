@@ -180,11 +180,12 @@ TEST(others_join)
 {
 	ROWS("Q-13 Q-12");
 	NEED_WIDE();
-	int gp = counters_general(), wide = flops(FUSED, -1), fd[8], i;
+	int gp = counters_general(), wide = flops(FUSED | DIVIDE, -1), fd[8], i;
 
 	ev_enable(wide);
 	for (i = 0; i < gp - 2; i++) {
-		fd[i] = insns(-1);
+		/* No counter has counted either before, so the highest that are free are chosen */
+		fd[i] = ev_self_times(PERF_TYPE_RAW, RAW_STORES, -1);
 		ev_enable(fd[i]);
 		fused(N);
 	}
