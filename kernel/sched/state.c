@@ -114,5 +114,5 @@ u32 kpmu_usable_now(const struct kpmu_entity *e, int cpu)
 			if (READ_ONCE(kc->reserved_by[__ffs(m)]) == id)
 				own |= m & -m;
 	usable = own ?: ~reserved;
-	return e->hw.allowed & (e->hw.wide ? usable & usable >> 1 : usable);
+	return e->hw.allowed & (e->hw.wide ? usable & (usable >> 1) : usable);
 }

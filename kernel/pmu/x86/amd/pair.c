@@ -24,7 +24,7 @@ static u32 lower(u64 sel)
 {
 	if ((sel & SEL_EVENT_CODE) != LARGE_EVENT)
 		return 0;
-	return x86_pmu.counters & x86_pmu.counters >> 1 & EVEN_COUNTERS;
+	return x86_pmu.counters & (x86_pmu.counters >> 1) & EVEN_COUNTERS;
 }
 
 static void join(struct x86_cpu *c, int idx)
