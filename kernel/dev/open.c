@@ -56,11 +56,8 @@ static int set_reserved(struct kpmu_request *r)
 static int check_reserved(struct kpmu_request *r)
 {
 	const struct kpmu_entity *se = &r->event->se;
-	u32 usable = r->reserved;
 
-	if (se->hw.wide)
-		usable &= usable >> 1;
-	if (likely(!r->reservation) || !kpmu_has_counter(se) || se->hw.allowed & usable)
+	if (likely(!r->reservation) || !kpmu_has_counter(se) || kpmu_usable_among(se, r->reserved))
 		return 0;
 	r->why = "none of the reserved counters can count the event";
 	return -EINVAL;

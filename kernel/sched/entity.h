@@ -238,6 +238,19 @@ static inline bool kpmu_has_counter(const struct kpmu_entity *e)
 }
 
 /**
+ * kpmu_usable_among() - the counters of a set that an event may use
+ * @e: the event
+ * @counters: the set
+ *
+ * Context: any.
+ * Return: a bit each; of a wide event, the lower ones of pairs that are in the set as a whole.
+ */
+static inline u32 kpmu_usable_among(const struct kpmu_entity *e, u32 counters)
+{
+	return e->hw.allowed & (e->hw.wide ? counters & (counters >> 1) : counters);
+}
+
+/**
  * kpmu_counts_hits() - does an event count hits reported by kpmu_hit_report()?
  * @e: the event
  *

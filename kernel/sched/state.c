@@ -106,13 +106,12 @@ void kpmu_strict_unlink(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 u32 kpmu_usable_now(const struct kpmu_entity *e, int cpu)
 {
 	const struct kpmu_cpu *kc = &per_cpu(kpmu_cpu, cpu);
-	u32 m, own = 0, reserved = READ_ONCE(kc->ctx.reserved), usable;
+	u32 m, own = 0, reserved = READ_ONCE(kc->ctx.reserved);
 	u16 id = (e->flags & KPMU_ATTR_RESERVED) >> KPMU_ATTR_RESERVED_SHIFT;
 
 	if (id)
 		for (m = reserved; m; m &= m - 1)
 			if (READ_ONCE(kc->reserved_by[__ffs(m)]) == id)
 				own |= m & -m;
-	usable = own ?: ~reserved;
-	return e->hw.allowed & (e->hw.wide ? usable & (usable >> 1) : usable);
+	return kpmu_usable_among(e, own ?: ~reserved);
 }
