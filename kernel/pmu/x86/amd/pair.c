@@ -35,7 +35,7 @@ static void join(struct x86_cpu *c, int idx)
 	c->known |= 1u << upper;
 	c->pairs |= 1u << idx;
 	x86_counter_write(upper, UPPER_START);
-	x86_wrmsr(MSR_GP_SEL(upper), MERGE_EVENT);
+	x86_wrmsr(MSR_GP_SEL(upper), c->sel[upper]);
 }
 
 static void part(struct x86_cpu *c, int idx)
