@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cgroup.h"
 #include "cost.h"
 #include "event.h"
 #include "ops.h"
@@ -134,6 +135,38 @@ static void start_mapped(void)
 	partner_start();
 }
 
+static void op_exec(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		execl("/proc/self/exe", "bench_loop", "nothing", NULL);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+/* As the row "switch in one leaf" of bench_cgroups; without events if there are no levels */
+static void start_leaf(void)
+{
+	static struct cgroup level[9];
+	int i;
+
+	cgroup_v2();
+	cgroup_root(&level[0]);
+	for (i = 0; i < 8; i++) {
+		struct perf_event_attr attr = i % 2 ?
+			counting(PERF_TYPE_RAW, RAW_BRANCHES) :
+			counting(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
+
+		cgroup_make(&level[i + 1], &level[i], "loop");
+		if (i < nr)
+			ev_must(&attr, level[i + 1].fd, 0, -1, PERF_FLAG_PID_CGROUP);
+	}
+	cgroup_add(&level[8], getpid());
+	partner_start();
+}
+
 static const struct {
 	const char *name;
 	int nr;
@@ -160,12 +193,20 @@ static const struct {
 	{ "switch4-kids", 4, start_inherited, op_pingpong },
 	{ "ring4096", 4096, start_ring, op_ring },
 	{ "switch100-mapped", 100, start_mapped, op_pingpong },
+	{ "switch-leaf", 0, start_leaf, op_pingpong },
+	{ "switch-leaf8", 8, start_leaf, op_pingpong },
+	{ "exec", 0, start_nothing, op_exec },
+	{ "fork", 0, start_nothing, op_fork },
+	{ "fork4-kids", 4, start_family, op_fork },
 	{ "vfork", 0, start_nothing, op_vfork },
 	{ "vfork4-kids", 4, start_family, op_vfork },
 };
 
 int main(int argc, char **argv)
 {
+	/* op_exec() */
+	if (argc == 2 && !strcmp(argv[1], "nothing"))
+		return 0;
 	long n = argc == 3 ? atol(argv[2]) : 0;
 	unsigned int i;
 

@@ -52,12 +52,6 @@ static void reap_children(void)
 	child = 0;
 }
 
-static void op_fork(void)
-{
-	fork_child();
-	reap_child();
-}
-
 #define STACK	4096
 #define THREADS	1000
 #define AS_THREAD (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | \

@@ -108,6 +108,25 @@ static void pass(int ms)
 	nanosleep(&t, NULL);
 }
 
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The median of single operations, with the cost of reading the statistics */
+static double median(void (*op)(void))
+{
+	double all[301];
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(all); i++)
+		all[i] = once(op, 1).insns;
+	qsort(all, ARRAY_SIZE(all), sizeof(*all), by_size);
+	return all[ARRAY_SIZE(all) / 2];
+}
+
 static double total(void (*op)(void), int n, int later)
 {
 	struct sample a;
@@ -123,7 +142,7 @@ static double total(void (*op)(void), int n, int later)
  * Instructions to spend on the mean, enough to hide background work of the kernel, and the
  * maximum number of operations
  */
-#define MEAN_INSNS	10e6
+#define MEAN_INSNS	100e6
 #define MEAN_OPS	5000
 
 struct cost measure(void (*op)(void))
@@ -144,6 +163,14 @@ struct cost measure(void (*op)(void))
 
 static void nothing(void)
 {
+}
+
+struct cost measure_usual(void (*op)(void))
+{
+	struct cost c = measure(op);
+
+	c.insns = median(op) - median(nothing);
+	return c;
 }
 
 static struct cost one_trial(const struct trial *t, void (*op)(void))

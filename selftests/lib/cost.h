@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 struct cost {
-	/* Minimum of many tries: the operation alone, without a timer tick */
+	/* Minimum or median of many tries: the operation alone, without a timer tick */
 	double insns, wrmsr, rdmsr;
 	/*
 	 * Average number of instructions.  Includes timer ticks and work that the operation
@@ -33,6 +33,11 @@ void cost_on(int cpus);
  */
 struct cost measure(void (*op)(void));
 struct cost measure_least(void (*op)(void));
+/*
+ * The same with the median instead of the minimum.  It is exact if most operations execute the
+ * same instructions, whereas the least depends on what the scheduler happens to update.
+ */
+struct cost measure_usual(void (*op)(void));
 
 /* An operation that needs preparation, or that is too expensive for many repetitions */
 struct trial {
