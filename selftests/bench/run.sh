@@ -108,7 +108,7 @@ part()
 	[ "$1-$2" != idle-native ] || options="$options -m none"
 	while read -r f; do files+=(-f "$f"); done < <(more_files "$1")
 	# shellcheck disable=SC2086
-	"$KPMU_TOP/qemu/run.sh" -k "$kernel" $options -t "$4" -f "$bin/$program" "${files[@]}" \
+	"$KPMU_TOP/qemu/run.sh" -k "$kernel" -a norandmaps $options -t "$4" -f "$bin/$program" "${files[@]}" \
 		"KPMU_ROUTE=$2 $5" >"$out.out" 2>"$out.err" || rc=$?
 	# Drop an incomplete last line: it has fewer fields
 	awk -F ' [|] ' -v route="$2" '
