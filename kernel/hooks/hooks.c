@@ -61,7 +61,7 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev,
 	this_cpu_inc(kpmu_nr_switches);
 	if (unlikely(atomic_read(&kpmu_software_switches) | kpmu_side_any(KPMU_SIDE_OF_SWITCH)))
 		switch_told(prev, next);
-	else
+	else if (kpmu_switch_matters())
 		kpmu_switch(next);
 }
 

@@ -49,7 +49,7 @@ static const struct rhashtable_params params = {
 
 atomic_long_t kpmu_ctx_epoch = ATOMIC_LONG_INIT(1);	/* 0 is no epoch */
 static struct rhashtable contexts;
-static atomic_t nr_contexts;		/* in the hash */
+atomic_t kpmu_nr_contexts;		/* in the hash */
 static struct kmem_cache *ctx_cache;
 
 static void ctx_setup(struct kpmu_ctx *ctx, int home)
@@ -254,7 +254,7 @@ struct kpmu_ctx *kpmu_ctx_find_or_make(void *owner, int cpu, gfp_t gfp, bool *fr
 		other = rhashtable_lookup_get_insert_key(&contexts, &key,
 							 &ctx->hash, params);
 		if (!other) {
-			atomic_inc(&nr_contexts);
+			atomic_inc(&kpmu_nr_contexts);
 			if (cpu < 0)
 				ctxs_changed();
 			*fresh = true;
@@ -291,7 +291,7 @@ void kpmu_ctx_unhash(struct kpmu_ctx *ctx)
 {
 	rhashtable_remove_fast(&contexts, &ctx->hash, params);
 	ctxs_changed();
-	atomic_dec(&nr_contexts);
+	atomic_dec(&kpmu_nr_contexts);
 	kpmu_ctx_put(ctx);
 }
 
@@ -374,7 +374,7 @@ int kpmu_ctxs_gather(bool (*want)(const struct kpmu_ctx *ctx, const void *data),
  */
 bool kpmu_ctxs_left(void)
 {
-	return atomic_read(&nr_contexts);
+	return atomic_read(&kpmu_nr_contexts);
 }
 
 /**

@@ -464,6 +464,68 @@ TEST(migrations)
 	EXPECT_GE(ev_times(there).value, 5);
 }
 
+/* What counts migrations stays for a while without users, also when a CPU goes and comes meanwhile */
+TEST(migrations_again)
+{
+	ROWS("T-25");
+	struct perf_event_attr a = soft(PERF_COUNT_SW_CPU_MIGRATIONS);
+	int round, fd, i;
+
+	for (round = 0; round < 3; round++) {
+		ASSERT_EQ(pin_to(0), 0);
+		fd = ev_must(&a, 0, -1, -1, 0);
+		ev_enable(fd);
+		for (i = 0; i < 3; i++) {
+			ASSERT_EQ(pin_to(1), 0);
+			ASSERT_EQ(pin_to(0), 0);
+		}
+		EXPECT_EQ(ev_times(fd).value, 6);
+		if (!round)
+			close(fd);	/* without users; then with one */
+		ASSERT_EQ(cpu_online(1, 0), 0);
+		ASSERT_EQ(cpu_online(1, 1), 0);
+		usleep(200000);		/* the new CPU is followed by a work item */
+		if (round) {
+			ASSERT_EQ(pin_to(1), 0);
+			EXPECT_EQ(ev_times(fd).value, 7);
+			close(fd);
+		}
+	}
+}
+
+/* Only events of the CPU; then a task gets its first context, which ends again */
+TEST(first_task_of_a_busy_cpu)
+{
+	ROWS("T-23 T-24");
+	struct perf_event_attr faults = soft(PERF_COUNT_SW_PAGE_FAULTS),
+		switches = soft(PERF_COUNT_SW_CONTEXT_SWITCHES);
+	uint64_t before, away;
+	int all, own, round;
+	struct worker w;
+
+	worker_start(&w);
+	worker_pin(&w, 0);
+	ASSERT_EQ(pin_to(0), 0);
+	ev_enable(ev_must(&faults, -1, 0, -1, 0));
+	all = ev_must(&switches, -1, 0, -1, 0);
+	ev_enable(all);
+	for (round = 0; round < 3; round++) {
+		before = ev_times(all).value;
+		be_switched(&w, 20);
+		EXPECT_GE(ev_times(all).value - before, 40);
+		own = ev_must(&switches, 0, -1, -1, 0);
+		ev_enable(own);
+		be_switched(&w, 20);
+		EXPECT_GE(ev_times(own).value, 20);
+		away = ev_times(own).enabled;
+		nap(50 * MS);
+		EXPECT_LT(ev_times(own).enabled - away, 50 * MS);
+		close(own);
+		sleep(3);	/* its context is retired */
+	}
+	worker_stop(&w);
+}
+
 TEST(never_on_x86)
 {
 	ROWS("T-29 T-30 T-31 T-32");
