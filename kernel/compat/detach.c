@@ -82,25 +82,16 @@ bool kpmu_use_expired(const struct kpmu_use *use)
 }
 
 /**
- * kpmu_use_called() - count a call of an unused probe
+ * kpmu_use_expire() - detach an unused probe soon: it was called too often
  * @use: the use of the probe
- *
- * CPUs may overwrite each other's count.  It still passes through every value, so one of them
- * sees the last.
  *
  * Context: any, including NMI and under the run-queue lock.
  */
-void kpmu_use_called(struct kpmu_use *use)
+void kpmu_use_expire(struct kpmu_use *use)
 {
-	int calls = READ_ONCE(use->calls);
-
-	if (calls >= KPMU_DETACH_CALLS)
-		return;
-	WRITE_ONCE(use->calls, calls + 1);
-	if (calls + 1 == KPMU_DETACH_CALLS)
-		irq_work_queue(&use->by->kick);
+	irq_work_queue(&use->by->kick);
 }
-NOKPROBE_SYMBOL(kpmu_use_called);
+NOKPROBE_SYMBOL(kpmu_use_expire);
 
 /**
  * kpmu_detach_exit() - wait for work in progress

@@ -2,11 +2,11 @@
 /*
  * Probes that stay attached for a while after their last user.
  *
- * Attaching a probe patches kernel text, which costs as much as thousands of calls of a probe
- * that returns at once.  So a probe without users is detached only after it has been called
- * KPMU_DETACH_CALLS times, or after a minute (module parameter detach), whichever is first.  The
- * calls of an unused probe then cost about as much as attaching it once more would have, and never
- * more.
+ * Attaching a probe patches kernel text, and after it is detached, work items wait for grace periods
+ * of SRCU: some 80,000 instructions, as many as 3,000 calls of a probe that returns at once.  So a
+ * probe without users is detached only after it has been called KPMU_DETACH_CALLS times, or after a
+ * minute (module parameter detach), whichever is first.  The calls of an unused probe then cost
+ * about as much as attaching it once more would have, and never more.
  */
 #ifndef KPMU_DETACH_H
 #define KPMU_DETACH_H
@@ -15,7 +15,7 @@
 #include <linux/irq_work.h>
 #include <linux/workqueue.h>
 
-#define KPMU_DETACH_CALLS	1000
+#define KPMU_DETACH_CALLS	3000
 
 /**
  * struct kpmu_detach - what detaches the unused probes of one owner
@@ -39,7 +39,7 @@ struct kpmu_detach {
  */
 struct kpmu_use {
 	atomic_t users;
-	int calls;
+	unsigned int calls;
 	unsigned long since;
 	struct kpmu_detach *by;
 };
@@ -57,21 +57,29 @@ void kpmu_detach_work(struct work_struct *work);
 
 void kpmu_use_end(struct kpmu_use *use);
 bool kpmu_use_expired(const struct kpmu_use *use);
-void kpmu_use_called(struct kpmu_use *use);
+void kpmu_use_expire(struct kpmu_use *use);
 void kpmu_detach_exit(struct kpmu_detach *d);
 
 /**
  * kpmu_use_none() - in a probe: is it unused?
  * @use: the use of the probe
  *
- * Context: any, including NMI.
+ * CPUs may overwrite each other's count.  It still passes through every value, so one of them
+ * sees the last.
+ *
+ * Context: any, including NMI and under the run-queue lock.
  * Return: true if the probe has no users and should return; the call is then counted.
  */
 static __always_inline bool kpmu_use_none(struct kpmu_use *use)
 {
+	unsigned int calls;
+
 	if (likely(atomic_read(&use->users)))
 		return false;
-	kpmu_use_called(use);
+	calls = READ_ONCE(use->calls) + 1;
+	WRITE_ONCE(use->calls, calls);
+	if (unlikely(calls == KPMU_DETACH_CALLS))
+		kpmu_use_expire(use);
 	return true;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Shared taps, see tap.c: those on all CPUs, and those whose hits a kpmu probe reports.
- * The latter outlive their last user for a while.
+ * The latter outlive their last user for a while, and so does the tap of migrations: perf stat
+ * counts these, and the events behind it cost more than all others that it opens.
  */
 #include <linux/cpumask.h>
 #include <linux/err.h>
@@ -28,6 +29,16 @@ static int nr_unused;
 
 static bool sweep_points(void);
 static DEFINE_KPMU_DETACH(detach, sweep_points);
+
+static bool sweep_kept(void);
+static DEFINE_KPMU_DETACH(detach_kept, sweep_kept);
+/* Of the tap on all CPUs that stays: its users */
+static struct kpmu_use kept_use = { .by = &detach_kept };
+
+static bool is_kept(const struct kpmu_tap *tap)
+{
+	return tap->shared && !tap->gated && !tap->counts;
+}
 
 static int fill_tap(struct kpmu_tap *tap, int cpu)
 {
@@ -130,6 +141,8 @@ struct kpmu_tap *kpmu_tap_share(u32 type, u64 config)
 		if (!IS_ERR(tap))
 			tap->shared = true;
 	}
+	if (!IS_ERR(tap) && is_kept(tap))
+		atomic_inc(&kept_use.users);
 	mutex_unlock(&taps_lock);
 	return tap;
 }
@@ -265,6 +278,32 @@ static bool sweep_points(void)
 	return left;
 }
 
+/* Release the taps on all CPUs that have no users */
+static void free_kept(void)
+{
+	struct kpmu_tap *tap, *next;
+
+	list_for_each_entry_safe(tap, next, &taps, node) {
+		if (tap->users)
+			continue;
+		list_del(&tap->node);
+		kpmu_tap_free(tap);
+	}
+}
+
+static bool sweep_kept(void)
+{
+	bool left = false;
+
+	mutex_lock(&taps_lock);
+	if (kpmu_use_expired(&kept_use))
+		free_kept();
+	else
+		left = !atomic_read(&kept_use.users);
+	mutex_unlock(&taps_lock);
+	return left;
+}
+
 /*
  * A tap without users.  It is not kept if its tracepoint is in a module, as that could not be
  * unloaded, nor if it is replaced because of BPF.  Return: whether it is kept.
@@ -272,6 +311,8 @@ static bool sweep_points(void)
 static bool keep_unused(struct kpmu_tap *tap)
 {
 	lockdep_assert_held(&taps_lock);
+	if (is_kept(tap))
+		return true;
 	if (!tap->counts)
 		return false;
 	kpmu_point_mute(&tap->point);
@@ -292,6 +333,8 @@ void kpmu_tap_put(struct kpmu_tap *tap)
 	bool last;
 
 	mutex_lock(&taps_lock);
+	if (is_kept(tap))
+		kpmu_use_end(&kept_use);
 	last = !--tap->users && !keep_unused(tap);
 	if (last)
 		list_del(&tap->node);
@@ -356,10 +399,12 @@ void kpmu_taps_exit(void)
 	mutex_lock(&taps_lock);
 	list_for_each_entry_safe(tap, next, &points, node)
 		free_unused(tap);
+	free_kept();
 	mutex_unlock(&taps_lock);
 	/* After this no probe is called any more */
 	kpmu_tap_bury();
 	kpmu_detach_exit(&detach);
+	kpmu_detach_exit(&detach_kept);
 }
 
 /**
@@ -374,7 +419,9 @@ bool kpmu_taps_idle(void)
 	bool idle;
 
 	mutex_lock(&taps_lock);
-	idle = list_empty(&taps);
+	idle = true;
+	list_for_each_entry(tap, &taps, node)
+		idle &= !tap->users;
 	list_for_each_entry(tap, &points, node)
 		idle &= !tap->users;
 	mutex_unlock(&taps_lock);
