@@ -3,7 +3,7 @@
 #
 # run.sh [-k KERNELS] [-c MODEL] [-j GUESTS] [PART...] - measure, natively and on kpmu: the cost of
 # operations, from the exact counts of the PMU model; how costs grow with the number of
-# other events; how many samples per second a reader can process; the overhead of whole
+# other events; how many samples per second a reader can process; the cost of events in whole
 # commands.  Runs the named parts (default: all) on each of the kernels (default: 6.1 7.2), with
 # at most GUESTS guests at a time (default: the number of host CPUs, at most 4).
 #
@@ -37,7 +37,7 @@ all_parts()
 	cat <<-END
 	growth   | -i -s 1 | 900 | bench_growth
 	rotation | -i -s 1 | 600 | bench_growth rotation
-	whole    | -i -s 2 | 900 | bench_whole
+	whole    | -i -s 2 | 1800 | bench_whole
 	calls    | -i -s 1 | 600 | bench_calls
 	preload  | -i -s 1 | 600 | bench_preload
 	switches | -i -s 1 | 600 | bench_switches
@@ -94,7 +94,7 @@ more_files()
 		;;
 	whole)
 		echo "$clients/.:/"
-		for f in "$bin/client_papi" "$bin/client_tiny" "$here/build.sh"; do echo "$f"; done
+		for f in "$bin/client_papi" "$bin/client_tiny" "$bin/libnoevents.so" "$here/build.sh"; do echo "$f"; done
 		;;
 	esac
 }
@@ -113,7 +113,7 @@ part()
 	# Drop an incomplete last line: it has fewer fields
 	awk -F ' [|] ' -v route="$2" '
 		BEGIN { fields["row"] = 6; fields["curve"] = 4; fields["sustain"] = 5
-			fields["whole"] = 4 }
+			fields["whole"] = 5 }
 		NF && NF == fields[$1] { print route " | " $0 }' "$out.out" >"$out"
 	rows=$(wc -l <"$out")
 	echo "$2 | part | $1 | $rc | $((SECONDS - start))" >>"$out"

@@ -5,7 +5,7 @@
 #	ROUTE | part | NAME | exit status | seconds
 #	ROUTE | row | name | minimum instructions | WRMSR | RDMSR | mean instructions
 #	ROUTE | curve | name | number | instructions
-#	ROUTE | whole | command | instructions without perf | with it
+#	ROUTE | whole | command | instructions of its load | with it, without events | with them
 #	ROUTE | sustain | CPUs | requested rate per CPU | samples per second | lost (total)
 # The last line has the sums, "KERNEL: N of N rows at target, M dearer than native".
 # Must work in mawk: it accepts line breaks in an expression only after , && ||.
@@ -15,7 +15,7 @@ BEGIN {
 	# Two measurements of the same operation may differ by this: instructions, plus a share
 	noise = 10
 	noise_share = 0.01
-	# Target of whole commands: share of native's overhead
+	# Target of the events of whole commands: share of native's
 	whole_share = 0.7
 }
 
@@ -266,52 +266,54 @@ function tell_sustained(    i, of)
 	}
 }
 
-# perf's overhead: what a command executes in the kernel beyond the same load without perf
+# What a command executes in the kernel beyond its load, and beyond the same command without events
 function overhead(route, name)
 {
 	return with[route, name] - without[route, name]
 }
 
-function tell_whole(    i, name, ratio, remark)
+function of_events(route, name)
+{
+	return with[route, name] - start[route, name]
+}
+
+function tell_whole(    i, name, remark)
 {
 	if (!was_run("whole"))
 		return
-	printf "\nWhole commands, thousand kernel instructions; kpmu's overhead at most %.1f of native's:\n",
+	printf "\nWhole commands, thousand kernel instructions; kpmu's events cost at most %.1f of native's:\n",
 		whole_share
 	tell_failures("whole")
-	printf "%-44s %10s %10s %10s %10s %7s\n", "", "load", "native", "load", "kpmu", ""
-	printf "%-44s %10s %10s %10s %10s %7s\n", "", "alone", "overhead", "alone", "overhead",
-		"ratio"
+	printf "%-36s %8s %26s %24s\n", "", "load", "-- beyond the load: ---", "-- its events: ------"
+	printf "%-36s %8s %9s %9s %6s %9s %8s %5s\n", "", "alone", "native", "kpmu", "ratio",
+		"native", "kpmu", "ratio"
 	for (i = 1; i <= nr_whole; i++) {
 		name = whole[i]
-		ratio = remark = ""
 		limited++
 		if (!(("native", name) in with) || !(("kpmu", name) in with)) {
-			remark = "  no result  <-"
+			printf "%-36s  no result  <-\n", name
 			missing++
-		} else {
-			ratio = overhead("kpmu", name) / overhead("native", name)
-			if (ratio > 1 + noise_share) {
-				remark = "  dearer"
-				dearer++
-			}
-			if (ratio > whole_share)
-				remark = remark "  <-"
-			else
-				hit++
-			ratio = sprintf("%.2f", ratio)
+			continue
 		}
-		printf "%-44s %10s %10s %10s %10s %7s%s\n", name, thousands("native", name, 0),
-			thousands("native", name, 1), thousands("kpmu", name, 0),
-			thousands("kpmu", name, 1), ratio, remark
+		remark = whole_remark(name)
+		if (remark == "")
+			hit++
+		printf "%-36s %8d %9d %9d %6.2f %9d %8d  %.2f%s\n", name, without["native", name] / 1000,
+			overhead("native", name) / 1000, overhead("kpmu", name) / 1000,
+			overhead("kpmu", name) / overhead("native", name),
+			of_events("native", name) / 1000, of_events("kpmu", name) / 1000,
+			of_events("kpmu", name) / of_events("native", name), remark
 	}
 }
 
-function thousands(route, name, over)
+function whole_remark(name,    ratio)
 {
-	if (!((route, name) in with))
-		return "-"
-	return sprintf("%d", (over ? overhead(route, name) : without[route, name]) / 1000)
+	ratio = of_events("kpmu", name) / of_events("native", name)
+	if (ratio > 1 + noise_share) {
+		dearer++
+		return "  dearer  <-"
+	}
+	return ratio > whole_share ? "  <-" : ""
 }
 
 FILENAME ~ /targets$/ {
@@ -369,7 +371,8 @@ $2 == "whole" {
 		whole[++nr_whole] = $3
 	}
 	without[$1, $3] = $4
-	with[$1, $3] = $5
+	start[$1, $3] = $5
+	with[$1, $3] = $6
 }
 
 $2 == "sustain" {
