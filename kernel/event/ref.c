@@ -249,7 +249,8 @@ int __init kpmu_events_init(void)
 {
 	int err;
 
-	cache = KMEM_CACHE(kpmu_event, 0);
+	cache = kmem_cache_create("kpmu_event", sizeof(struct kpmu_event),
+				  __alignof__(struct kpmu_event), 0, kpmu_not_zeroed);
 	if (!cache)
 		return -ENOMEM;
 	err = kpmu_sampling_setup();

@@ -24,6 +24,7 @@
 #include "../pmu/soft/soft.h"
 #include "../record/side_band.h"
 #include "../sched/bucket.h"
+#include "../sched/recent.h"
 #include "../sched/sched.h"
 #include "../sched/timeline.h"
 #include "hooks.h"

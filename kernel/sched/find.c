@@ -387,7 +387,8 @@ int __init kpmu_contexts_init(void)
 {
 	int cpu, err;
 
-	ctx_cache = KMEM_CACHE(kpmu_ctx, 0);
+	ctx_cache = kmem_cache_create("kpmu_ctx", sizeof(struct kpmu_ctx),
+				      __alignof__(struct kpmu_ctx), 0, kpmu_not_zeroed);
 	if (!ctx_cache)
 		return -ENOMEM;
 	err = rhashtable_init(&contexts, &params);

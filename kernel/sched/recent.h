@@ -12,6 +12,7 @@
 
 /* Changes whenever a task gets a context, or a context leaves the hash */
 extern atomic_long_t kpmu_ctx_epoch;
+extern atomic_t kpmu_nr_contexts;
 
 struct kpmu_ctx *kpmu_ctx_look_up(struct kpmu_cpu *kc, struct task_struct *task);
 
@@ -48,6 +49,24 @@ static __always_inline struct kpmu_ctx *kpmu_ctx_of_next(struct kpmu_cpu *kc,
 	if (likely(r->task == task && r->epoch == atomic_long_read(&kpmu_ctx_epoch)))
 		return r->ctx;
 	return kpmu_ctx_look_up(kc, task);
+}
+
+/**
+ * kpmu_switch_matters() - may a task switch on this CPU concern a context?
+ *
+ * Inline, for the hook of the task switch: with events of CPUs only, no switch does.  A context of
+ * a task is counted before its creator looks where the task runs, and the barrier of the switch
+ * pairs with that of ctxs_changed(): one of both sees the other.
+ *
+ * Context: IRQs off.
+ * Return: false if no task or cgroup has a context, and none is active here: kpmu_switch() would
+ * do nothing.
+ */
+static __always_inline bool kpmu_switch_matters(void)
+{
+	return atomic_read(&kpmu_nr_contexts) || this_cpu_read(kpmu_cpu.task) ||
+		this_cpu_read(kpmu_cpu.watch) ||
+		static_branch_unlikely(&kpmu_branches_key.key);
 }
 
 #endif

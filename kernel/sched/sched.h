@@ -307,7 +307,6 @@ u64 kpmu_entity_time(struct kpmu_hw *hw);
 
 /* find.c: creation, lookup, references */
 struct kpmu_ctx *kpmu_ctx_of_newborn(struct task_struct *task);
-extern atomic_t kpmu_nr_contexts;
 struct kpmu_ctx *kpmu_ctx_find_get(struct task_struct *task);
 struct kpmu_ctx *kpmu_ctx_find_cgroup(struct cgroup_subsys_state *css, int cpu);
 struct kpmu_ctx *kpmu_ctx_find_or_make(void *owner, int cpu, gfp_t gfp, bool *fresh);
@@ -438,24 +437,6 @@ void kpmu_plan_copy(struct kpmu_ctx *to, const struct kpmu_ctx *from, bool all);
 void kpmu_resched(struct kpmu_cpu *kc, u64 clock);
 bool kpmu_ctx_activate(struct kpmu_cpu *kc, struct kpmu_ctx *ctx, u64 clock);
 void kpmu_place_none(struct kpmu_ctx *ctx);
-
-/**
- * kpmu_switch_matters() - may a task switch on this CPU concern a context?
- *
- * Inline, for the hook of the task switch: with events of CPUs only, no switch does.  A context of
- * a task is counted before its creator looks where the task runs, and the barrier of the switch
- * pairs with that of ctxs_changed(): one of both sees the other.
- *
- * Context: IRQs off.
- * Return: false if no task or cgroup has a context, and none is active here: kpmu_switch() would
- * do nothing.
- */
-static __always_inline bool kpmu_switch_matters(void)
-{
-	return atomic_read(&kpmu_nr_contexts) || this_cpu_read(kpmu_cpu.task) ||
-		this_cpu_read(kpmu_cpu.watch) ||
-		static_branch_unlikely(&kpmu_branches_key.key);
-}
 
 /* switch.c */
 void kpmu_switch(struct task_struct *next);

@@ -172,6 +172,18 @@ struct kpmu_ctx {
 #define KPMU_NR_RECENT		(1 << KPMU_RECENT_SHIFT)
 
 /**
+ * kpmu_not_zeroed() - constructor of slab caches whose users set all that they read
+ * @object: of the cache
+ *
+ * Many kernels zero what they allocate (init_on_alloc), but not if the cache has a constructor.
+ *
+ * Context: any.
+ */
+static inline void kpmu_not_zeroed(void *object)
+{
+}
+
+/**
  * struct kpmu_recent - the result of a lookup of a task's context
  * @task: the task; only compared
  * @ctx: its context, or NULL if it had none
