@@ -261,8 +261,8 @@ TEST(unload_with_unused_probes)
 	ASSERT_EQ(module_load(""), 0);
 }
 
-/* Number of unused probes of tracepoints that are attached, from the caps file; -1 if unknown */
-static int unused_probes(void)
+/* Number of what is attached without users, from a line of the caps file; -1 if unknown */
+static int unused_of(const char *what)
 {
 	FILE *f = fopen("/sys/kernel/debug/kpmu/caps", "r");
 	int all, unused = -1;
@@ -270,13 +270,63 @@ static int unused_probes(void)
 	char *at;
 
 	while (f && fgets(line, sizeof(line), f)) {
-		at = strncmp(line, "tracepoint probes ", 18) ? NULL : strpbrk(line, "0123456789");
+		at = strncmp(line, what, strlen(what)) ? NULL : strpbrk(line, "0123456789");
 		if (at && sscanf(at, "%d attached, %d of", &all, &unused) != 2)
 			unused = -1;
 	}
 	if (f)
 		fclose(f);
 	return unused;
+}
+
+static int unused_probes(void)
+{
+	return unused_of("tracepoint probes ");
+}
+
+static int unused_taps(void)
+{
+	return unused_of("taps on all CPUs ");
+}
+
+/* What counts migrations is not called without need, so it stays for the time that detach= sets */
+TEST(unused_taps_are_released)
+{
+	struct perf_event_attr a = ev_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS);
+	struct kpmu_open args = {
+		.attr = (uintptr_t)&a, .cpu = -1, .group_fd = -1,
+	};
+	uint64_t end, closed = 0;
+	int dev, fd, i;
+
+	must_be_loaded();
+	ASSERT_EQ(module_unload_at_last(), 0);
+	ASSERT_EQ(module_load("detach=2"), 0);
+	dev = open(KPMU_DEVICE, O_RDWR | O_CLOEXEC);
+	ASSERT_GE(dev, 0);
+	/* Used again in between: the time begins anew */
+	for (i = 0; i < 3; i++) {
+		fd = ioctl(dev, KPMU_IOC_OPEN, &args);
+		ASSERT_GE(fd, 0);
+		EXPECT_EQ(unused_taps(), 0);
+		closed = now_ns();
+		close(fd);
+		usleep(700000);
+	}
+	if (unused_taps() == 0)		/* then that took long */
+		EXPECT_GT(now_ns() - closed, 1900000000ull);
+	end = patience();
+	while (unused_taps() && now_ns() < end)
+		usleep(100000);
+	EXPECT_EQ(unused_taps(), 0);
+	EXPECT_GT(now_ns() - closed, 1900000000ull);
+	/* Without users at unload */
+	fd = ioctl(dev, KPMU_IOC_OPEN, &args);
+	ASSERT_GE(fd, 0);
+	close(fd);
+	close(dev);
+	ASSERT_EQ(module_unload_at_last(), 0);
+	ASSERT_EQ(module_load(""), 0);
 }
 
 /* A probe that is not called is detached after the time that the parameter detach= sets */

@@ -429,20 +429,26 @@ bool kpmu_taps_idle(void)
 }
 
 /**
- * kpmu_taps_show() - print the number of probes of tracepoints to the caps file
+ * kpmu_taps_show() - print the numbers of probes and taps to the caps file
  * @m: output
  *
  * Context: task, may sleep.
  */
 void kpmu_taps_show(struct seq_file *m)
 {
+	int nr_points = 0, nr_taps = 0, unused = 0;
 	struct kpmu_tap *tap;
-	int n = 0;
 
 	mutex_lock(&taps_lock);
 	list_for_each_entry(tap, &points, node)
-		n++;
+		nr_points++;
+	list_for_each_entry(tap, &taps, node) {
+		nr_taps++;
+		unused += !tap->users;
+	}
 	seq_printf(m, "%-26s %-8s %d attached, %d of them unused\n", "tracepoint probes",
-		   "ok", n, nr_unused);
+		   "ok", nr_points, nr_unused);
+	seq_printf(m, "%-26s %-8s %d attached, %d of them unused\n", "taps on all CPUs",
+		   "ok", nr_taps, unused);
 	mutex_unlock(&taps_lock);
 }
