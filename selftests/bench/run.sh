@@ -94,7 +94,7 @@ more_files()
 		;;
 	whole)
 		echo "$clients/.:/"
-		for f in "$bin/client_papi" "$bin/client_tiny" "$bin/libnoevents.so" "$here/build.sh"; do echo "$f"; done
+		for f in "$bin/client_papi" "$bin/client_tiny" "$bin/stub/libnoevents.so" "$here/build.sh"; do echo "$f"; done
 		;;
 	esac
 }
