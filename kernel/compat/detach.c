@@ -82,6 +82,28 @@ bool kpmu_use_expired(const struct kpmu_use *use)
 }
 
 /**
+ * kpmu_use_sweep() - a .sweep for an owner with one use
+ * @use: the use
+ * @lock: held to detach; new users take it, too
+ * @detach: detaches
+ *
+ * Context: task, may sleep.
+ * Return: true if it is unused, but not expired.
+ */
+bool kpmu_use_sweep(struct kpmu_use *use, struct mutex *lock, void (*detach)(void))
+{
+	bool left = false;
+
+	mutex_lock(lock);
+	if (kpmu_use_expired(use))
+		detach();
+	else
+		left = !atomic_read(&use->users);
+	mutex_unlock(lock);
+	return left;
+}
+
+/**
  * kpmu_use_expire() - detach an unused probe soon: it was called too often
  * @use: the use of the probe
  *

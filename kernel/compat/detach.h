@@ -13,6 +13,7 @@
 
 #include <linux/atomic.h>
 #include <linux/irq_work.h>
+#include <linux/mutex.h>
 #include <linux/workqueue.h>
 
 #define KPMU_DETACH_CALLS	3000
@@ -57,6 +58,7 @@ void kpmu_detach_work(struct work_struct *work);
 
 void kpmu_use_end(struct kpmu_use *use);
 bool kpmu_use_expired(const struct kpmu_use *use);
+bool kpmu_use_sweep(struct kpmu_use *use, struct mutex *lock, void (*detach)(void));
 void kpmu_use_expire(struct kpmu_use *use);
 void kpmu_detach_exit(struct kpmu_detach *d);
 

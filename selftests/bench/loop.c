@@ -135,17 +135,6 @@ static void start_mapped(void)
 	partner_start();
 }
 
-static void op_exec(void)
-{
-	pid_t pid = fork();
-
-	if (!pid) {
-		execl("/proc/self/exe", "bench_loop", "nothing", NULL);
-		_exit(0);
-	}
-	waitpid(pid, NULL, 0);
-}
-
 /* As the row "switch in one leaf" of bench_cgroups; without events if there are no levels */
 static void start_leaf(void)
 {
@@ -195,7 +184,6 @@ static const struct {
 	{ "switch100-mapped", 100, start_mapped, op_pingpong },
 	{ "switch-leaf", 0, start_leaf, op_pingpong },
 	{ "switch-leaf8", 8, start_leaf, op_pingpong },
-	{ "exec", 0, start_nothing, op_exec },
 	{ "fork", 0, start_nothing, op_fork },
 	{ "fork4-kids", 4, start_family, op_fork },
 	{ "vfork", 0, start_nothing, op_vfork },
@@ -204,9 +192,6 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	/* op_exec() */
-	if (argc == 2 && !strcmp(argv[1], "nothing"))
-		return 0;
 	long n = argc == 3 ? atol(argv[2]) : 0;
 	unsigned int i;
 

@@ -289,6 +289,19 @@ static int unused_taps(void)
 	return unused_of("taps on all CPUs ");
 }
 
+/* With detach=2: what was @unused since @closed is still there, and goes after two seconds */
+static void must_stay_two_seconds(struct __test *_metadata, int (*unused)(void), uint64_t closed)
+{
+	uint64_t end = patience();
+
+	if (unused() == 0)	/* then that took long */
+		EXPECT_GT(now_ns() - closed, 1900000000ull);
+	while (unused() && now_ns() < end)
+		usleep(100000);
+	EXPECT_EQ(unused(), 0);
+	EXPECT_GT(now_ns() - closed, 1900000000ull);
+}
+
 /* What counts migrations is not called without need, so it stays for the time that detach= sets */
 TEST(unused_taps_are_released)
 {
@@ -296,7 +309,7 @@ TEST(unused_taps_are_released)
 	struct kpmu_open args = {
 		.attr = (uintptr_t)&a, .cpu = -1, .group_fd = -1,
 	};
-	uint64_t end, closed = 0;
+	uint64_t closed = 0;
 	int dev, fd, i;
 
 	must_be_loaded();
@@ -313,13 +326,7 @@ TEST(unused_taps_are_released)
 		close(fd);
 		usleep(700000);
 	}
-	if (unused_taps() == 0)		/* then that took long */
-		EXPECT_GT(now_ns() - closed, 1900000000ull);
-	end = patience();
-	while (unused_taps() && now_ns() < end)
-		usleep(100000);
-	EXPECT_EQ(unused_taps(), 0);
-	EXPECT_GT(now_ns() - closed, 1900000000ull);
+	must_stay_two_seconds(_metadata, unused_taps, closed);
 	/* Without users at unload */
 	fd = ioctl(dev, KPMU_IOC_OPEN, &args);
 	ASSERT_GE(fd, 0);
@@ -337,7 +344,7 @@ TEST(unused_probes_are_detached)
 	struct kpmu_open args = {
 		.attr = (uintptr_t)&a, .cpu = -1, .group_fd = -1,
 	};
-	uint64_t end, closed;
+	uint64_t closed;
 	int dev, fd;
 
 	must_be_loaded();
@@ -351,13 +358,7 @@ TEST(unused_probes_are_detached)
 	EXPECT_EQ(unused_probes(), 0);
 	closed = now_ns();
 	close(fd);
-	if (unused_probes() == 0)	/* then that took long */
-		EXPECT_GT(now_ns() - closed, 1900000000ull);
-	end = patience();
-	while (unused_probes() && now_ns() < end)
-		usleep(100000);
-	EXPECT_EQ(unused_probes(), 0);
-	EXPECT_GT(now_ns() - closed, 1900000000ull);
+	must_stay_two_seconds(_metadata, unused_probes, closed);
 	close(dev);
 	ASSERT_EQ(module_unload_at_last(), 0);
 	ASSERT_EQ(module_load(""), 0);

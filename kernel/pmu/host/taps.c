@@ -32,7 +32,7 @@ static DEFINE_KPMU_DETACH(detach, sweep_points);
 
 static bool sweep_kept(void);
 static DEFINE_KPMU_DETACH(detach_kept, sweep_kept);
-/* Of the tap on all CPUs that stays: its users */
+/* The users of the one tap on all CPUs that stays */
 static struct kpmu_use kept_use = { .by = &detach_kept };
 
 static bool is_kept(const struct kpmu_tap *tap)
@@ -293,15 +293,7 @@ static void free_kept(void)
 
 static bool sweep_kept(void)
 {
-	bool left = false;
-
-	mutex_lock(&taps_lock);
-	if (kpmu_use_expired(&kept_use))
-		free_kept();
-	else
-		left = !atomic_read(&kept_use.users);
-	mutex_unlock(&taps_lock);
-	return left;
+	return kpmu_use_sweep(&kept_use, &taps_lock, free_kept);
 }
 
 /*

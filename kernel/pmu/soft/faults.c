@@ -123,15 +123,7 @@ static void detach_probes(void)
 
 static bool sweep_faults(void)
 {
-	bool left = false;
-
-	mutex_lock(&faults_lock);
-	if (kpmu_use_expired(&use))
-		detach_probes();
-	else
-		left = !atomic_read(&use.users);
-	mutex_unlock(&faults_lock);
-	return left;
+	return kpmu_use_sweep(&use, &faults_lock, detach_probes);
 }
 
 static int use_probes(void)
