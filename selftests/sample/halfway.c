@@ -3,6 +3,8 @@
  * A PMI arrives while a counter is being programmed: the PMI of another event, which reads the
  * group, or that of the counter itself.  Neither may use a partly programmed counter.
  */
+#define _GNU_SOURCE
+
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
