@@ -52,11 +52,13 @@ static noinline void switch_told(struct task_struct *prev, struct task_struct *n
 		kpmu_side_switch(next, prev, true);
 }
 
-/* Without users there may still be empty contexts, which leave their CPUs here */
+/*
+ * Without users there may still be empty contexts, which leave their CPUs here.  The hook is not detached
+ * while there are, so only its other calls are counted as unneeded.
+ */
 static void on_switch(void *data, bool preempt, struct task_struct *prev,
 		      struct task_struct *next, unsigned int prev_state)
 {
-	kpmu_use_none(&switch_use);
 	kpmu_buckets_switch(next);
 	kpmu_timelines_switch(next);
 	this_cpu_inc(kpmu_nr_switches);
@@ -64,6 +66,8 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev,
 		switch_told(prev, next);
 	else if (kpmu_switch_matters())
 		kpmu_switch(next);
+	else
+		kpmu_use_none(&switch_use);
 }
 
 static void on_fork(void *data, struct task_struct *task,

@@ -93,9 +93,9 @@ static inline u32 kpmu_side_needs(u64 flags)
  * @what: the kind
  *
  * Context: any.
- * Return: true if one does, also while it is disabled.
+ * Return: not 0 if one does, also while it is disabled.
  */
-static inline bool kpmu_side_any(enum kpmu_side_of what)
+static inline int kpmu_side_any(enum kpmu_side_of what)
 {
 	return atomic_read(&kpmu_sides[what]);
 }

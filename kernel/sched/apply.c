@@ -127,7 +127,7 @@ void kpmu_rotate_arm(struct kpmu_cpu *kc)
  */
 void kpmu_resched(struct kpmu_cpu *kc, u64 clock)
 {
-	kpmu_resched_inline(kc, clock, false);
+	kpmu_resched_inline(kc, kc->task, clock, false);
 }
 
 /**

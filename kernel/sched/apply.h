@@ -14,6 +14,7 @@ void kpmu_rotate_arm(struct kpmu_cpu *kc);
 /**
  * kpmu_plan_enforce() - put a plan into force if nothing else has to be done for that
  * @kc: this CPU; no context of a cgroup is active
+ * @task: kc->task
  * @plan: its plan
  *
  * The groups that a task's context has as placed are always those of its plan if this is
@@ -22,9 +23,13 @@ void kpmu_rotate_arm(struct kpmu_cpu *kc);
  * Context: IRQs off.
  * Return: false if kpmu_plan_apply() is needed.
  */
-static __always_inline bool kpmu_plan_enforce(struct kpmu_cpu *kc, struct kpmu_plan *plan)
+static __always_inline bool kpmu_plan_enforce(struct kpmu_cpu *kc, const struct kpmu_ctx *task,
+					      struct kpmu_plan *plan)
 {
-	if (plan->nr_cpu | kc->ctx.nr_placed || !kpmu_plan_is_good(plan, kc))
+	/* As kpmu_plan_is_good() */
+	if (plan->nr_cpu | kc->ctx.nr_placed || plan->cpu_gen != kc->ctx.gen ||
+	    plan->task_gen != (task ? task->gen : 0) ||
+	    (plan->cpu >= 0 && plan->cpu != kc->ctx.home))
 		return false;
 	kc->stale = false;
 	kc->applied = plan;
@@ -35,19 +40,21 @@ static __always_inline bool kpmu_plan_enforce(struct kpmu_cpu *kc, struct kpmu_p
 /**
  * kpmu_resched_inline() - kpmu_resched() without a call
  * @kc: this CPU
+ * @task: kc->task
  * @clock: local_clock() when the change began
  * @plain: the CPU is online, and no context of a cgroup is active
  *
  * Context: as kpmu_resched().
  */
-static __always_inline void kpmu_resched_inline(struct kpmu_cpu *kc, u64 clock, bool plain)
+static __always_inline void kpmu_resched_inline(struct kpmu_cpu *kc, struct kpmu_ctx *task,
+						u64 clock, bool plain)
 {
-	struct kpmu_plan *plan = kpmu_plan_of(kc);
+	struct kpmu_plan *plan = plain && task ? &task->plan : kpmu_plan_of(kc);
 	struct kpmu_ctx *ctx = &kc->ctx;
 
 	if (!plain && unlikely(kc->offline))
 		return;
-	if ((kc->stale || kc->applied != plan) && !(plain && kpmu_plan_enforce(kc, plan)))
+	if ((kc->stale || kc->applied != plan) && !(plain && kpmu_plan_enforce(kc, task, plan)))
 		kpmu_plan_apply(kc, plan, clock);
 	kpmu_commit(&plan->slots);
 	kpmu_drivers_commit(&plan->slots);
@@ -57,11 +64,39 @@ static __always_inline void kpmu_resched_inline(struct kpmu_cpu *kc, u64 clock, 
 		kpmu_ctx_follow(ctx, true);
 		ctx = ctx->up;
 	} while (!plain && unlikely(ctx));
-	if (kc->task)
-		kpmu_ctx_follow(kc->task, true);
+	if (task)
+		kpmu_ctx_follow(task, true);
 	kpmu_timelines_placed();
 	kpmu_check_cpu(kc);
 }
+
+/*
+ * The lock of a context, taken inline, with IRQs off: calls of raw_spin_lock() and raw_spin_unlock(),
+ * which disable preemption as well, cost 20 instructions more.
+ */
+#if defined(CONFIG_DEBUG_SPINLOCK) || defined(CONFIG_LOCKDEP)
+static __always_inline void lock_activation(struct kpmu_ctx *ctx)
+{
+	raw_spin_lock(&ctx->ctx_lock);
+}
+
+static __always_inline void unlock_activation(struct kpmu_ctx *ctx)
+{
+	raw_spin_unlock(&ctx->ctx_lock);
+}
+#else
+static __always_inline void lock_activation(struct kpmu_ctx *ctx)
+{
+	arch_spin_lock(&ctx->ctx_lock.raw_lock);
+	__acquire(&ctx->ctx_lock);
+}
+
+static __always_inline void unlock_activation(struct kpmu_ctx *ctx)
+{
+	__release(&ctx->ctx_lock);
+	arch_spin_unlock(&ctx->ctx_lock.raw_lock);
+}
+#endif
 
 /**
  * kpmu_ctx_activate_inline() - kpmu_ctx_activate() without a call
@@ -75,20 +110,19 @@ static __always_inline void kpmu_resched_inline(struct kpmu_cpu *kc, u64 clock, 
 static __always_inline bool kpmu_ctx_activate_inline(struct kpmu_cpu *kc, struct kpmu_ctx *ctx,
 						     u64 clock)
 {
-	bool ok;
-
-	raw_spin_lock(&ctx->ctx_lock);
-	ok = ctx->cpu < 0 && !ctx->retired;
-	if (ok) {
-		ctx->since = clock;
-		WRITE_ONCE(ctx->cpu, kc->ctx.home);
-		if (ctx->last_cpu != kc->ctx.home) {
-			ctx->last_cpu = kc->ctx.home;
-			kpmu_free_move(ctx);
-		}
+	lock_activation(ctx);
+	if (unlikely(ctx->cpu >= 0 || ctx->retired)) {
+		unlock_activation(ctx);
+		return false;
 	}
-	raw_spin_unlock(&ctx->ctx_lock);
-	return ok;
+	ctx->since = clock;
+	WRITE_ONCE(ctx->cpu, kc->ctx.home);
+	if (ctx->last_cpu != kc->ctx.home) {
+		ctx->last_cpu = kc->ctx.home;
+		kpmu_free_move(ctx);
+	}
+	unlock_activation(ctx);
+	return true;
 }
 
 #endif

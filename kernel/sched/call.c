@@ -12,6 +12,7 @@ static __always_inline int
 call_active(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 	    void *data)
 {
+	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
 	u64 clock = kpmu_local_clock();
 	int ret;
 
@@ -20,7 +21,7 @@ call_active(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 	if (unlikely(ctx->retired))
 		kpmu_switch_out(ctx, clock);
 	else
-		kpmu_resched_inline(this_cpu_ptr(&kpmu_cpu), clock, false);
+		kpmu_resched_inline(kc, kc->task, clock, false);
 	return ret;
 }
 

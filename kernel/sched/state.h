@@ -207,6 +207,7 @@ struct kpmu_recent {
  * @watch: @nr_cgroups was not 0 when this CPU last read it
  * @css: cgroup whose contexts are active; not referenced, only compared
  * @offline: nothing may count here now
+ * @unusual: not 0 if @offline or @watch; without @watch, no context of a cgroup is active
  * @reserved_by: the id of the reservation of each counter in @ctx.reserved
  * @recent: lookups of tasks' contexts, see kpmu_ctx_of_next()
  */
@@ -217,8 +218,13 @@ struct kpmu_cpu {
 	struct kpmu_plan *applied;
 	struct hrtimer rotate;
 	bool armed;
-	bool offline;
-	bool watch;
+	union {
+		struct {
+			bool offline;
+			bool watch;
+		};
+		u16 unusual;
+	};
 	atomic_t nr_cgroups;
 	struct cgroup_subsys_state *css;
 	struct kpmu_recent recent[KPMU_NR_RECENT];

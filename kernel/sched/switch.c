@@ -47,7 +47,7 @@ static __always_inline void switch_task(struct kpmu_cpu *kc, struct task_struct 
 		left = kpmu_cgroup_enter(kc, next, clock);
 	if (new && unlikely(kpmu_rotate_due(new)))
 		rotate_task(new);
-	kpmu_resched_inline(kc, clock, plain);
+	kpmu_resched_inline(kc, new, clock, plain);
 	/* The counters are folded, so other CPUs may own the contexts now */
 	if (old) {
 		kpmu_ctx_follow(old, false);
@@ -55,6 +55,51 @@ static __always_inline void switch_task(struct kpmu_cpu *kc, struct task_struct 
 	}
 	if (css)
 		kpmu_cgroup_release(left);
+}
+
+/* The plan is not the one of the last time, or groups wait */
+static noinline void replan(struct kpmu_cpu *kc, struct kpmu_ctx *new, u64 clock)
+{
+	struct kpmu_plan *plan = &new->plan;
+
+	if (kpmu_rotate_due(new))
+		rotate_task(new);
+	if (!kpmu_plan_enforce(kc, new, plan))
+		kpmu_plan_apply(kc, plan, clock);
+	if ((plan->cpu_waits | plan->task_waits) && !kc->armed)
+		kpmu_rotate_arm(kc);
+}
+
+/*
+ * switch_task() between two tasks with contexts on a plain CPU, the most frequent case: what is
+ * known there is not tested.
+ *
+ * Return: false if the context of the next task has retired, or is active elsewhere; nothing is done then
+ */
+static __always_inline bool switch_between(struct kpmu_cpu *kc, struct kpmu_ctx *old,
+					   struct kpmu_ctx *new)
+{
+	struct kpmu_plan *plan = &new->plan;
+	u64 clock = kpmu_local_clock();
+
+	if (unlikely(!kpmu_ctx_activate_inline(kc, new, clock)))
+		return false;
+	kpmu_stat_inc(switches);
+	kpmu_ctx_tick(old, clock);
+	kc->task = new;
+	if (unlikely(plan->cpu_waits | plan->task_waits) ||
+	    unlikely(!kpmu_plan_enforce(kc, new, plan)))
+		replan(kc, new, clock);
+	kpmu_commit(&plan->slots);
+	kpmu_drivers_commit(&plan->slots);
+	kpmu_ctx_follow(&kc->ctx, true);
+	kpmu_ctx_follow(new, true);
+	kpmu_timelines_placed();
+	kpmu_check_cpu(kc);
+	/* The counters are folded, so another CPU may own the context now */
+	kpmu_ctx_follow(old, false);
+	kpmu_ctx_release(old);
+	return true;
 }
 
 /* On a CPU that is offline, or on which flexible groups or cgroups are counted */
@@ -71,14 +116,17 @@ static noinline void switch_any(struct kpmu_cpu *kc, struct task_struct *next)
 
 static __always_inline void switch_contexts(struct kpmu_cpu *kc, struct task_struct *next)
 {
-	struct kpmu_ctx *new;
+	struct kpmu_ctx *old, *new;
 
-	if (unlikely(kc->watch | kc->offline || kc->ctx.up || kc->ctx.nr_flexible)) {
+	if (unlikely(kc->unusual | kc->ctx.nr_flexible)) {
 		switch_any(kc, next);
 		return;
 	}
 	new = kpmu_ctx_of_next(kc, next);
-	if (kc->task || new)
+	old = kc->task;
+	if (old && new && switch_between(kc, old, new))
+		return;
+	if (old || new)
 		switch_task(kc, next, new, true, false);
 }
 

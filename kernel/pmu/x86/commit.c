@@ -486,8 +486,11 @@ void x86_commit(struct kpmu_slots *want)
 {
 	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
 
-	/* Both are not inline, so that no registers are saved here as well */
-	if (want->like && want->like == c->slots.like && c->on == want->mask)
+	/*
+	 * Both are not inline, so that no registers are saved here as well.  The PMI that has halted
+	 * a counter may have come since the last commit: see finish_handover().
+	 */
+	if (want->like && want->like == c->slots.like)
 		commit_alike(c, want);
 	else
 		commit_changes(c, want);

@@ -33,8 +33,9 @@ static __always_inline void x86_pass_counter(struct x86_cpu *c, struct kpmu_hw *
 	u64 prev, raw;
 
 	WRITE_ONCE(from->idx, -1);
-	/* Halted by an NMI, with the group of @from */
-	if (unlikely(READ_ONCE(c->halted)))
+	/* After the store.  Halted by an NMI, with the group of @from */
+	barrier();
+	if (unlikely(c->halted))
 		this_cpu_and(x86_cpu.halted, ~(1u << idx));
 	do {
 		prev = local64_read(&from->prev);
@@ -44,16 +45,13 @@ static __always_inline void x86_pass_counter(struct x86_cpu *c, struct kpmu_hw *
 		WRITE_ONCE(c->slots.hw[idx], to);
 		barrier();
 	} while (unlikely((u64)local64_read(&from->prev) != prev));
-	local64_set(&from->prev, raw);
 	local64_add((raw - prev) & x86_pmu.value, &from->count);
 	WRITE_ONCE(to->idx, idx);
-	to->hint = idx;
-	kpmu_stat_inc(handovers);
 }
 
 /**
  * x86_hand_over() - hand all counters over to the events of an assignment that is alike
- * @c: this CPU's shadow; exactly the counters in @want are in use, and none is halted
+ * @c: this CPU's shadow; exactly the counters in @want are in use
  * @want: the assignment
  *
  * Context: IRQs off.
@@ -62,18 +60,28 @@ static __always_inline void x86_pass_counter(struct x86_cpu *c, struct kpmu_hw *
  */
 static __always_inline bool x86_hand_over(struct x86_cpu *c, const struct kpmu_slots *want)
 {
+	unsigned int n = hweight32(want->mask);
 	u64 m;
 
 	for (m = want->mask; m; m &= m - 1) {
 		unsigned long i = __ffs(m);
 		struct kpmu_hw *to = want->hw[i];
 
-		if (likely(to->idx == -1))
+		if (likely(to->idx == -1)) {
 			x86_pass_counter(c, to, i);
-		else if (to->idx != i)
-			return false;
+			continue;
+		}
+		/* To be read again here: so it is compared above in memory */
+		barrier();
+		if (to->idx == (int)i)
+			n--;
+		else
+			break;
 	}
-	return true;
+	if (unlikely(m))
+		n -= hweight32(m);
+	kpmu_stat_add(handovers, n);
+	return !m;
 }
 
 /**
@@ -125,7 +133,10 @@ static inline bool x86_is_alike(const struct x86_cpu *c, const struct kpmu_slots
 static inline void x86_mark_alike(struct x86_cpu *c, struct kpmu_slots *want)
 {
 	static DEFINE_PER_CPU(u64, last);
+	u32 m;
 
+	for (m = want->mask; m; m &= m - 1)
+		want->hw[__ffs(m)]->hint = __ffs(m);
 	/* Unique over all CPUs */
 	if (!c->slots.like)
 		c->slots.like = this_cpu_inc_return(last) * nr_cpu_ids + smp_processor_id();

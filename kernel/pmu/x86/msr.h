@@ -40,7 +40,7 @@ extern const u32 x86_rdpmc_indices[KPMU_NR_SLOTS];
  * Context: any.
  * Return: the index.
  */
-static __always_inline u32 x86_rdpmc_index(int idx)
+static __always_inline u32 x86_rdpmc_index(unsigned long idx)
 {
 	return x86_rdpmc_indices[idx];
 }
@@ -54,7 +54,7 @@ static __always_inline u32 x86_rdpmc_index(int idx)
  * Context: IRQs off, or NMI.
  * Return: the value, x86_pmu.width bits.
  */
-static __always_inline u64 x86_counter_read(int idx)
+static __always_inline u64 x86_counter_read(unsigned long idx)
 {
 	return kpmu_rdpmc(x86_rdpmc_index(idx));
 }
