@@ -59,9 +59,9 @@ struct task_struct;
  * @family: the root's family, if child tasks inherit the event; else NULL
  * @root: root of a child (inherited) event, valid while attached; NULL for a root
  * @sibling: entry of a child in family->children
+ * @changing: of a root, instead of @sibling: bit 0: lock bit of life/change.c
  * @epoch: of a child: the last family walk that visited it
  * @idle: of a root without a sampling part: its BPF program, which never runs; or NULL
- * @changing: bit 0: lock bit of life/change.c
  * @ref: of a root: the fd; of a child: its context and family; and temporary users
  * @se: what is scheduled; its id is unique, never reused; a child has its root's
  */
@@ -98,12 +98,14 @@ struct kpmu_event {
 	struct perf_event *label;
 	struct kpmu_family *family;
 	struct kpmu_event *root;
-	struct list_head sibling;
+	union {
+		struct list_head sibling;
+		unsigned long changing;
+	};
 	union {
 		u64 epoch;
 		struct kpmu_program *idle;
 	};
-	unsigned long changing;
 	struct kpmu_entity se;	/* last: se.group.class is not zeroed */
 };
 
