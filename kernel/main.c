@@ -100,6 +100,7 @@ static void __exit kpmu_exit(void)
 	kpmu_busy_exit();
 	kpmu_rates_exit();
 	kpmu_traps_exit();
+	kpmu_kept_free();
 	kpmu_events_drain();
 	kpmu_unwind_exit();
 	kpmu_checks_exit();

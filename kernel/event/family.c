@@ -74,8 +74,8 @@ void kpmu_family_put(struct kpmu_event *e)
 }
 
 /**
- * kpmu_family_link() - add a new child to its family
- * @e: the child, its family not set yet
+ * kpmu_family_link() - add a child to its family
+ * @e: the child: new, its family not set yet; or kept, not linked
  * @from: the event of the parent task that it is a copy of
  *
  * Context: owner of both contexts, IRQs off.
@@ -89,7 +89,8 @@ bool kpmu_family_link(struct kpmu_event *e, struct kpmu_event *from)
 	raw_spin_lock(&top->family_lock);
 	ok = !f->closed;
 	if (ok) {
-		e->family = get_family(f);
+		if (!e->family)
+			e->family = get_family(f);
 		e->epoch = from->root ? from->epoch : top->epoch;
 		if (e->epoch == top->epoch)
 			list_add_tail(&e->sibling, &f->children);

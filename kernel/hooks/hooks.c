@@ -198,8 +198,10 @@ static void drop_unused(struct work_struct *work)
 	mutex_lock(&hooks_lock);
 	left = kpmu_ctxs_reap(UNUSED_DELAY);
 	idle = time_after_eq(jiffies, READ_ONCE(last_put) + UNUSED_DELAY);
-	if (idle)
+	if (idle) {
+		kpmu_kept_free();
 		kpmu_counters_yield();
+	}
 	if (left || !idle)
 		queue_delayed_work(KPMU_SYSTEM_WQ, &unused_work, UNUSED_DELAY);
 	else

@@ -26,12 +26,17 @@ static void end_event(struct kpmu_event *e)
 	kpmu_hit_unlink(e);
 }
 
-/*
- * The event has ended.  The final values of a child are added to its family; the root may be
+/**
+ * kpmu_event_finish() - what is left to do when an event has ended
+ * @e: the event
+ *
+ * The final values of a child are added to its family; the root may be
  * closed and freed from then on.  Pollers are woken last, so that they find that no record can
  * follow.  The ring is valid until then, as it is freed by RCU.
+ *
+ * Context: owner of the event's context, IRQs off.
  */
-static void finish_event(struct kpmu_event *e)
+void kpmu_event_finish(struct kpmu_event *e)
 {
 	struct kpmu_ring *ring;
 
@@ -59,7 +64,7 @@ void kpmu_event_end_owned(struct kpmu_ctx *ctx, struct kpmu_event *e,
 	end_event(e);
 	e->se.group.nr = 1;
 	kpmu_group_clocks(&e->se, ctx->time);
-	finish_event(e);
+	kpmu_event_finish(e);
 	if (e->root)
 		list_add_tail(&e->se.node, gone);
 }
@@ -79,8 +84,8 @@ static void end_group(struct kpmu_ctx *ctx, struct kpmu_event *leader)
 	kpmu_group_clocks(&leader->se, ctx->time);
 	/* The leader last: while it is linked, a read of the group finds that a child is left */
 	kpmu_for_each_member(e, leader)
-		finish_event(e);
-	finish_event(leader);
+		kpmu_event_finish(e);
+	kpmu_event_finish(leader);
 }
 
 /* kpmu_sched_ops.end: inherited groups are moved to @gone */
@@ -128,6 +133,7 @@ void kpmu_events_put_list(struct list_head *gone)
 
 const struct kpmu_sched_ops kpmu_event_ops = {
 	.follow = kpmu_followers_update,
+	.keep = kpmu_kept_put,
 	.end = end_batch,
 	.put = kpmu_events_put_list,
 	.lost = kpmu_events_lost,

@@ -220,6 +220,8 @@ void kpmu_inherit(struct task_struct *task, unsigned long clone_flags)
 
 	if (!ctx)
 		return;
+	if (kpmu_kept_take(ctx, task))
+		err = 0;
 	while (err == -EAGAIN) {
 		nr = READ_ONCE(ctx->nr_inherit);
 		if (!nr)

@@ -16,6 +16,11 @@ int kpmu_event_take(struct kpmu_event *e, const struct kpmu_target *target,
 		    const char **why);
 void kpmu_event_clone(struct kpmu_event *e, struct kpmu_event *from);
 
+/* kept.c: contexts of children that have exited, for the next children */
+bool kpmu_kept_put(struct kpmu_ctx *ctx);
+bool kpmu_kept_take(struct kpmu_ctx *parent, struct task_struct *task);
+void kpmu_kept_free(void);
+
 /* attach.c: attach to a context and group, detach */
 int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
 		      struct kpmu_event *leader, const char **why);
@@ -64,6 +69,7 @@ void kpmu_events_exec(void);
 void kpmu_events_lost(struct kpmu_entity *leader);
 
 /* exit.c: end of events at task exit and exec */
+void kpmu_event_finish(struct kpmu_event *e);
 void kpmu_event_end_owned(struct kpmu_ctx *ctx, struct kpmu_event *e,
 			  struct list_head *gone);
 void kpmu_events_put_list(struct list_head *gone);

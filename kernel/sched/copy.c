@@ -48,6 +48,31 @@ static bool may_copy(const struct kpmu_cpu *kc, const struct kpmu_ctx *to,
 	       to->plan.slots.driven == plan->slots.driven;
 }
 
+/* Flags of events whose contexts are not kept; INHERIT_THREAD as it depends on the next child */
+#define NOT_KEPT (KPMU_ATTR_INHERIT_THREAD | KPMU_ATTR_STRICT | KPMU_ATTR_RESERVED)
+
+/*
+ * The child's context can be used again, for the next child, if it has nothing but copies of all events of
+ * the parent: single events that just count, each on one of the CPU's own counters.
+ */
+static bool may_keep(const struct kpmu_ctx *to, const struct kpmu_ctx *from)
+{
+	const struct kpmu_plan *plan = &to->plan;
+	int i;
+
+	if (to->nr_events != plan->nr || from->nr_events != plan->nr || to->nr_inherit != plan->nr ||
+	    to->nr_sampling | to->nr_pinned | to->follow || to->branches || plan->slots.driven)
+		return false;
+	for (i = 0; i < plan->nr; i++) {
+		const struct kpmu_entity *e = plan->groups[i];
+
+		if (e->flags & NOT_KEPT || e->hw.period || e->hw.rare || e->group.shared ||
+		    !kpmu_has_counter(e))
+			return false;
+	}
+	return true;
+}
+
 /**
  * kpmu_plan_copy() - copy the plan of a parent's context to its child's
  * @to: context of the child, which has not run yet
@@ -55,7 +80,8 @@ static bool may_copy(const struct kpmu_cpu *kc, const struct kpmu_ctx *to,
  * @all: kpmu_plan_copy_entity() was called for each inherited entity, without a change of
  *	@from in between
  *
- * If the plans would not be the same, nothing is copied; the child's is built when it runs.
+ * If the plans would not be the same, nothing is copied; the child's is built when it runs.  If it
+ * is copied, and simple enough, @to can be kept for the next child (life/kept.c).
  *
  * Context: owner of both contexts, IRQs off.
  */
@@ -87,4 +113,8 @@ void kpmu_plan_copy(struct kpmu_ctx *to, const struct kpmu_ctx *from, bool all)
 		kpmu_group_clocks(leader, to->time);
 	}
 	to->nr_placed = plan->nr;
+	if (may_keep(to, from)) {
+		to->model = from->gen;
+		to->copied = to->gen;
+	}
 }

@@ -186,6 +186,8 @@ static void ctx_end(struct kpmu_ctx *ctx, void (*tell)(struct kpmu_ctx *ctx))
 		return;
 	if (tell && READ_ONCE(ctx->nr_sampling))
 		tell(ctx);
+	if (ctx->model && kpmu_sched_events->keep(ctx))
+		return;
 	do {
 		more = kpmu_ctx_call(ctx, end_ctx_owned, &end);
 		kpmu_sched_events->put(&end.gone);

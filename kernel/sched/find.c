@@ -192,6 +192,11 @@ static struct kpmu_ctx *get_ctx(const struct owner_key *key)
 	if (ctx && !refcount_inc_not_zero(&ctx->ref))
 		ctx = NULL;
 	rcu_read_unlock();
+	smp_mb__after_atomic();			/* pairs with kpmu_ctx_disown() */
+	if (ctx && unlikely(READ_ONCE(ctx->key) != key->owner)) {
+		kpmu_ctx_put(ctx);
+		ctx = NULL;
+	}
 	return ctx;
 }
 
@@ -296,6 +301,88 @@ void kpmu_ctx_unhash(struct kpmu_ctx *ctx)
 }
 
 /**
+ * kpmu_ctx_disown() - forget the task of a context that left the hash, to use it for another one
+ * @ctx: the context, retired
+ * @refs: the references that the caller knows
+ *
+ * Whoever has looked it up by its task without a reference finds afterwards that it is not that of
+ * the task.
+ *
+ * Context: any.
+ * Return: false if there are more references: it must not be used again.
+ */
+bool kpmu_ctx_disown(struct kpmu_ctx *ctx, int refs)
+{
+	WRITE_ONCE(ctx->key, NULL);
+	smp_mb();				/* pairs with get_ctx() */
+	return refcount_read(&ctx->ref) == refs;
+}
+
+/*
+ * A walk follows the entries from one to the next.  If one of them is put elsewhere, the walk goes on
+ * there, and misses others.  So entries are not reused while a walk is wanted, and a walk
+ * is repeated if a reuse had begun before.
+ */
+static atomic_t walks, reuses_begun, reuses_ended;
+
+static int begin_walk(void)
+{
+	int ended;
+
+	atomic_inc(&walks);
+	smp_mb__after_atomic();			/* pairs with kpmu_ctx_reuse() */
+	ended = atomic_read(&reuses_ended);
+	smp_rmb();				/* before the walk */
+	return ended;
+}
+
+static bool end_walk(int ended)
+{
+	smp_rmb();				/* after the walk */
+	atomic_dec(&walks);
+	return atomic_read(&reuses_begun) == ended;
+}
+
+/**
+ * kpmu_ctx_reuse() - make a context that was disowned that of another task, and hash it
+ * @ctx: the context, retired
+ * @task: the task, which has not run yet and has no context
+ *
+ * Context: any but NMI.
+ * Return: false if that is not possible now.
+ */
+bool kpmu_ctx_reuse(struct kpmu_ctx *ctx, struct task_struct *task)
+{
+	const struct owner_key key = { task, -1 };
+	struct task_struct *former = ctx->task;
+	bool ok = false;
+
+	if (task->flags & PF_KTHREAD || atomic_read(&walks))
+		return false;
+	atomic_inc(&reuses_begun);
+	smp_mb__after_atomic();			/* pairs with begin_walk() */
+	if (!atomic_read(&walks)) {
+		ctx->task = get_task_struct(task);
+		WRITE_ONCE(ctx->key, task);
+		refcount_inc(&ctx->ref);	/* held by the hash */
+		ok = !rhashtable_lookup_get_insert_key(&contexts, &key, &ctx->hash, params);
+	}
+	if (ok) {
+		put_task_struct(former);
+		atomic_inc(&kpmu_nr_contexts);
+		ctxs_changed();
+	} else if (ctx->key) {
+		WRITE_ONCE(ctx->key, NULL);
+		put_task_struct(task);
+		ctx->task = former;
+		kpmu_ctx_put(ctx);
+	}
+	smp_mb__before_atomic();		/* the end of the insertion is seen by a walk that sees this */
+	atomic_inc(&reuses_ended);
+	return ok;
+}
+
+/**
  * kpmu_ctxs_visit_empty() - call a function for each context of a task or cgroup without events
  * @fn: the function, which may sleep and take the context out of the hash
  * @data: for @fn
@@ -303,13 +390,13 @@ void kpmu_ctx_unhash(struct kpmu_ctx *ctx)
  * Removing an entry makes the walk skip the next one in its bucket.
  *
  * Context: task, may sleep.
- * Return: for how many contexts @fn returned true.
+ * Return: 0 if @fn has returned false for all contexts, and none was missed.
  */
 int kpmu_ctxs_visit_empty(bool (*fn)(struct kpmu_ctx *ctx, void *data), void *data)
 {
 	struct rhashtable_iter iter;
 	struct kpmu_ctx *ctx;
-	int n = 0;
+	int n = 0, ended = begin_walk();
 
 	rhashtable_walk_enter(&contexts, &iter);
 	rhashtable_walk_start(&iter);
@@ -325,23 +412,11 @@ int kpmu_ctxs_visit_empty(bool (*fn)(struct kpmu_ctx *ctx, void *data), void *da
 	}
 	rhashtable_walk_stop(&iter);
 	rhashtable_walk_exit(&iter);
-	return n;
+	return n + !end_walk(ended);
 }
 
-/**
- * kpmu_ctxs_gather() - list contexts of tasks and cgroups
- * @want: whether a context is to be listed; RCU, without ownership
- * @data: for @want
- * @list: set to the contexts, each with a reference; some may be in it twice
- * @max: room in @list
- *
- * A context that is in the hash all the time is not missed.
- *
- * Context: task.
- * Return: the number; more than @max if there is not enough room, then without any reference.
- */
-int kpmu_ctxs_gather(bool (*want)(const struct kpmu_ctx *ctx, const void *data), const void *data,
-		     struct kpmu_ctx **list, int max)
+static int gather_once(bool (*want)(const struct kpmu_ctx *ctx, const void *data), const void *data,
+		       struct kpmu_ctx **list, int max)
 {
 	struct rhashtable_iter iter;
 	struct kpmu_ctx *ctx;
@@ -363,6 +438,33 @@ int kpmu_ctxs_gather(bool (*want)(const struct kpmu_ctx *ctx, const void *data),
 	for (i = 0; n > max && i < max; i++)
 		kpmu_ctx_put(list[i]);
 	return n;
+}
+
+/**
+ * kpmu_ctxs_gather() - list contexts of tasks and cgroups
+ * @want: whether a context is to be listed; RCU, without ownership
+ * @data: for @want
+ * @list: set to the contexts, each with a reference; some may be in it twice
+ * @max: room in @list
+ *
+ * A context that is in the hash all the time is not missed.
+ *
+ * Context: task.
+ * Return: the number; more than @max if there is not enough room, then without any reference.
+ */
+int kpmu_ctxs_gather(bool (*want)(const struct kpmu_ctx *ctx, const void *data), const void *data,
+		     struct kpmu_ctx **list, int max)
+{
+	int n, i, ended;
+
+	for (;;) {
+		ended = begin_walk();
+		n = gather_once(want, data, list, max);
+		if (end_walk(ended) || n > max)
+			return n;
+		for (i = 0; i < n; i++)
+			kpmu_ctx_put(list[i]);
+	}
 }
 
 /**

@@ -210,6 +210,8 @@ static inline bool kpmu_ctx_borrows_mm(const struct kpmu_ctx *ctx)
  * @follow: a context with @follow set has changed, or becomes active or idle: update user
  *	pages, timers and the reporting of hits.  Owner of the context, IRQs off, possibly
  *	under the run-queue lock
+ * @keep: end the events of a context with @model set, which has retired and is idle: true if that is
+ *	done, and the context out of the hash.  Task, may be atomic
  * @end: end a batch of the events of a context that has retired, from its scan on, and
  *	move what @put must release to @gone.  Owner of the context, IRQs off.  True if
  *	there are more
@@ -222,6 +224,7 @@ static inline bool kpmu_ctx_borrows_mm(const struct kpmu_ctx *ctx)
  */
 struct kpmu_sched_ops {
 	void (*follow)(struct kpmu_ctx *ctx, bool active);
+	bool (*keep)(struct kpmu_ctx *ctx);
 	bool (*end)(struct kpmu_ctx *ctx, struct list_head *gone);
 	void (*put)(struct list_head *gone);
 	void (*lost)(struct kpmu_entity *leader);
@@ -314,6 +317,8 @@ int kpmu_ctx_keep_branches(struct kpmu_ctx *ctx, gfp_t gfp);
 void kpmu_ctx_get(struct kpmu_ctx *ctx);
 void kpmu_ctx_put(struct kpmu_ctx *ctx);
 void kpmu_ctx_unhash(struct kpmu_ctx *ctx);
+bool kpmu_ctx_reuse(struct kpmu_ctx *ctx, struct task_struct *task);
+bool kpmu_ctx_disown(struct kpmu_ctx *ctx, int refs);
 int kpmu_ctxs_visit_empty(bool (*fn)(struct kpmu_ctx *ctx, void *data), void *data);
 int kpmu_ctxs_gather(bool (*want)(const struct kpmu_ctx *ctx, const void *data), const void *data,
 		     struct kpmu_ctx **list, int max);

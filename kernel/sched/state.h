@@ -67,6 +67,9 @@ struct kpmu_plan {
  * @follow: KPMU_FOLLOW_*, for @mapped, @timed, @nr_freq, @nr_gated, or a kernel thread
  * @gen: changes whenever plans built from it become invalid; 0: no group to place, and no counter
  *	is reserved
+ * @model: @gen of the parent's context when @plan was copied from there; 0: it cannot be kept, see
+ *	kpmu_plan_copy()
+ * @copied: @gen then
  * @time: ns it was active, up to @since
  * @since: local_clock() of the last update of @time
  * @leaders: all groups, enabled or not
@@ -122,6 +125,8 @@ struct kpmu_ctx {
 	struct kpmu_ctx *next_up;
 	struct kpmu_ctx *next_left;
 	u64 gen;
+	u64 model;
+	u64 copied;
 	u64 time;
 	u64 since;
 	struct list_head leaders;

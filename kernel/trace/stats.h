@@ -11,6 +11,7 @@
 	X(opens,	"events created: opened, or for KPMU_IOC_EXPLAIN")	\
 	X(closes,	"events destroyed")				\
 	X(inherited,	"events inherited")				\
+	X(kept,		"contexts of exited tasks used again for others")	\
 	X(hits_unfiltered, "hits lost to filters that took too long")	\
 	X(not_inherited, "events not inherited for lack of memory")	\
 	X(plans,	"plans computed")				\

@@ -14,29 +14,9 @@
 #include "cgroup.h"
 #include "event.h"
 #include "harness.h"
+#include "stats.h"
 
 #define SWITCHES	400
-
-/* A statistic of the module */
-static uint64_t stat_of(const char *name)
-{
-	FILE *f = fopen("/sys/kernel/debug/kpmu/stats", "r");
-	unsigned long long val, got = 0;
-	char line[128], key[64];
-	bool found = false;
-
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%63s %llu", key, &val) == 2 && !strcmp(key, name)) {
-			got = val;
-			found = true;
-		}
-	}
-	if (f)
-		fclose(f);
-	if (!found)
-		exit(KSFT_FAIL);
-	return got;
-}
 
 static void open_four(pid_t pid, int inherit, uint64_t period)
 {
