@@ -98,6 +98,7 @@ static bool link_event(struct kpmu_event *e, struct kpmu_event *from, u64 now)
 	e->se.clock.is_enabled = true;
 	e->se.clock.is_running = true;
 	e->on_exec = e->root->on_exec;
+	e->se.group.gen = from->se.group.gen;
 	e->se.attached = true;
 	if (!kpmu_family_link(e, from))
 		return false;

@@ -34,18 +34,32 @@ static void reap_child(void)
 
 #define CHILDREN	500
 
+/* Children exit when its end for writing is closed */
+static int gate[2];
+
+/* They wait: otherwise most of them would have exited before the last one is forked */
 static void fork_children(void)
 {
+	char c;
 	int i;
 
-	for (i = 0; i < CHILDREN; i++)
-		fork_child();
+	if (pipe(gate))
+		exit(1);
+	for (i = 0; i < CHILDREN; i++) {
+		if (fork())
+			continue;
+		close(gate[1]);
+		_exit(read(gate[0], &c, 1));
+	}
+	close(gate[0]);
+	sleep(1);
 }
 
 static void reap_children(void)
 {
 	int i;
 
+	close(gate[1]);
 	for (i = 0; i < CHILDREN; i++)
 		if (waitpid(-1, NULL, 0) < 0)
 			exit(1);
