@@ -32,11 +32,32 @@ static long copy_why(struct file *file, void __user *arg)
 	return copy_to_user(arg, &why, sizeof(why)) ? -EFAULT : 0;
 }
 
+static_assert(sizeof(struct kpmu_open) == 32);
+
+/* Word by word, which takes a third of the instructions of copy_from_user() */
+static bool get_args(struct kpmu_open *args, const struct kpmu_open __user *arg)
+{
+	might_fault();
+	if (!user_read_access_begin(arg, sizeof(*arg)))
+		return false;
+	unsafe_get_user(args->attr, &arg->attr, fault);
+	unsafe_get_user(args->pid, &arg->pid, fault);
+	unsafe_get_user(args->cpu, &arg->cpu, fault);
+	unsafe_get_user(args->group_fd, &arg->group_fd, fault);
+	unsafe_get_user(args->reserved, &arg->reserved, fault);
+	unsafe_get_user(args->flags, &arg->flags, fault);
+	user_read_access_end();
+	return true;
+fault:
+	user_read_access_end();
+	return false;
+}
+
 static long open_self(void __user *arg, const char **why)
 {
 	struct kpmu_open args;
 
-	if (copy_from_user(&args, arg, sizeof(args)))
+	if (!get_args(&args, arg))
 		return -EFAULT;
 	if (args.reserved && !(args.flags & KPMU_OPEN_RESERVED))
 		return -EINVAL;
@@ -72,9 +93,10 @@ static long dev_ioctl(struct file *file, unsigned int cmd, unsigned long number)
 {
 	void __user *arg = (void __user *)number;
 
-	switch (cmd) {
-	case KPMU_IOC_OPEN:
+	/* The most common one first: a switch compares with several */
+	if (cmd == KPMU_IOC_OPEN)
 		return get_fd(file, arg, open_self);
+	switch (cmd) {
 	case KPMU_IOC_OPEN_FOR:
 		return get_fd(file, arg, open_for);
 	case KPMU_IOC_OPEN_SET:
