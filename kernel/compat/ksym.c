@@ -15,6 +15,7 @@
 #include <linux/perf_event.h>
 #include <linux/ptrace.h>
 #include <linux/security.h>
+#include <linux/static_call.h>
 #include <asm/vsyscall.h>
 
 #include "compat.h"
@@ -25,6 +26,17 @@ static unsigned long lookup __ro_after_init;
 
 #define KPMU_KSYM_NAME(name) #name,
 static const char *const names[KSYM_NR] = { KPMU_KSYMS(KPMU_KSYM_NAME) };
+
+/*
+ * The functions that each open calls.  A static call is a direct one, so IBT permits it, and it
+ * costs less than kpmu_thunk().
+ */
+typedef int (*lsm_open_fn)(unsigned long first, unsigned long second);
+typedef struct file *(*file_clone_fn)(struct file *model, int flags,
+				      const struct file_operations *fops);
+
+DEFINE_STATIC_CALL_NULL(kpmu_direct_lsm_open, *(lsm_open_fn)NULL);
+DEFINE_STATIC_CALL_NULL(kpmu_direct_file_clone, *(file_clone_fn)NULL);
 
 static int ignore_kprobe(struct kprobe *p, struct pt_regs *regs)
 {
@@ -66,6 +78,8 @@ int __init kpmu_ksym_init(void)
 
 	for (i = 0; i < KSYM_NR; i++)
 		addr[i] = kpmu_ksym_find(names[i]);
+	static_call_update(kpmu_direct_lsm_open, (lsm_open_fn)addr[KSYM_security_perf_event_open]);
+	static_call_update(kpmu_direct_file_clone, (file_clone_fn)addr[KSYM_alloc_file_clone]);
 	return 0;
 }
 
@@ -218,9 +232,8 @@ int kpmu_lsm_open(int class, u32 type, u64 config)
 	if (!addr[KSYM_security_perf_event_open])
 		return -EACCES;
 	if (KPMU_LSM_OPEN_TAKES_ATTR)
-		return kpmu_ksym_call(KSYM_security_perf_event_open,
-				      (unsigned long)&attr, class, 0, 0);
-	return kpmu_ksym_call(KSYM_security_perf_event_open, class, 0, 0, 0);
+		return static_call(kpmu_direct_lsm_open)((unsigned long)&attr, class);
+	return static_call(kpmu_direct_lsm_open)(class, 0);
 }
 
 /* Above all of upstream's levels: everything requires CAP_SYS_ADMIN */
@@ -421,8 +434,7 @@ struct file *kpmu_file_clone(struct file *model, int flags, const struct file_op
 
 	if (!addr[KSYM_alloc_file_clone])
 		return ERR_PTR(-EOPNOTSUPP);
-	file = (void *)kpmu_ksym_call(KSYM_alloc_file_clone, (unsigned long)model, flags,
-				      (unsigned long)fops, 0);
+	file = static_call(kpmu_direct_file_clone)(model, flags, fops);
 	if (!IS_ERR(file))
 		copy_notify_mode(file, model);
 	return file;

@@ -10,6 +10,7 @@
 #include <linux/perf_event.h>
 #include <linux/security.h>
 #include <linux/slab.h>
+#include <linux/static_call.h>
 
 #include "compat.h"
 #include "ksym.h"
@@ -18,6 +19,10 @@
 
 /* All hooks were found */
 static bool labels_known __ro_after_init;
+
+/* A direct call, see ksym.c */
+typedef int (*lsm_alloc_fn)(struct perf_event *event);
+DEFINE_STATIC_CALL_NULL(kpmu_direct_lsm_alloc, *(lsm_alloc_fn)NULL);
 
 /**
  * kpmu_lsm_init() - find out whether the hooks of the security modules can be called
@@ -30,6 +35,8 @@ void __init kpmu_lsm_init(void)
 		       kpmu_ksym_has(KSYM_security_perf_event_free) &&
 		       kpmu_ksym_has(KSYM_security_perf_event_read) &&
 		       kpmu_ksym_has(KSYM_security_perf_event_write);
+	static_call_update(kpmu_direct_lsm_alloc,
+			   (lsm_alloc_fn)kpmu_ksym_data(KSYM_security_perf_event_alloc));
 }
 
 /*
@@ -77,7 +84,7 @@ int kpmu_lsm_alloc(struct perf_event **label, u32 type, u64 config)
 	event->attr.type = type;
 	event->attr.size = sizeof(event->attr);
 	event->attr.config = config;
-	err = call_lsm_hook(KSYM_security_perf_event_alloc, event);
+	err = static_call(kpmu_direct_lsm_alloc)(event);
 	if (err)
 		kfree(event);
 	else if (event->security)
