@@ -141,10 +141,13 @@ const struct kpmu_source *kpmu_source_get(const struct kpmu_attr *attr, int cpu)
  */
 int kpmu_pmu_init_event(struct kpmu_hw *hw, const struct kpmu_attr *attr, const char **why)
 {
-	int err = hw->source->init(hw, attr, why);
 	struct kpmu_pmu *pmu;
+	int err;
 
-	if (err || !hw->source->owner)
+	if (likely(!hw->source->owner))
+		return hw->source->init(hw, attr, why);
+	err = hw->source->init(hw, attr, why);
+	if (err)
 		return err;
 	/* The reference to the driver's module keeps its PMU in the list */
 	rcu_read_lock();

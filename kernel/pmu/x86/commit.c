@@ -182,59 +182,6 @@ void x86_hide(void)
 }
 
 /**
- * x86_halt() - .halt of struct kpmu_core
- * @hw: see kpmu_counters_halt()
- *
- * Context: see kpmu_counters_halt().
- */
-void x86_halt(const struct kpmu_hw *hw)
-{
-	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
-	int idx = READ_ONCE(c->hidden) == hw ? c->hidden_idx : hw->idx;
-
-	if (idx >= 0)
-		this_cpu_or(x86_cpu.halted, 1u << idx);
-}
-
-/**
- * x86_resume() - .resume of struct kpmu_core
- * @hw: see kpmu_counters_resume()
- *
- * Context: see kpmu_counters_resume().
- */
-void x86_resume(const struct kpmu_hw *hw)
-{
-	if (hw->idx >= 0 && this_cpu_read(x86_cpu.halted) & 1u << hw->idx)
-		this_cpu_and(x86_cpu.halted, ~(1u << hw->idx));
-}
-
-/**
- * x86_restart() - .restart of struct kpmu_core
- *
- * Context: see kpmu_counters_restart().
- */
-void x86_restart(void)
-{
-	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
-
-	x86_enable_counters(c, c->slots.mask);
-}
-
-/**
- * x86_update() - .update of struct kpmu_core
- *
- * Context: see kpmu_counters_update().
- */
-void x86_update(void)
-{
-	struct x86_cpu *c = this_cpu_ptr(&x86_cpu);
-
-	/* Not c->slots.mask, which is stale if a commit has been interrupted */
-	if (c->on & READ_ONCE(c->halted))
-		x86_enable_counters(c, c->on);
-}
-
-/**
  * x86_halted() - .halted of struct kpmu_core
  * @from: see kpmu_counters_halted()
  * @at: see kpmu_counters_halted()
@@ -317,8 +264,8 @@ static noinline void prepare(struct x86_cpu *c, struct kpmu_hw *hw, int idx, boo
 }
 
 /* Schedule an event in on a counter that is stopped */
-static void start_event(struct x86_cpu *c, struct kpmu_hw *hw, int idx, u64 sel,
-			bool alt)
+static __always_inline void start_event(struct x86_cpu *c, struct kpmu_hw *hw, int idx, u64 sel,
+					bool alt)
 {
 	u64 raw;
 
@@ -343,7 +290,7 @@ static void start_event(struct x86_cpu *c, struct kpmu_hw *hw, int idx, u64 sel,
 	WRITE_ONCE(c->slots.hw[idx], hw);
 }
 
-static void stop_counter(struct x86_cpu *c, int idx)
+static __always_inline void stop_counter(struct x86_cpu *c, int idx)
 {
 	struct kpmu_hw *hw = c->slots.hw[idx];
 
@@ -422,14 +369,70 @@ static noinline bool hand_over_first(struct x86_cpu *c, struct kpmu_slots *want)
 	return true;
 }
 
+/* Start the events of @changed on stopped counters; afterwards @want only has to be enabled */
+static __always_inline void start_changed(struct x86_cpu *c, const struct kpmu_slots *want,
+					  u32 changed)
+{
+	u64 fixed = c->fixed_ctrl;
+
+	for (; changed; changed &= changed - 1) {
+		int i = __ffs(changed);
+		bool alt = want->alt & 1u << i;
+
+		start_event(c, want->hw[i], i, x86_selector(want->hw[i], i, alt), alt);
+	}
+	if (c->fixed_ctrl != fixed)
+		x86_wrmsr(MSR_CORE_PERF_FIXED_CTR_CTRL, c->fixed_ctrl);
+	c->slots.like = want->like;
+	c->slots.mask = want->mask;
+	c->slots.alt = want->alt;
+}
+
+/* Update what belongs to c->special; those before were @recorders and @precise */
+static noinline void update_special(struct x86_cpu *c, u32 recorders, u32 precise, u32 stopped)
+{
+	if (recorders | c->recorders)
+		x86_lbr_update(c, recorders & c->recorders & ~stopped);
+	if (precise | c->precise)
+		x86_pmu.precise->update(c);
+}
+
+/* Change counters while events are on some that have more than a counter */
+static noinline void change_special(struct x86_cpu *c, const struct kpmu_slots *want, u32 stopped,
+				    u32 changed)
+{
+	u32 recorders = c->recorders, precise = c->precise, m;
+
+	x86_enable_counters(c, c->on & want->mask & ~must_stop(c, want, changed));
+	if (precise)
+		x86_precise_stop(c);
+	for (m = stopped; m; m &= m - 1)
+		stop_counter(c, __ffs(m));
+	start_changed(c, want, changed);
+	update_special(c, recorders, precise, stopped);
+}
+
+static __always_inline void change_plain(struct x86_cpu *c, const struct kpmu_slots *want,
+					 u32 stopped, u32 changed)
+{
+	u32 m;
+
+	/* If none is to be stopped, those that change are not on */
+	if (stopped)
+		x86_enable_counters(c, c->on & want->mask &
+				    ~(changed ? must_stop(c, want, changed) : 0));
+	for (m = stopped; m; m &= m - 1)
+		stop_counter(c, __ffs(m));
+	start_changed(c, want, changed);
+	if (unlikely(c->special))
+		update_special(c, 0, 0, stopped);
+}
+
 /* Change only the counters whose event changes */
 static noinline void commit_changes(struct x86_cpu *c, struct kpmu_slots *want)
 {
 	u32 changed = find_changed(c, want);
 	u32 stopped = c->slots.mask & (~want->mask | changed);
-	u32 recorders = c->recorders, precise = c->precise;
-	u64 fixed;
-	u32 m;
 
 	if (!(stopped | changed)) {
 		c->slots.like = want->like;
@@ -441,28 +444,10 @@ static noinline void commit_changes(struct x86_cpu *c, struct kpmu_slots *want)
 		return;
 	if (unlikely(!c->ready))
 		x86_cpu_setup(c);
-
-	fixed = c->fixed_ctrl;
-	x86_enable_counters(c, c->on & want->mask & ~must_stop(c, want, changed));
-	if (unlikely(precise))
-		x86_precise_stop(c);
-	for (m = stopped; m; m &= m - 1)
-		stop_counter(c, __ffs(m));
-	for (m = changed; m; m &= m - 1) {
-		int i = __ffs(m);
-		bool alt = want->alt & 1u << i;
-
-		start_event(c, want->hw[i], i, x86_selector(want->hw[i], i, alt), alt);
-	}
-	if (c->fixed_ctrl != fixed)
-		x86_wrmsr(MSR_CORE_PERF_FIXED_CTR_CTRL, c->fixed_ctrl);
-	c->slots.like = want->like;
-	c->slots.mask = want->mask;
-	c->slots.alt = want->alt;
-	if (unlikely(recorders | c->recorders))
-		x86_lbr_update(c, recorders & c->recorders & ~stopped);
-	if (unlikely(precise | c->precise))
-		x86_pmu.precise->update(c);
+	if (unlikely(c->special))
+		change_special(c, want, stopped, changed);
+	else
+		change_plain(c, want, stopped, changed);
 	x86_enable_counters(c, want->mask);
 	kpmu_stat_inc(commits);
 	trace_kpmu_commit(stopped, changed, want->mask);

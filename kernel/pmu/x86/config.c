@@ -221,7 +221,9 @@ static int refuse(struct kpmu_hw *hw, const struct kpmu_attr *attr, const char *
 		*why = "no branch trace store: a period of 1 is too short for branches";
 		return -EOPNOTSUPP;
 	}
-	err = check_regs(attr, why) ?: x86_lbr_init_event(hw, attr, why);
+	err = check_regs(attr, why);
+	if (!err && attr->sample_type & KPMU_SAMPLE_BRANCH_STACK)
+		err = x86_lbr_init_event(hw, attr, why);
 	if (err || !(attr->flags & KPMU_ATTR_AUX_OUTPUT))
 		return err;
 	if (!x86_pmu.traces || x86_pmu.version < 2) {

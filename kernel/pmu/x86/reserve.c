@@ -65,12 +65,10 @@ static void release_all(void)
 	}
 }
 
-static int reserve(const char **why)
+static noinline int reserve_first(const char **why)
 {
 	enum kpmu_holder holder = KPMU_HELD_BY_NONE;
 
-	if (atomic_inc_unless_negative(&users))
-		return 0;
 	if (!guarded) {
 		*why = "other users of the counters cannot be kept from them; see the kernel log";
 		return -EOPNOTSUPP;
@@ -90,6 +88,11 @@ static int reserve(const char **why)
 	pr_notice_ratelimited("%s\n", x86_holder_text[holder]);
 	/* Upstream's errno, which says that events are not possible beside such a virtual machine */
 	return holder == KPMU_HELD_BY_VM ? -EOPNOTSUPP : -EBUSY;
+}
+
+static __always_inline int reserve(const char **why)
+{
+	return likely(atomic_inc_unless_negative(&users)) ? 0 : reserve_first(why);
 }
 
 /**
@@ -122,7 +125,7 @@ enum kpmu_holder x86_holder(void)
 	return holder;
 }
 
-static void unreserve(void)
+static __always_inline void unreserve(void)
 {
 	if (atomic_dec_and_test(&users) && !keep)
 		x86_release();
