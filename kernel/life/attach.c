@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 
 #include "../sampling/follow.h"
+#include "../sched/call.h"
 #include "../sched/sched.h"
 #include "life.h"
 
@@ -44,16 +45,8 @@ static int check_leader(struct kpmu_ctx *ctx, struct attach *a)
 	return 0;
 }
 
-/**
- * kpmu_event_join() - add an event to a context and a group, without checks
- * @e: the event
- * @ctx: the context; the event takes over the caller's reference
- * @leader: leader of the group to join, NULL to become a leader
- *
- * Context: the context's owner, IRQs off.
- */
-void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
-		     struct kpmu_event *leader)
+static __always_inline void join_ctx(struct kpmu_event *e, struct kpmu_ctx *ctx,
+				    struct kpmu_event *leader)
 {
 	kpmu_entity_join(&e->se, ctx, leader ? &leader->se : NULL);
 	if (e->family)
@@ -67,7 +60,23 @@ void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
 	}
 	if (e->se.flags & KPMU_ATTR_SIDE)
 		hlist_add_head(&e->sampling->side, &ctx->side);
-	kpmu_hit_link(ctx, e);
+	/* An event with a counter that does not overflow has neither hits nor a timer */
+	if (!kpmu_has_counter(&e->se) || e->se.hw.period)
+		kpmu_hit_link(ctx, e);
+}
+
+/**
+ * kpmu_event_join() - add an event to a context and a group, without checks
+ * @e: the event
+ * @ctx: the context; the event takes over the caller's reference
+ * @leader: leader of the group to join, NULL to become a leader
+ *
+ * Context: the context's owner, IRQs off.
+ */
+void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
+		     struct kpmu_event *leader)
+{
+	join_ctx(e, ctx, leader);
 }
 
 /* Some events count only together with another one */
@@ -87,7 +96,7 @@ static bool has_partner(const struct kpmu_event *e, struct kpmu_event *leader)
 	return false;
 }
 
-static int attach_owned(struct kpmu_ctx *ctx, void *data)
+static __always_inline int attach_owned(struct kpmu_ctx *ctx, void *data)
 {
 	struct attach *a = data;
 	struct kpmu_event *e = a->event;
@@ -112,7 +121,7 @@ static int attach_owned(struct kpmu_ctx *ctx, void *data)
 		a->why = "the group must have an auxiliary event before this one";
 		return -ENODATA;
 	}
-	kpmu_event_join(e, ctx, a->leader);
+	join_ctx(e, ctx, a->leader);
 	return 0;
 }
 
@@ -137,9 +146,25 @@ int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
 	struct attach a = { .event = e, .leader = leader, .why = *why };
 	int err;
 
-	err = kpmu_ctx_call(ctx, attach_owned, &a);
+	err = kpmu_ctx_call_inline(ctx, attach_owned, &a);
 	*why = a.why;
 	return err;
+}
+
+static __always_inline void leave_ctx(struct kpmu_ctx *ctx, struct kpmu_event *e)
+{
+	if (e->se.attached) {
+		if (e->family)
+			ctx->nr_inherit--;
+		if (e->sampling) {
+			ctx->nr_sampling--;
+			ctx->nr_freq -= !!e->sampling->freq;
+		}
+	}
+	kpmu_side_leave(e);
+	if (!hlist_unhashed(&e->hit_node))
+		kpmu_hit_unlink(e);
+	kpmu_entity_leave(ctx, &e->se);
 }
 
 /**
@@ -151,22 +176,12 @@ int kpmu_event_attach(struct kpmu_event *e, struct kpmu_ctx *ctx,
  */
 void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e)
 {
-	if (e->se.attached) {
-		if (e->family)
-			ctx->nr_inherit--;
-		if (e->sampling) {
-			ctx->nr_sampling--;
-			ctx->nr_freq -= !!e->sampling->freq;
-		}
-	}
-	kpmu_side_leave(e);
-	kpmu_hit_unlink(e);
-	kpmu_entity_leave(ctx, &e->se);
+	leave_ctx(ctx, e);
 }
 
-static int detach_owned(struct kpmu_ctx *ctx, void *data)
+static __always_inline int detach_owned(struct kpmu_ctx *ctx, void *data)
 {
-	kpmu_event_leave(ctx, data);
+	leave_ctx(ctx, data);
 	return 0;
 }
 
@@ -188,7 +203,7 @@ static int detach_child_owned(struct kpmu_ctx *ctx, void *data)
  */
 void kpmu_event_detach(struct kpmu_event *e)
 {
-	kpmu_ctx_call(e->se.ctx, detach_owned, e);
+	kpmu_ctx_call_inline(e->se.ctx, detach_owned, e);
 }
 
 /**

@@ -4,26 +4,8 @@
 #include <linux/smp.h>
 
 #include "../trace/stats.h"
-#include "apply.h"
+#include "call.h"
 #include "sched.h"
-
-/* Call @fn for a context active on this CPU, then update the counters */
-static __always_inline int
-call_active(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
-	    void *data)
-{
-	struct kpmu_cpu *kc = this_cpu_ptr(&kpmu_cpu);
-	u64 clock = kpmu_local_clock();
-	int ret;
-
-	kpmu_ctx_tick(ctx, clock);
-	ret = fn(ctx, data);
-	if (unlikely(ctx->retired))
-		kpmu_switch_out(ctx, clock);
-	else
-		kpmu_resched_inline(kc, kc->task, clock, false);
-	return ret;
-}
 
 static __always_inline void run_here(struct kpmu_call *c, bool changes)
 {
@@ -31,7 +13,8 @@ static __always_inline void run_here(struct kpmu_call *c, bool changes)
 	int cpu = smp_load_acquire(&ctx->cpu); /* pairs with kpmu_ctx_release() */
 
 	if (cpu == smp_processor_id()) {
-		c->ret = changes ? call_active(ctx, c->fn, c->data) : c->fn(ctx, c->data);
+		c->ret = changes ? kpmu_call_active(ctx, c->fn, c->data) :
+				   c->fn(ctx, c->data);
 		c->done = true;
 	} else if (cpu < 0) {
 		raw_spin_lock(&ctx->ctx_lock);
@@ -79,8 +62,16 @@ static noinline int call_elsewhere(struct kpmu_call *c, smp_call_func_t here)
 	return c->ret;
 }
 
-static noinline int call_anywhere(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
-				  void *data)
+/**
+ * kpmu_call_anywhere() - kpmu_ctx_call() if the context was not active on this CPU
+ * @ctx: as there
+ * @fn: as there
+ * @data: as there
+ *
+ * Context: as there.
+ * Return: as there.
+ */
+int kpmu_call_anywhere(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *), void *data)
 {
 	struct kpmu_call c = { .ctx = ctx, .fn = fn, .data = data };
 
@@ -102,17 +93,7 @@ static noinline int call_anywhere(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ct
 int kpmu_ctx_call(struct kpmu_ctx *ctx, int (*fn)(struct kpmu_ctx *, void *),
 		  void *data)
 {
-	int ret;
-
-	lockdep_assert_irqs_enabled();
-	local_irq_disable();
-	if (likely(READ_ONCE(ctx->cpu) == smp_processor_id())) {
-		ret = call_active(ctx, fn, data);
-		local_irq_enable();
-		return ret;
-	}
-	local_irq_enable();
-	return call_anywhere(ctx, fn, data);
+	return kpmu_ctx_call_inline(ctx, fn, data);
 }
 
 /**

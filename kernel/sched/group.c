@@ -6,6 +6,7 @@
 #include <linux/list.h>
 #include <linux/minmax.h>
 
+#include "first.h"
 #include "sched.h"
 
 /* The counter requirements of a group have changed: queue it again */
@@ -103,7 +104,7 @@ void kpmu_entity_join(struct kpmu_entity *e, struct kpmu_ctx *ctx,
 	if (leader) {
 		join_group(ctx, live, e, leader);
 	} else {
-		list_add_tail(&e->node, &ctx->leaders);
+		kpmu_list_add(&e->node, &ctx->leaders);
 		if (unlikely(e->flags & KPMU_ATTR_STRICT))
 			kpmu_strict_link(ctx, e);
 		if (e->state == KPMU_ON) {
@@ -111,7 +112,9 @@ void kpmu_entity_join(struct kpmu_entity *e, struct kpmu_ctx *ctx,
 			kpmu_plan_insert(live, e);
 		}
 	}
-	kpmu_entity_clock(e, ctx->time);
+	/* As kpmu_entity_clock(), but no time has passed */
+	e->clock.is_enabled = kpmu_is_enabled(e);
+	e->clock.is_running = e->clock.is_enabled && e->leader->group.placed;
 }
 
 /* The leader leaves: each member becomes a leader at the same place, its state unchanged */
@@ -208,5 +211,5 @@ void kpmu_entity_leave(struct kpmu_ctx *ctx, struct kpmu_entity *e)
 		kpmu_ctx_unplace(ctx, e);
 	if (!list_empty(&e->group.members))
 		promote_members(ctx, e);
-	list_del_init(&e->node);
+	kpmu_list_del(&e->node, &ctx->leaders);
 }

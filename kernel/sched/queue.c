@@ -10,8 +10,10 @@
  * groups share one class, the rest, whatever they need.
  */
 #include <linux/math64.h>
+#include <linux/rbtree_augmented.h>
 #include <linux/smp.h>
 
+#include "first.h"
 #include "sched.h"
 
 /* Limit of classes per context, not counting the rest class */
@@ -127,6 +129,14 @@ static struct kpmu_class *find_class(struct kpmu_ctx *ctx, u64 key)
 	return NULL;
 }
 
+/* As rb_add_cached() to an empty tree */
+static void start_tree(struct rb_root_cached *tree, struct rb_node *first)
+{
+	rb_link_node(first, NULL, &tree->rb_root.rb_node);
+	rb_set_parent_color(first, NULL, RB_BLACK);
+	tree->rb_leftmost = first;
+}
+
 static void class_add(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	u64 key = class_key(leader);
@@ -138,16 +148,17 @@ static void class_add(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 	}
 	if (!c) {
 		c = &leader->group.class;
-		c->groups = RB_ROOT_CACHED;
-		c->nr = 0;
+		start_tree(&c->groups, &leader->group.rb);
+		c->nr = 1;
 		c->cpu = key == KPMU_KEY_REST ? -1 : class_cpu(leader);
-		list_add_tail(&c->node, &ctx->classes);
+		kpmu_list_add(&c->node, &ctx->classes);
 		ctx->nr_classes++;
+	} else {
+		rb_add_cached(&leader->group.rb, &c->groups, less_served);
+		c->nr++;
 	}
 	/* Record which class the group is in, for class_del() */
 	leader->group.class.key = key;
-	rb_add_cached(&leader->group.rb, &c->groups, less_served);
-	c->nr++;
 }
 
 static void class_del(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
@@ -155,13 +166,13 @@ static void class_del(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 	struct kpmu_class *c = find_class(ctx, leader->group.class.key);
 	struct kpmu_class *heir;
 
-	rb_erase_cached(&leader->group.rb, &c->groups);
 	c->nr--;
 	if (!c->nr) {
-		list_del(&c->node);
+		kpmu_list_del(&c->node, &ctx->classes);
 		ctx->nr_classes--;
 		return;
 	}
+	rb_erase_cached(&leader->group.rb, &c->groups);
 	if (c != &leader->group.class)
 		return;
 	/* The class is stored in the group that leaves: move it to another one */
@@ -183,7 +194,7 @@ static void count_group(struct kpmu_ctx *ctx, struct kpmu_entity *leader, int by
 	kpmu_ctx_changed(ctx);
 }
 
-static void take_out_group(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
+static __always_inline void take_out_group(struct kpmu_ctx *ctx, struct kpmu_entity *leader)
 {
 	if (kpmu_is_pinned(leader))
 		list_del(&leader->group.pinned_node);
