@@ -48,22 +48,14 @@ void kpmu_detach_work(struct work_struct *work)
 }
 
 /**
- * kpmu_use_end() - a user of a probe leaves
- * @use: the use of the probe; .users counts the leaving user
+ * kpmu_detach_later() - private to kpmu_use_end(): detach probes after a while without use
+ * @d: what detaches them
  *
  * Context: task.
  */
-void kpmu_use_end(struct kpmu_use *use)
+void kpmu_detach_later(struct kpmu_detach *d)
 {
-	struct kpmu_detach *d = use->by;
-
-	/* Before the probe can be unused, or an old count could detach it at once */
-	if (atomic_read(&use->users) == 1) {
-		WRITE_ONCE(use->calls, 0);
-		WRITE_ONCE(use->since, jiffies);
-	}
-	if (atomic_dec_and_test(&use->users) && !delayed_work_pending(&d->work))
-		queue_delayed_work(KPMU_SYSTEM_WQ, &d->work, detach_time());
+	queue_delayed_work(KPMU_SYSTEM_WQ, &d->work, detach_time());
 }
 
 /**

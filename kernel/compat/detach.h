@@ -13,6 +13,7 @@
 
 #include <linux/atomic.h>
 #include <linux/irq_work.h>
+#include <linux/jiffies.h>
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
 
@@ -56,11 +57,28 @@ void kpmu_detach_work(struct work_struct *work);
 		.work = __DELAYED_WORK_INITIALIZER((name).work, kpmu_detach_work, 0), \
 	}
 
-void kpmu_use_end(struct kpmu_use *use);
+void kpmu_detach_later(struct kpmu_detach *d);
 bool kpmu_use_expired(const struct kpmu_use *use);
 bool kpmu_use_sweep(struct kpmu_use *use, struct mutex *lock, void (*detach)(void));
 void kpmu_use_expire(struct kpmu_use *use);
 void kpmu_detach_exit(struct kpmu_detach *d);
+
+/**
+ * kpmu_use_end() - a user of a probe leaves
+ * @use: the use of the probe; .users counts the leaving user
+ *
+ * Context: task.
+ */
+static inline void kpmu_use_end(struct kpmu_use *use)
+{
+	/* Before the probe can be unused, or an old count could detach it at once */
+	if (atomic_read(&use->users) == 1) {
+		WRITE_ONCE(use->calls, 0);
+		WRITE_ONCE(use->since, jiffies);
+	}
+	if (atomic_dec_and_test(&use->users) && !delayed_work_pending(&use->by->work))
+		kpmu_detach_later(use->by);
+}
 
 /**
  * kpmu_use_none() - in a probe: is it unused?

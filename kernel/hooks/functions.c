@@ -16,6 +16,7 @@
 #include "../compat/bpf_map.h"
 #include "../compat/compat.h"
 #include "../compat/hook.h"
+#include "../compat/ksym.h"
 #include "../life/life.h"
 #include "../record/side_band.h"
 #include "../sched/bucket.h"
@@ -99,18 +100,12 @@ static struct kpmu_fhook fhooks[] = {
 			      "events of tasks in BPF maps are read", &kpmu_bpf_map_tasks },
 };
 
-/**
- * kpmu_hooks_see_tasks() - check whether exec and exit of tasks are seen at present
- *
- * Events on tasks need both: by exec a task may become more privileged than its
- * observer.
- *
- * Context: any.
- * Return: whether they are.
- */
-bool kpmu_hooks_see_tasks(void)
+static const int unseen;
+const int *kpmu_tasks_seen = &unseen;
+
+static bool are_tasks_hooked(void)
 {
-	return fhooks[HOOK_EXIT].ok && fhooks[HOOK_EXEC].ok && kpmu_ftrace_on();
+	return fhooks[HOOK_EXIT].ok && fhooks[HOOK_EXEC].ok && kpmu_ksym_has(KSYM_ftrace_enabled);
 }
 
 static void show_function(struct seq_file *m, const struct kpmu_fhook *h)
@@ -156,6 +151,8 @@ void __init kpmu_functions_init(void)
 	err = kpmu_fhooks_attach();
 	if (err)
 		pr_notice("some hooks are missing (%d): see kpmu/caps in debugfs\n", err);
+	if (are_tasks_hooked())
+		kpmu_tasks_seen = kpmu_ksym_data(KSYM_ftrace_enabled);
 	kpmu_rdpmc_guarded(fhooks[HOOK_RDPMC].ok);
 }
 

@@ -33,7 +33,7 @@
 
 static bool sweep_switch(void);
 static DEFINE_KPMU_DETACH(unused, sweep_switch);
-static struct kpmu_use switch_use = { .by = &unused };
+struct kpmu_use kpmu_switch_use = { .by = &unused };
 
 /* Number of events that need each hook, except that of the switch */
 static atomic_t users[KPMU_NR_LAZY];
@@ -67,7 +67,7 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev,
 	else if (kpmu_switch_matters())
 		kpmu_switch(next);
 	else
-		kpmu_use_none(&switch_use);
+		kpmu_use_none(&kpmu_switch_use);
 }
 
 static void on_fork(void *data, struct task_struct *task,
@@ -144,12 +144,12 @@ static void disarm_all(void)
 }
 
 /* The switch hook is attached, and is not being detached: another user needs no lock */
-static bool switch_stays;
+bool kpmu_switch_stays;
 
 /*
  * Detach the switch hook if it has been unused for long enough.  Return: whether it stays, unused.
  *
- * A new user counts itself and then reads switch_stays; here it is the other way round.  So either the
+ * A new user counts itself and then reads kpmu_switch_stays; here it is the other way round.  So either the
  * user is seen here and the hook stays, or the user sees that the hook may not stay and takes
  * hooks_lock.
  *
@@ -161,16 +161,16 @@ static bool drop_switch_locked(void)
 	bool used;
 
 	lockdep_assert_held(&hooks_lock);
-	if (!thooks[KPMU_LAZY_SWITCH].armed || atomic_read(&switch_use.users))
+	if (!thooks[KPMU_LAZY_SWITCH].armed || atomic_read(&kpmu_switch_use.users))
 		return false;
-	if (!kpmu_use_expired(&switch_use))
+	if (!kpmu_use_expired(&kpmu_switch_use))
 		return true;
-	WRITE_ONCE(switch_stays, false);
-	smp_mb();	/* pairs with get_switch() */
-	used = atomic_read(&switch_use.users);
+	WRITE_ONCE(kpmu_switch_stays, false);
+	smp_mb();	/* pairs with kpmu_switch_get() */
+	used = atomic_read(&kpmu_switch_use.users);
 	smp_mb();	/* read the users before the contexts */
 	if (used || kpmu_ctxs_left()) {
-		smp_store_release(&switch_stays, true);	/* pairs with get_switch() */
+		smp_store_release(&kpmu_switch_stays, true);	/* pairs with kpmu_switch_get() */
 		return !used;
 	}
 	kpmu_thook_disarm(&thooks[KPMU_LAZY_SWITCH]);
@@ -217,22 +217,23 @@ static noinline int attach_switch(void)
 	/* The guards are attached unless there was no memory at init */
 	err = arm_guards() ?: kpmu_thook_arm(&thooks[KPMU_LAZY_SWITCH]);
 	if (!err)
-		smp_store_release(&switch_stays, true);	/* pairs with get_switch() */
+		smp_store_release(&kpmu_switch_stays, true);	/* pairs with kpmu_switch_get() */
 	mutex_unlock(&hooks_lock);
 	return err;
 }
 
-static int get_switch(void)
+/**
+ * kpmu_switch_attach() - attach the hook of the task switch for kpmu_switch_get()
+ *
+ * Context: task, may sleep; the user is counted.
+ * Return: 0; or an error, then the user is not counted any more.
+ */
+int kpmu_switch_attach(void)
 {
-	int err;
+	int err = attach_switch();
 
-	atomic_inc(&switch_use.users);
-	smp_mb__after_atomic();	/* pairs with drop_switch_locked() */
-	if (likely(smp_load_acquire(&switch_stays)))	/* pairs with attach_switch() */
-		return 0;
-	err = attach_switch();
 	if (err)
-		kpmu_use_end(&switch_use);
+		kpmu_use_end(&kpmu_switch_use);
 	return err;
 }
 
@@ -241,7 +242,7 @@ static int get_hook(enum kpmu_lazy which)
 	bool ok;
 
 	if (which == KPMU_LAZY_SWITCH)
-		return get_switch();
+		return kpmu_switch_get();
 	ok = which == KPMU_LAZY_FORK ? thooks[which].armed :
 	     kpmu_side_hooks[which - KPMU_NR_LAZY_POINTS].ok;
 	if (!ok)
@@ -251,13 +252,13 @@ static int get_hook(enum kpmu_lazy which)
 }
 
 /**
- * kpmu_hooks_get() - start the hooks that an event needs
- * @which: the hooks, a bit for each of enum kpmu_lazy
+ * kpmu_hooks_get_each() - kpmu_hooks_get() for any hooks
+ * @which: as there
  *
- * Context: task, may sleep.
- * Return: 0; -EOPNOTSUPP if this kernel lacks one of them; an error of attaching it.
+ * Context: as there.
+ * Return: as there.
  */
-int kpmu_hooks_get(u32 which)
+int kpmu_hooks_get_each(u32 which)
 {
 	u32 got = 0, m;
 	int err;
@@ -275,16 +276,16 @@ int kpmu_hooks_get(u32 which)
 }
 
 /**
- * kpmu_hooks_put() - drop an event's use of its hooks
- * @which: as passed to kpmu_hooks_get()
+ * kpmu_hooks_put_each() - kpmu_hooks_put() for any hooks
+ * @which: as there
  *
- * Context: task; kpmu_hooks_put_later() must follow.
+ * Context: as there.
  */
-void kpmu_hooks_put(u32 which)
+void kpmu_hooks_put_each(u32 which)
 {
 	for (; which; which &= which - 1)
 		if (__ffs(which) == KPMU_LAZY_SWITCH)
-			kpmu_use_end(&switch_use);
+			kpmu_use_end(&kpmu_switch_use);
 		else
 			atomic_dec(&users[__ffs(which)]);
 }

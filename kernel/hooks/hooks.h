@@ -4,7 +4,10 @@
 #define KPMU_HOOKS_H
 
 #include <linux/atomic.h>
+#include <linux/bits.h>
+#include <linux/compiler.h>
 
+#include "../compat/detach.h"
 #include "../compat/hook.h"
 #include "../life/life.h"
 
@@ -29,8 +32,9 @@ enum kpmu_lazy {
 
 int kpmu_hooks_init(void);
 void kpmu_hooks_exit(void);
-int kpmu_hooks_get(u32 which);
-void kpmu_hooks_put(u32 which);
+int kpmu_hooks_get_each(u32 which);
+void kpmu_hooks_put_each(u32 which);
+int kpmu_switch_attach(void);
 void kpmu_hooks_put_later(void);
 void kpmu_hooks_show(struct seq_file *m);
 
@@ -38,8 +42,73 @@ void kpmu_hooks_show(struct seq_file *m);
 void kpmu_functions_init(void);
 void kpmu_functions_exit(void);
 void kpmu_functions_show(struct seq_file *m);
-bool kpmu_hooks_see_tasks(void);
 void kpmu_hooks_on_busy(void (*fn)(void));
+
+/* 0 while exec or exit of tasks is not seen; the kernel's ftrace_enabled if the hooks are in place */
+extern const int *kpmu_tasks_seen;
+
+/**
+ * kpmu_hooks_see_tasks() - check whether exec and exit of tasks are seen at present
+ *
+ * Events on tasks need both: by exec a task may become more privileged than its
+ * observer.
+ *
+ * Context: any.
+ * Return: whether they are.
+ */
+static inline bool kpmu_hooks_see_tasks(void)
+{
+	return READ_ONCE(*kpmu_tasks_seen);
+}
+
+/* For the functions below: the use of the hook of the task switch; and see hooks.c */
+extern struct kpmu_use kpmu_switch_use;
+extern bool kpmu_switch_stays;
+
+/**
+ * kpmu_switch_get() - use the hook of the task switch
+ *
+ * Context: task, may sleep.
+ * Return: 0, or an error of attaching it.
+ */
+static __always_inline int kpmu_switch_get(void)
+{
+	atomic_inc(&kpmu_switch_use.users);
+	smp_mb__after_atomic();	/* pairs with drop_switch_locked() */
+	if (likely(smp_load_acquire(&kpmu_switch_stays)))	/* pairs with attach_switch() */
+		return 0;
+	return kpmu_switch_attach();
+}
+
+/**
+ * kpmu_hooks_get() - start the hooks that an event needs
+ * @which: the hooks, a bit for each of enum kpmu_lazy
+ *
+ * Inline for that of the task switch, the only one that most events need.
+ *
+ * Context: task, may sleep.
+ * Return: 0; -EOPNOTSUPP if this kernel lacks one of them; an error of attaching it.
+ */
+static __always_inline int kpmu_hooks_get(u32 which)
+{
+	if (likely(which == BIT(KPMU_LAZY_SWITCH)))
+		return kpmu_switch_get();
+	return kpmu_hooks_get_each(which);
+}
+
+/**
+ * kpmu_hooks_put() - drop an event's use of its hooks
+ * @which: as passed to kpmu_hooks_get()
+ *
+ * Context: task; kpmu_hooks_put_later() must follow.
+ */
+static __always_inline void kpmu_hooks_put(u32 which)
+{
+	if (likely(which == BIT(KPMU_LAZY_SWITCH)))
+		kpmu_use_end(&kpmu_switch_use);
+	else
+		kpmu_hooks_put_each(which);
+}
 
 /* Kinds of side-band records, by the attr flags that request them */
 enum kpmu_side_of {
