@@ -125,6 +125,9 @@ static_assert(sizeof(struct kpmu_attr) == KPMU_ATTR_SIZE_VER9);
 #define KPMU_ATTR_STRICT		BIT_ULL(62)	/* KPMU_OPEN_STRICT; also pinned */
 #define KPMU_ATTR_FIRM			BIT_ULL(63)	/* strict, and nothing has precedence */
 
+/* Those of events that are admitted before they are attached, or name what is */
+#define KPMU_ATTR_ADMITTED	(KPMU_ATTR_RESERVED | KPMU_ATTR_STRICT | KPMU_ATTR_FIRM)
+
 /* read_format */
 #define KPMU_FORMAT_TIME_ENABLED	BIT_ULL(0)
 #define KPMU_FORMAT_TIME_RUNNING	BIT_ULL(1)

@@ -7,6 +7,18 @@
 #include "../record/side_band.h"
 #include "dev.h"
 
+static __always_inline void release_hooks(struct kpmu_event *e)
+{
+	if (kpmu_has_chains(e))
+		kpmu_chains_put();
+	kpmu_hooks_put(e->hooks);
+	if (unlikely(e->se.flags & KPMU_ATTR_ADMITTED)) {
+		kpmu_strict_end(e->se.flags);
+		kpmu_reservation_put(e->se.flags);
+	}
+	kpmu_side_count(e->se.flags, -1);
+}
+
 /**
  * kpmu_event_unhook() - release an event's hooks and call-chain buffers
  * @e: the event, after get_hooks()
@@ -15,12 +27,7 @@
  */
 void kpmu_event_unhook(struct kpmu_event *e)
 {
-	if (kpmu_has_chains(e))
-		kpmu_chains_put();
-	kpmu_hooks_put(e->hooks);
-	kpmu_strict_end(e->se.flags);
-	kpmu_reservation_put(e->se.flags);
-	kpmu_side_count(e->se.flags, -1);
+	release_hooks(e);
 }
 
 /**
@@ -34,8 +41,9 @@ void kpmu_event_close(struct kpmu_event *e)
 	kpmu_event_detach(e);
 	if (e->family)
 		kpmu_family_close(e);
-	kpmu_output_end(e);
-	kpmu_event_unhook(e);
+	if (e->output)
+		kpmu_output_end(e);
+	release_hooks(e);
 	kpmu_event_put(e);
 	kpmu_hooks_put_later();
 }

@@ -53,6 +53,20 @@ static int set_reserved(struct kpmu_request *r)
 	return 0;
 }
 
+#define FLAGS_OWN	(KPMU_OPEN_STRICT | KPMU_OPEN_RESERVED)
+
+/* What is requested by flags that perf_event_open(2) does not have */
+static __always_inline int set_own(struct kpmu_request *r)
+{
+	return likely(!(r->args->flags & FLAGS_OWN)) ? 0 : set_strict(r) ?: set_reserved(r);
+}
+
+static __always_inline int set_clock(struct kpmu_request *r)
+{
+	return likely(!(r->attr.flags & KPMU_ATTR_USE_CLOCKID)) ? 0 :
+	       kpmu_event_set_clock(r->event, &r->attr, &r->why);
+}
+
 static int check_reserved(struct kpmu_request *r)
 {
 	const struct kpmu_entity *se = &r->event->se;
@@ -63,7 +77,7 @@ static int check_reserved(struct kpmu_request *r)
 	return -EINVAL;
 }
 
-static void put_request(struct kpmu_request *r)
+static __always_inline void put_request(struct kpmu_request *r)
 {
 	kpmu_target_put(r);
 	if (r->group_file)
@@ -100,7 +114,7 @@ static int check_rules(struct kpmu_request *r, enum kpmu_attr_phase phase)
 	return r->plain ? 0 : check_attr_rules(r, phase);
 }
 
-static int check_attr(struct kpmu_request *r)
+static __always_inline int check_attr(struct kpmu_request *r)
 {
 	int err;
 
@@ -150,11 +164,11 @@ static int check_inherit(struct kpmu_request *r)
 }
 
 /* Errors of the source take precedence over those of KPMU_ATTR_SUPPORT */
-static int alloc_event(struct kpmu_request *r, const struct kpmu_target *target)
+static __always_inline int alloc_event(struct kpmu_request *r)
 {
 	int err;
 
-	r->event = kpmu_event_alloc(target, &r->why);
+	r->event = kpmu_event_alloc(&r->target, &r->why);
 	if (IS_ERR(r->event)) {
 		err = PTR_ERR(r->event);
 		r->event = NULL;
@@ -162,7 +176,7 @@ static int alloc_event(struct kpmu_request *r, const struct kpmu_target *target)
 	}
 	err = check_rules(r, KPMU_ATTR_SUPPORT) ?: kpmu_target_cgroup(r) ?:
 	      check_rules(r, KPMU_ATTR_LATE) ?:
-	      kpmu_event_set_clock(r->event, &r->attr, &r->why) ?: check_reserved(r);
+	      set_clock(r) ?: check_reserved(r);
 	if (err) {
 		kpmu_event_put(r->event);
 		r->event = NULL;
@@ -171,11 +185,8 @@ static int alloc_event(struct kpmu_request *r, const struct kpmu_target *target)
 }
 
 /* All of the event but its place: it is not attached and holds no hardware */
-static int new_event(struct kpmu_request *r)
+static __always_inline int new_event(struct kpmu_request *r)
 {
-	struct kpmu_target target = {
-		.attr = &r->attr, .task = r->task, .cpu = r->args->cpu,
-	};
 	int err;
 
 	err = kpmu_target_check_cpu(r);
@@ -188,7 +199,10 @@ static int new_event(struct kpmu_request *r)
 		r->why = "sigtrap needs a task event";
 		return -EINVAL;
 	}
-	return kpmu_counters_adapt(&r->attr, &r->why) ?: alloc_event(r, &target);
+	r->target.attr = &r->attr;
+	r->target.task = r->task;
+	r->target.cpu = r->args->cpu;
+	return kpmu_counters_adapt(&r->attr, &r->why) ?: alloc_event(r);
 }
 
 /* The end of an event that was not attached */
@@ -222,7 +236,7 @@ static int new_file(struct kpmu_request *r)
 	return 0;
 }
 
-static int attach_event(struct kpmu_request *r)
+static __always_inline int attach_event(struct kpmu_request *r)
 {
 	int err;
 
@@ -291,7 +305,7 @@ static long open_event(struct kpmu_request *r)
 		r->why = "unknown flags";
 		return -EINVAL;
 	}
-	err = check_attr(r) ?: set_strict(r) ?: set_reserved(r);
+	err = check_attr(r) ?: set_own(r);
 	if (err)
 		return err;
 	if (args->flags & PERF_FLAG_PID_CGROUP &&
@@ -328,7 +342,7 @@ long kpmu_dev_open_event(const struct kpmu_open *args, struct task_struct *opene
 
 static int open_member(struct kpmu_request *r)
 {
-	int err = check_attr(r) ?: set_strict(r) ?: set_reserved(r);
+	int err = check_attr(r) ?: set_own(r);
 
 	if (err)
 		return err;

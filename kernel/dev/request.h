@@ -3,12 +3,17 @@
 #ifndef KPMU_DEV_REQUEST_H
 #define KPMU_DEV_REQUEST_H
 
+#include <linux/compiler.h>
+#include <linux/perf_event.h>
+
+#include <uapi/linux/kpmu.h>
+
 #include "../abi/attr.h"
+#include "../source/source.h"
 
 struct cgroup_subsys_state;
 struct file;
 struct kpmu_event;
-struct kpmu_open;
 struct task_struct;
 
 /**
@@ -25,6 +30,7 @@ struct task_struct;
  * @output: event of group_fd, if the new event writes to its ring
  * @task: the target, if it is a task; held if it is not @opener
  * @css: the target, if it is a cgroup; held.  Without both, it is a CPU
+ * @target: what the new event counts, as its source needs it
  * @event: the new event
  * @fd: the event's fd, reserved
  * @file: its file, without the event until that is attached
@@ -44,6 +50,7 @@ struct kpmu_request {
 	struct kpmu_event *output;
 	struct task_struct *task;
 	struct cgroup_subsys_state *css;
+	struct kpmu_target target;
 	struct kpmu_event *event;
 	int fd;
 	struct file *file;
@@ -51,10 +58,63 @@ struct kpmu_request {
 	const char *why;
 };
 
-int kpmu_target_task(struct kpmu_request *r);
-int kpmu_target_check_cpu(struct kpmu_request *r);
-int kpmu_target_cgroup(struct kpmu_request *r);
+int kpmu_target_search(struct kpmu_request *r);
+int kpmu_target_cpu(struct kpmu_request *r);
+int kpmu_target_css(struct kpmu_request *r);
 int kpmu_target_attach(struct kpmu_request *r);
-void kpmu_target_put(struct kpmu_request *r);
+void kpmu_target_drop(struct kpmu_request *r);
+
+/**
+ * kpmu_target_task() - look up the task of the pid argument
+ * @r: the open; sets r->task, with a reference unless it is r->opener
+ *
+ * Context: task.
+ * Return: 0, also if pid does not select a task; -ESRCH.
+ */
+static inline int kpmu_target_task(struct kpmu_request *r)
+{
+	if (r->args->flags & PERF_FLAG_PID_CGROUP)
+		return 0;
+	if (r->args->pid)
+		return kpmu_target_search(r);
+	r->task = r->opener;
+	return 0;
+}
+
+/**
+ * kpmu_target_check_cpu() - check the cpu argument
+ * @r: the open, with its task
+ *
+ * Context: any.
+ * Return: 0; -EINVAL for an invalid CPU, or for none without a task.
+ */
+static inline int kpmu_target_check_cpu(struct kpmu_request *r)
+{
+	return likely(r->task && r->args->cpu == -1) ? 0 : kpmu_target_cpu(r);
+}
+
+/**
+ * kpmu_target_cgroup() - look up the cgroup that is the target
+ * @r: the open; sets .css, which kpmu_target_put() puts
+ *
+ * Context: task, may sleep.
+ * Return: 0, also if the target is no cgroup; an error of kpmu_css_of_fd().
+ */
+static inline int kpmu_target_cgroup(struct kpmu_request *r)
+{
+	return r->args->flags & PERF_FLAG_PID_CGROUP ? kpmu_target_css(r) : 0;
+}
+
+/**
+ * kpmu_target_put() - drop the references to the target
+ * @r: the open, completed
+ *
+ * Context: task.
+ */
+static inline void kpmu_target_put(struct kpmu_request *r)
+{
+	if (unlikely((r->task && r->task != r->opener) || r->css))
+		kpmu_target_drop(r);
+}
 
 #endif

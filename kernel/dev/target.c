@@ -23,22 +23,18 @@
 #include "request.h"
 
 /**
- * kpmu_target_task() - look up the task of the pid argument
+ * kpmu_target_search() - kpmu_target_task() for a pid other than 0
  * @r: the open; sets r->task, with a reference unless it is r->opener
  *
  * Context: task.
  * Return: 0, also if pid does not select a task; -ESRCH.
  */
-int kpmu_target_task(struct kpmu_request *r)
+int kpmu_target_search(struct kpmu_request *r)
 {
 	struct pid_namespace *ns;
 
-	if (r->args->pid == -1 || r->args->flags & PERF_FLAG_PID_CGROUP)
+	if (r->args->pid == -1)
 		return 0;
-	if (!r->args->pid) {
-		r->task = r->opener;
-		return 0;
-	}
 	rcu_read_lock();
 	ns = task_active_pid_ns(r->opener);
 	if (ns)
@@ -51,13 +47,13 @@ int kpmu_target_task(struct kpmu_request *r)
 }
 
 /**
- * kpmu_target_check_cpu() - check the cpu argument
+ * kpmu_target_cpu() - kpmu_target_check_cpu() for any arguments
  * @r: the open, with its task
  *
  * Context: any.
  * Return: 0; -EINVAL for an invalid CPU, or for none without a task.
  */
-int kpmu_target_check_cpu(struct kpmu_request *r)
+int kpmu_target_cpu(struct kpmu_request *r)
 {
 	int cpu = r->args->cpu;
 
@@ -110,7 +106,7 @@ static bool is_of_cgroup(const struct kpmu_request *r)
 
 #define ON_EXEC	(KPMU_ATTR_ENABLE_ON_EXEC | KPMU_ATTR_REMOVE_ON_EXEC)
 
-static int get_hooks(struct kpmu_request *r)
+static __always_inline int get_hooks(struct kpmu_request *r)
 {
 	u64 flags = r->attr.flags;
 	int err;
@@ -133,8 +129,10 @@ static int get_hooks(struct kpmu_request *r)
 		return err;
 	}
 	kpmu_side_count(flags, 1);
-	kpmu_strict_begin(flags);
-	kpmu_reservation_get(flags);
+	if (unlikely(flags & KPMU_ATTR_ADMITTED)) {
+		kpmu_strict_begin(flags);
+		kpmu_reservation_get(flags);
+	}
 	if (!r->task || !(flags & KPMU_ATTR_INHERIT))
 		return 0;
 	err = kpmu_family_new(r->event, r->leader);
@@ -173,7 +171,8 @@ static int admit_and_attach(struct kpmu_request *r, struct kpmu_ctx *ctx)
 	struct kpmu_entity *leader = r->leader ? &r->leader->se : NULL;
 	int err;
 
-	if (likely(!kpmu_strict_asks(&r->event->se, leader)))
+	if (likely(!((leader ?: &r->event->se)->flags & (KPMU_ATTR_STRICT | KPMU_ATTR_PINNED)) ||
+		   !kpmu_strict_asks(&r->event->se, leader)))
 		return kpmu_event_attach(r->event, ctx, r->leader, &r->why);
 	err = kpmu_strict_lock();
 	if (err)
@@ -184,7 +183,7 @@ static int admit_and_attach(struct kpmu_request *r, struct kpmu_ctx *ctx)
 	return err;
 }
 
-static int attach_request(struct kpmu_request *r)
+static noinline int attach_request(struct kpmu_request *r)
 {
 	struct kpmu_ctx *ctx;
 	int err;
@@ -216,11 +215,7 @@ static int attach_request(struct kpmu_request *r)
 /* Claim the hardware; only called after permission was granted */
 static int take_hardware(struct kpmu_request *r)
 {
-	const struct kpmu_target target = {
-		.attr = &r->attr, .task = r->task, .cpu = r->args->cpu,
-	};
-
-	return kpmu_event_take(r->event, &target, &r->why);
+	return kpmu_event_take(r->event, &r->target, &r->why);
 }
 
 static int permit_locked(struct kpmu_request *r, struct rw_semaphore *lock)
@@ -235,14 +230,11 @@ static int permit_locked(struct kpmu_request *r, struct rw_semaphore *lock)
 	return err;
 }
 
-static int attach_to_task(struct kpmu_request *r)
+static noinline int attach_to_task(struct kpmu_request *r)
 {
 	struct rw_semaphore *lock = &r->task->signal->exec_update_lock;
 	int err;
 
-	/* A task may always monitor itself, and is not in exec here */
-	if (r->task == current && r->opener == current)
-		return take_hardware(r) ?: attach_request(r);
 	/* Hold off an exec, which may raise the task's privileges, from check to attach */
 	err = permit_locked(r, lock);
 	if (err)
@@ -263,18 +255,16 @@ static int attach_to_task(struct kpmu_request *r)
 }
 
 /**
- * kpmu_target_cgroup() - look up the cgroup that is the target
- * @r: the open; sets .css, which kpmu_target_put() puts
+ * kpmu_target_css() - look up the cgroup that is the target
+ * @r: the open, with PERF_FLAG_PID_CGROUP; sets .css, which kpmu_target_put() puts
  *
  * Context: task, may sleep.
- * Return: 0, also if the target is no cgroup; an error of kpmu_css_of_fd().
+ * Return: 0; an error of kpmu_css_of_fd().
  */
-int kpmu_target_cgroup(struct kpmu_request *r)
+int kpmu_target_css(struct kpmu_request *r)
 {
 	struct cgroup_subsys_state *css;
 
-	if (!(r->args->flags & PERF_FLAG_PID_CGROUP))
-		return 0;
 	css = kpmu_css_of_fd(r->args->pid);
 	if (IS_ERR(css)) {
 		r->why = "pid is not an fd of a cgroup directory";
@@ -284,7 +274,7 @@ int kpmu_target_cgroup(struct kpmu_request *r)
 	return 0;
 }
 
-static int attach_to_cpu(struct kpmu_request *r)
+static noinline int attach_to_cpu(struct kpmu_request *r)
 {
 	return kpmu_permit(KPMU_PERMIT_CPU, &r->attr, NULL, &r->why) ?:
 	       take_hardware(r) ?: attach_request(r);
@@ -301,16 +291,19 @@ static int attach_to_cpu(struct kpmu_request *r)
  */
 int kpmu_target_attach(struct kpmu_request *r)
 {
+	/* A task may always monitor itself, and is not in exec here */
+	if (likely(r->task == current && r->opener == current))
+		return take_hardware(r) ?: attach_request(r);
 	return r->task ? attach_to_task(r) : attach_to_cpu(r);
 }
 
 /**
- * kpmu_target_put() - drop the references to the target
+ * kpmu_target_drop() - kpmu_target_put() for a target with a reference
  * @r: the open, completed
  *
  * Context: task.
  */
-void kpmu_target_put(struct kpmu_request *r)
+void kpmu_target_drop(struct kpmu_request *r)
 {
 	if (r->task && r->task != r->opener)
 		put_task_struct(r->task);

@@ -31,11 +31,16 @@ u16 kpmu_read_max(const struct kpmu_event *e)
 void kpmu_read_layout(struct kpmu_event *e)
 {
 	u8 format = e->read_format;
-	int times = hweight8(format & KPMU_FORMAT_TIMES);
-	int entry = 1 + hweight8(format & (KPMU_FORMAT_ID | KPMU_FORMAT_LOST));
+	int times, entry;
 
-	e->read_size = (times + entry) * sizeof(u64);
 	e->read_more = 0;
+	if (!format) {
+		e->read_size = sizeof(u64);
+		return;
+	}
+	times = hweight8(format & KPMU_FORMAT_TIMES);
+	entry = 1 + hweight8(format & (KPMU_FORMAT_ID | KPMU_FORMAT_LOST));
+	e->read_size = (times + entry) * sizeof(u64);
 	if (format & KPMU_FORMAT_GROUP) {
 		e->read_size += sizeof(u64);
 		e->read_more = entry * sizeof(u64);

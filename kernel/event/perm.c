@@ -136,7 +136,7 @@ static bool may_kill(struct task_struct *task)
 	return ok;
 }
 
-static int permit_task(const struct kpmu_attr *attr, struct task_struct *task,
+static noinline int permit_task(const struct kpmu_attr *attr, struct task_struct *task,
 		       const char **why)
 {
 	bool sigtrap = attr->flags & KPMU_ATTR_SIGTRAP;

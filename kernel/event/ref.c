@@ -205,12 +205,14 @@ void kpmu_event_put(struct kpmu_event *e)
 		put_hardware(e);
 		if (e->label)
 			kpmu_lsm_free(e->label);
-		kpmu_rates_free(e);
+		if (unlikely(kpmu_rates_of(e)))
+			kpmu_rates_free(e);
 		kpmu_stat_inc(closes);
 	}
 	if (e->family)
 		kpmu_family_put(e);
-	kpmu_program_leave(e);
+	if (e->sampling || (!e->root && e->idle))
+		kpmu_program_leave(e);
 	if (e->sampling && !e->root) {
 		retire_event(e);
 		return;

@@ -37,8 +37,8 @@ static void set_aux(struct kpmu_sampling *s, const struct kpmu_attr *attr)
 }
 
 /**
- * kpmu_sampling_init() - allocate a new event's sampling part, if it needs one
- * @e: the event
+ * kpmu_sampling_init() - allocate a new event's sampling part
+ * @e: the event, which needs one
  * @attr: its attr, checked
  *
  * Context: task, may sleep.
@@ -49,9 +49,6 @@ int kpmu_sampling_init(struct kpmu_event *e, const struct kpmu_attr *attr)
 	struct kpmu_sampling *s;
 	u64 period = 1;
 
-	if (!attr->sample_period && !(attr->flags & (KPMU_ATTR_RECORDS | KPMU_ATTR_STRICT)) &&
-	    !e->se.hw.source->trace)
-		return 0;
 	s = kmem_cache_zalloc(cache, GFP_KERNEL);
 	if (!s)
 		return -ENOMEM;

@@ -70,6 +70,15 @@ static int check_driver(const struct kpmu_event *e, const struct kpmu_target *ta
 	return -EINVAL;
 }
 
+/* Most events need no part for records */
+static __always_inline int init_sampling(struct kpmu_event *e, const struct kpmu_attr *attr)
+{
+	if (likely(!attr->sample_period && !e->se.hw.source->trace &&
+		   !(attr->flags & (KPMU_ATTR_RECORDS | KPMU_ATTR_STRICT))))
+		return 0;
+	return kpmu_sampling_init(e, attr);
+}
+
 static int permit_target(const struct kpmu_event *e, const struct kpmu_target *target,
 			 const char **why)
 {
@@ -117,7 +126,10 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 	e->se.hw.idx = -1;
 	e->se.state = attr->flags & KPMU_ATTR_DISABLED ? KPMU_OFF : KPMU_ON;
 	e->read_format = attr->read_format;
-	kpmu_read_layout(e);
+	if (unlikely(attr->read_format))
+		kpmu_read_layout(e);
+	else
+		e->read_size = sizeof(u64);
 	e->se.cpu = target->cpu;
 	e->se.flags = attr->flags;
 	e->on_exec = attr->flags & KPMU_ATTR_ENABLE_ON_EXEC;
@@ -126,13 +138,13 @@ struct kpmu_event *kpmu_event_alloc(const struct kpmu_target *target,
 	e->type = attr->type;
 	e->config = attr->config;
 	e->clockid = -1;
-	kpmu_entity_init(&e->se, kpmu_read_max(e));
+	kpmu_entity_init(&e->se, unlikely(e->read_more) ? kpmu_read_max(e) : KPMU_GROUP_MAX);
 
 	err = kpmu_pmu_init_event(&e->se.hw, attr, why);
 	if (err)
 		*why = kpmu_source_why(source, *why);
 	else
-		err = check_driver(e, target, why) ?: kpmu_sampling_init(e, attr);
+		err = check_driver(e, target, why) ?: init_sampling(e, attr);
 	if (!err)
 		err = permit_target(e, target, why);
 	if (!err)

@@ -41,6 +41,25 @@ static struct bucket *bucket_of(u64 key)
 	return &buckets[key >> KEY_BITS];
 }
 
+static noinline void list_event(struct kpmu_event *e)
+{
+	struct bucket *b = bucket_of(e->owner);
+
+	spin_lock(&b->bucket_lock);
+	list_add_tail(&e->owned, &b->events);
+	spin_unlock(&b->bucket_lock);
+}
+
+static noinline u64 key_as_leader(const struct task_struct *task)
+{
+	u64 key;
+
+	rcu_read_lock();
+	key = key_of(task, READ_ONCE(task->group_leader));
+	rcu_read_unlock();
+	return key;
+}
+
 /**
  * kpmu_owner_set() - record the task that has opened an event
  * @e: the event, attached
@@ -50,22 +69,14 @@ static struct bucket *bucket_of(u64 key)
  */
 void kpmu_owner_set(struct kpmu_event *e, const struct task_struct *opener)
 {
-	struct bucket *b;
-
 	e->owner = key_of(opener, opener);
 	e->owner_led = e->owner;
 	/* An exec of another thread makes this one the leader, or ends it */
-	if (READ_ONCE(opener->group_leader) != opener) {
-		rcu_read_lock();
-		e->owner_led = key_of(opener, READ_ONCE(opener->group_leader));
-		rcu_read_unlock();
-	}
-	if (e->se.ctx->task == opener)
-		return;			/* found through its context */
-	b = bucket_of(e->owner);
-	spin_lock(&b->bucket_lock);
-	list_add_tail(&e->owned, &b->events);
-	spin_unlock(&b->bucket_lock);
+	if (READ_ONCE(opener->group_leader) != opener)
+		e->owner_led = key_as_leader(opener);
+	/* Else it is found through its context */
+	if (e->se.ctx->task != opener)
+		list_event(e);
 }
 
 #define SOME	16
