@@ -32,8 +32,8 @@ static bool read_conversion(struct kpmu_tsc *tsc)
 	return true;
 }
 
-DEFINE_STATIC_KEY_FALSE(kpmu_clock_key);
-struct kpmu_clock_parts kpmu_clock_parts __ro_after_init;
+static const atomic_t no_clock = ATOMIC_INIT(0);
+struct kpmu_clock_parts kpmu_clock_parts __ro_after_init = { .stable = &no_clock };
 
 /* Is the layout of the latch the one that is assumed, and is the clock made as expected? */
 static bool __init is_as_assumed(void)
@@ -70,12 +70,11 @@ void __init kpmu_tsc_init(void)
 	p->offset = kpmu_ksym_data(KSYM___sched_clock_offset);
 	if (!p->latch || !p->offset || !stable)
 		return;
-	p->stable = &stable->enabled;
 	local_irq_disable();
 	ok = is_as_assumed();
 	local_irq_enable();
 	if (ok)
-		static_branch_enable(&kpmu_clock_key);
+		p->stable = &stable->enabled;
 }
 
 /**

@@ -37,7 +37,7 @@ struct kpmu_latch {
  * struct kpmu_clock_parts - what local_clock() consists of
  * @latch: the conversion, one for each CPU
  * @offset: ns that are added
- * @stable: 0 once the TSC was found to be unstable
+ * @stable: 0 once the TSC was found to be unstable, or if the other parts are not known
  */
 struct kpmu_clock_parts {
 	const struct kpmu_latch __percpu *latch;
@@ -46,7 +46,6 @@ struct kpmu_clock_parts {
 };
 
 extern struct kpmu_clock_parts kpmu_clock_parts;
-DECLARE_STATIC_KEY_FALSE(kpmu_clock_key);
 
 /**
  * kpmu_cycles_to_ns() - scale a time
@@ -101,8 +100,7 @@ static __always_inline u64 kpmu_clock_read(void)
  */
 static __always_inline u64 kpmu_local_clock(void)
 {
-	if (static_branch_likely(&kpmu_clock_key) &&
-	    likely(atomic_read(kpmu_clock_parts.stable)))
+	if (likely(atomic_read(kpmu_clock_parts.stable)))
 		return kpmu_clock_read();
 	return local_clock();
 }

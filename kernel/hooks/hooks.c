@@ -56,11 +56,8 @@ static noinline void switch_told(struct task_struct *prev, struct task_struct *n
  * Without users there may still be empty contexts, which leave their CPUs here.  The hook is not detached
  * while there are, so only its other calls are counted as unneeded.
  */
-static void on_switch(void *data, bool preempt, struct task_struct *prev,
-		      struct task_struct *next, unsigned int prev_state)
+static __always_inline void switch_tasks(struct task_struct *prev, struct task_struct *next)
 {
-	kpmu_buckets_switch(next);
-	kpmu_timelines_switch(next);
 	this_cpu_inc(kpmu_nr_switches);
 	if (unlikely(atomic_read(&kpmu_software_switches) | kpmu_side_any(KPMU_SIDE_OF_SWITCH)))
 		switch_told(prev, next);
@@ -68,6 +65,22 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev,
 		kpmu_switch(next);
 	else
 		kpmu_use_none(&kpmu_switch_use);
+}
+
+static noinline void switch_with_extras(struct task_struct *prev, struct task_struct *next)
+{
+	kpmu_buckets_switch(next);
+	kpmu_timelines_switch(next);
+	switch_tasks(prev, next);
+}
+
+static void on_switch(void *data, bool preempt, struct task_struct *prev,
+		      struct task_struct *next, unsigned int prev_state)
+{
+	if (static_branch_unlikely(&kpmu_extras_key))
+		switch_with_extras(prev, next);
+	else
+		switch_tasks(prev, next);
 }
 
 static void on_fork(void *data, struct task_struct *task,

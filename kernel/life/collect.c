@@ -378,6 +378,7 @@ int kpmu_collect_start(struct kpmu_set *s, u32 nr_buckets, bool by_task, bool de
 		return -ENOMEM;
 	s->collect->delta = delta;
 	static_branch_inc(&kpmu_buckets_key);
+	static_branch_inc(&kpmu_extras_key);
 	mutex_lock(&s->set_lock);
 	for (i = 0; i < s->nr_units && !err; i++)
 		err = start_unit(s, &s->units[i], max_on_cpu(nr_buckets), by_task);
@@ -404,6 +405,7 @@ void kpmu_collect_stop(struct kpmu_set *s)
 		if (b && !hlist_unhashed(&b->node))
 			kpmu_ctx_call(s->calls[i].ctx, del_unit, b);
 	}
+	static_branch_dec(&kpmu_extras_key);
 	static_branch_dec(&kpmu_buckets_key);
 	irq_work_sync(&c->kick);
 	cancel_work_sync(&c->work);

@@ -32,7 +32,8 @@ static void end_event(struct kpmu_event *e)
  *
  * The final values of a child are added to its family; the root may be
  * closed and freed from then on.  Pollers are woken last, so that they find that no record can
- * follow.  The ring is valid until then, as it is freed by RCU.
+ * follow.  The ring is valid until then, as it is freed by RCU.  Nothing is done for a child that is not
+ * in its family any more.
  *
  * Context: owner of the event's context, IRQs off.
  */
@@ -40,6 +41,8 @@ void kpmu_event_finish(struct kpmu_event *e)
 {
 	struct kpmu_ring *ring;
 
+	if (e->root && list_empty(&e->sibling))
+		return;
 	rcu_read_lock();
 	ring = rcu_dereference((e->root ?: e)->ring);
 	if (e->root && kpmu_family_fold(e))

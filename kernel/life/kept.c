@@ -46,25 +46,38 @@ static bool is_unchanged(const struct kpmu_ctx *ctx)
 	       !ctx->branches && !static_branch_unlikely(&kpmu_turns_key);
 }
 
-enum { CHANGED, ALONE, SHARED };
+/*
+ * Walks, or the close of a root, have found events of the context and will visit them.  They find them
+ * detached, and leave the context's references alone.
+ */
+static noinline void give_up(struct kpmu_ctx *ctx)
+{
+	struct kpmu_event *e;
 
-/* Add the counts to the families.  Walks that have found the events before may have references */
+	for_each_event(e, ctx) {
+		kpmu_queue_del(ctx, &e->se);
+		kpmu_ctx_unplace(ctx, &e->se);
+		e->se.attached = false;
+	}
+}
+
+/* Add the counts to the families; returns whether only the context refers to the events then */
 static int fold_owned(struct kpmu_ctx *ctx, void *unused)
 {
 	struct kpmu_event *e;
-	int ret = ALONE;
+	bool alone = true;
 
 	if (!is_unchanged(ctx))
-		return CHANGED;
+		return false;
 	for_each_event(e, ctx) {
-		kpmu_check_gone(&e->se);
-		e->se.attached = false;
 		kpmu_group_clocks(&e->se, ctx->time);
 		kpmu_event_finish(e);
-		if (refcount_read(&e->ref) != 1)
-			ret = SHARED;
+		kpmu_check_gone(&e->se);
+		alone &= refcount_read(&e->ref) == 1;
 	}
-	return ret;
+	if (!alone)
+		give_up(ctx);
+	return alone;
 }
 
 /**
@@ -72,16 +85,14 @@ static int fold_owned(struct kpmu_ctx *ctx, void *unused)
  * @ctx: the context, retired, idle and with ctx->model; the caller has a reference
  *
  * Context: task, IRQs on, may be atomic.
- * Return: false if the context has changed since it was copied: nothing is done.
+ * Return: false if the context has changed since it was copied, or is in use: the caller must end it.
  */
 bool kpmu_kept_put(struct kpmu_ctx *ctx)
 {
-	int ret = kpmu_ctx_call(ctx, fold_owned, NULL);
-
-	if (ret == CHANGED)
+	if (!kpmu_ctx_call(ctx, fold_owned, NULL))
 		return false;
 	kpmu_ctx_unhash(ctx);
-	if (kpmu_ctx_disown(ctx, ctx->nr_events + 1) && ret == ALONE)
+	if (kpmu_ctx_disown(ctx, ctx->nr_events + 1))
 		ctx = xchg(raw_cpu_ptr(&kept), ctx);
 	if (ctx)
 		free_ctx(ctx);
@@ -99,7 +110,6 @@ static bool link_event(struct kpmu_event *e, struct kpmu_event *from, u64 now)
 	e->se.clock.is_running = true;
 	e->on_exec = e->root->on_exec;
 	e->se.group.gen = from->se.group.gen;
-	e->se.attached = true;
 	if (!kpmu_family_link(e, from))
 		return false;
 	refcount_inc(&e->ref);
@@ -136,11 +146,10 @@ static int unlink_owned(struct kpmu_ctx *ctx, void *unused)
 {
 	struct kpmu_event *e;
 
-	for_each_event(e, ctx) {
-		e->se.attached = false;
+	for_each_event(e, ctx)
 		if (kpmu_family_fold(e))
 			refcount_dec(&e->ref);
-	}
+	give_up(ctx);
 	return 0;
 }
 

@@ -278,6 +278,7 @@ int kpmu_timelines_start(struct kpmu_set *s, const s32 *cpus, u32 nr_slots, u64 
 	}
 	s->timelines = l;
 	static_branch_inc(&kpmu_timelines_key);
+	static_branch_inc(&kpmu_extras_key);
 	mutex_lock(&s->set_lock);
 	for (i = 0; i < s->nr_units && !err; i++)
 		err = begin_timeline(s, &s->units[i]);
@@ -308,6 +309,7 @@ void kpmu_timelines_stop(struct kpmu_set *s)
 		if (t && !hlist_unhashed(&t->node))
 			kpmu_ctx_call(s->calls[i].ctx, end_unit, t);
 	}
+	static_branch_dec(&kpmu_extras_key);
 	static_branch_dec(&kpmu_timelines_key);
 	irq_work_sync(&l->kick);
 	free_timelines(l);

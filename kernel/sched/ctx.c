@@ -231,7 +231,7 @@ bool kpmu_ctxs_reap(unsigned long age)
 
 	do {
 		r.left = false;
-	} while (kpmu_ctxs_visit_empty(reap_ctx, &r));
+	} while (kpmu_ctxs_left() && kpmu_ctxs_visit_empty(reap_ctx, &r));
 	return r.left;
 }
 

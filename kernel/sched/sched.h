@@ -38,17 +38,26 @@ static inline u64 kpmu_ctx_now(const struct kpmu_ctx *ctx)
 }
 
 /**
+ * kpmu_ctx_release_checked() - kpmu_ctx_release() after kpmu_check_ctx()
+ * @ctx: the context
+ *
+ * Context: as kpmu_ctx_release().
+ */
+static inline void kpmu_ctx_release_checked(struct kpmu_ctx *ctx)
+{
+	smp_store_release(&ctx->cpu, -1); /* pairs with call_here() */
+}
+
+/**
  * kpmu_ctx_release() - end this CPU's ownership of a context
  * @ctx: the context; the counts of its events are folded
  *
- * All changes are visible to the next owner.
- *
- * Context: IRQs off, on the CPU where the context is active.
+ * All changes are visible to the next owner.  Context: IRQs off, on the CPU where it is active.
  */
 static inline void kpmu_ctx_release(struct kpmu_ctx *ctx)
 {
 	kpmu_check_ctx(ctx);
-	smp_store_release(&ctx->cpu, -1); /* pairs with call_here() */
+	kpmu_ctx_release_checked(ctx);
 }
 
 /* The CPU context and the active cgroup contexts */

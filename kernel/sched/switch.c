@@ -94,11 +94,14 @@ static __always_inline bool switch_between(struct kpmu_cpu *kc, struct kpmu_ctx 
 	kpmu_drivers_commit(&plan->slots);
 	kpmu_ctx_follow(&kc->ctx, true);
 	kpmu_ctx_follow(new, true);
-	kpmu_timelines_placed();
-	kpmu_check_cpu(kc);
-	/* The counters are folded, so another CPU may own the context now */
 	kpmu_ctx_follow(old, false);
-	kpmu_ctx_release(old);
+	if (static_branch_unlikely(&kpmu_extras_key)) {
+		kpmu_timelines_placed();
+		kpmu_check_cpu(kc);
+		kpmu_check_ctx(old);
+	}
+	/* The counters are folded, so another CPU may own the context now */
+	kpmu_ctx_release_checked(old);
 	return true;
 }
 

@@ -3,6 +3,7 @@
 #include "checker.h"
 
 DEFINE_STATIC_KEY_FALSE(kpmu_checker_key);
+DEFINE_STATIC_KEY_FALSE(kpmu_extras_key);
 const struct kpmu_checker *kpmu_checker;
 
 /**
@@ -15,4 +16,5 @@ void kpmu_checker_enable(const struct kpmu_checker *checker)
 {
 	kpmu_checker = checker;
 	static_branch_enable(&kpmu_checker_key);
+	static_branch_inc(&kpmu_extras_key);
 }

@@ -33,6 +33,12 @@ struct kpmu_checker {
 };
 
 DECLARE_STATIC_KEY_FALSE(kpmu_checker_key);
+
+/*
+ * Counts what few use at task switches: the checks, timelines, buckets.  One key, as each that is tested costs
+ * three instructions on a kernel without jump labels.
+ */
+DECLARE_STATIC_KEY_FALSE(kpmu_extras_key);
 extern const struct kpmu_checker *kpmu_checker;
 
 void kpmu_checker_enable(const struct kpmu_checker *checker);

@@ -15,11 +15,21 @@
 
 #include "counter.h"
 
+/* Is any counter halted?  NMIs halt them, so memory is read; gcc's code for this takes one instruction more. */
+static __always_inline bool x86_any_halted(const struct x86_cpu *c)
+{
+	bool any;
+
+	asm volatile("cmpl $0, %[halted]" : "=@ccnz" (any) : [halted] "m" (c->halted) : "memory");
+	return any;
+}
+
 /**
  * x86_pass_counter() - make a counter count for another event, while it runs
  * @c: this CPU's shadow
  * @to: the other event
  * @idx: the counter
+ * @m: counters of which it is the first
  *
  * Once the former event, @from, has no index, only the PMI of a wrap folds it: the counter's event is @from until
  * the store to c->slots, and @to afterwards.  If the PMI came before the store, it has set the
@@ -27,16 +37,15 @@
  *
  * Context: IRQs off.
  */
-static __always_inline void x86_pass_counter(struct x86_cpu *c, struct kpmu_hw *to, unsigned long idx)
+static __always_inline void x86_pass_counter(struct x86_cpu *c, struct kpmu_hw *to, unsigned long idx, u64 m)
 {
 	struct kpmu_hw *from = c->slots.hw[idx];
 	u64 prev, raw;
 
 	WRITE_ONCE(from->idx, -1);
-	/* After the store.  Halted by an NMI, with the group of @from */
-	barrier();
-	if (unlikely(c->halted))
-		this_cpu_and(x86_cpu.halted, ~(1u << idx));
+	/* Halted by an NMI, with the group of @from */
+	if (unlikely(x86_any_halted(c)))
+		this_cpu_and(x86_cpu.halted, ~(u32)(m & -m));
 	do {
 		prev = local64_read(&from->prev);
 		raw = x86_counter_read(idx);
@@ -60,7 +69,7 @@ static __always_inline void x86_pass_counter(struct x86_cpu *c, struct kpmu_hw *
  */
 static __always_inline bool x86_hand_over(struct x86_cpu *c, const struct kpmu_slots *want)
 {
-	unsigned int n = hweight32(want->mask);
+	unsigned long n = hweight32(want->mask);
 	u64 m;
 
 	for (m = want->mask; m; m &= m - 1) {
@@ -68,7 +77,7 @@ static __always_inline bool x86_hand_over(struct x86_cpu *c, const struct kpmu_s
 		struct kpmu_hw *to = want->hw[i];
 
 		if (likely(to->idx == -1)) {
-			x86_pass_counter(c, to, i);
+			x86_pass_counter(c, to, i, m);
 			continue;
 		}
 		/* To be read again here: so it is compared above in memory */
