@@ -63,7 +63,7 @@ static void start_chain(void)
 static void start_fault(void)
 {
 	fault_page();
-	open_soft(PERF_COUNT_SW_PAGE_FAULTS, -1);
+	op_fd = open_soft(PERF_COUNT_SW_PAGE_FAULTS, -1);
 }
 
 static void start_hit(void)
@@ -174,6 +174,7 @@ static const struct {
 	{ "sample", 1, start_sample, op_sample },
 	{ "chain", 1, start_chain, op_no_frame },
 	{ "fault", 1, start_fault, op_fault },
+	{ "read-fault", 1, start_fault, op_read },
 	{ "hit", 1, start_hit, op_bare },
 	{ "switch", 1, start_one_side, op_pingpong },
 	{ "switch4", 4, start_one_side, op_pingpong },
