@@ -53,7 +53,7 @@ all_parts()
 	rate4    | -i -s 4 -p pebs-fmt=3 | 900 | bench_precise_rate 4
 	stat     | -i -s 1 | 600 | bench_stat
 	record   | -i -s 1 | 600 | bench_record
-	many     | -i -s 1 | 600 | bench_many
+	many     | -i -s 1 | 900 | bench_many
 	tasks    | -i -s 1 | 600 | bench_tasks
 	rings    | -i -s 1 | 600 | bench_rings
 	idle     | -i -s 1 | 600 | bench_idle
