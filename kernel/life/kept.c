@@ -129,7 +129,7 @@ static int link_owned(struct kpmu_ctx *parent, void *data)
 		goto unlock;
 	from = list_first_entry(&parent->leaders, struct kpmu_event, se.node);
 	for_each_event(e, ctx) {
-		if (WARN_ON_ONCE(e->family != from->family) || !link_event(e, from, ctx->time))
+		if (unlikely(e->family != from->family) || !link_event(e, from, ctx->time))
 			goto unlock;
 		from = list_next_entry(from, se.node);
 	}
