@@ -5,8 +5,11 @@
  */
 #include <linux/errno.h>
 #include <linux/list.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 
+#include "../event/family.h"
+#include "../ring/ring.h"
 #include "../sampling/follow.h"
 #include "../sched/call.h"
 #include "../sched/sched.h"
@@ -217,4 +220,30 @@ void kpmu_event_detach(struct kpmu_event *e)
 bool kpmu_event_detach_child(struct kpmu_event *e)
 {
 	return kpmu_ctx_call(e->se.ctx, detach_child_owned, e);
+}
+
+/**
+ * kpmu_event_finish() - what is left to do when an event has ended
+ * @e: the event
+ *
+ * The final values of a child are added to its family; the root may be
+ * closed and freed from then on.  Pollers are woken last, so that they find that no record can
+ * follow.  The ring is valid until then, as it is freed by RCU.  Nothing is done for a child that is not
+ * in its family any more.
+ *
+ * Context: owner of the event's context, IRQs off.
+ */
+void kpmu_event_finish(struct kpmu_event *e)
+{
+	struct kpmu_ring *ring;
+
+	if (e->root && list_empty(&e->sibling))
+		return;
+	rcu_read_lock();
+	ring = rcu_dereference((e->root ?: e)->ring);
+	if (e->root && kpmu_family_fold(e))
+		refcount_dec(&e->ref);	/* the link's; the context's remains */
+	if (ring)
+		kpmu_ring_notify(ring);
+	rcu_read_unlock();
 }

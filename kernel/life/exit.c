@@ -27,32 +27,6 @@ static void end_event(struct kpmu_event *e)
 }
 
 /**
- * kpmu_event_finish() - what is left to do when an event has ended
- * @e: the event
- *
- * The final values of a child are added to its family; the root may be
- * closed and freed from then on.  Pollers are woken last, so that they find that no record can
- * follow.  The ring is valid until then, as it is freed by RCU.  Nothing is done for a child that is not
- * in its family any more.
- *
- * Context: owner of the event's context, IRQs off.
- */
-void kpmu_event_finish(struct kpmu_event *e)
-{
-	struct kpmu_ring *ring;
-
-	if (e->root && list_empty(&e->sibling))
-		return;
-	rcu_read_lock();
-	ring = rcu_dereference((e->root ?: e)->ring);
-	if (e->root && kpmu_family_fold(e))
-		refcount_dec(&e->ref);	/* the link's; the context's remains */
-	if (ring)
-		kpmu_ring_notify(ring);
-	rcu_read_unlock();
-}
-
-/**
  * kpmu_event_end_owned() - end one event of a context
  * @ctx: the context
  * @e: the event; the rest of its group stays

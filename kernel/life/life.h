@@ -29,6 +29,7 @@ void kpmu_event_join(struct kpmu_event *e, struct kpmu_ctx *ctx,
 void kpmu_event_leave(struct kpmu_ctx *ctx, struct kpmu_event *e);
 void kpmu_event_detach(struct kpmu_event *e);
 bool kpmu_event_detach_child(struct kpmu_event *e);
+void kpmu_event_finish(struct kpmu_event *e);
 
 /* control.c */
 enum kpmu_op { KPMU_OP_ENABLE, KPMU_OP_DISABLE, KPMU_OP_RESET };
@@ -69,7 +70,6 @@ void kpmu_events_exec(void);
 void kpmu_events_lost(struct kpmu_entity *leader);
 
 /* exit.c: end of events at task exit and exec */
-void kpmu_event_finish(struct kpmu_event *e);
 void kpmu_event_end_owned(struct kpmu_ctx *ctx, struct kpmu_event *e,
 			  struct list_head *gone);
 void kpmu_events_put_list(struct list_head *gone);

@@ -70,33 +70,45 @@ static __always_inline void kpmu_resched_inline(struct kpmu_cpu *kc, struct kpmu
 	kpmu_check_cpu(kc);
 }
 
-/*
- * The lock of a context, taken inline, with IRQs off: calls of raw_spin_lock() and raw_spin_unlock(),
- * which disable preemption as well, cost 20 instructions more.
- */
 #if defined(CONFIG_DEBUG_SPINLOCK) || defined(CONFIG_LOCKDEP)
-static __always_inline void lock_activation(struct kpmu_ctx *ctx)
-{
-	raw_spin_lock(&ctx->ctx_lock);
-}
-
-static __always_inline void unlock_activation(struct kpmu_ctx *ctx)
-{
-	raw_spin_unlock(&ctx->ctx_lock);
-}
+#define KPMU_LOCK_CHECKED	true
 #else
-static __always_inline void lock_activation(struct kpmu_ctx *ctx)
+#define KPMU_LOCK_CHECKED	false
+#endif
+
+/**
+ * kpmu_ctx_lock_inline() - take the lock of a context without a call
+ * @ctx: the context
+ *
+ * raw_spin_lock() and raw_spin_unlock(), which disable preemption as well, cost 20 instructions more.
+ *
+ * Context: IRQs off.
+ */
+static __always_inline void kpmu_ctx_lock_inline(struct kpmu_ctx *ctx)
 {
+	if (KPMU_LOCK_CHECKED) {
+		raw_spin_lock(&ctx->ctx_lock);
+		return;
+	}
 	arch_spin_lock(&ctx->ctx_lock.raw_lock);
 	__acquire(&ctx->ctx_lock);
 }
 
-static __always_inline void unlock_activation(struct kpmu_ctx *ctx)
+/**
+ * kpmu_ctx_unlock_inline() - release a lock taken by kpmu_ctx_lock_inline()
+ * @ctx: the context
+ *
+ * Context: IRQs off.
+ */
+static __always_inline void kpmu_ctx_unlock_inline(struct kpmu_ctx *ctx)
 {
+	if (KPMU_LOCK_CHECKED) {
+		raw_spin_unlock(&ctx->ctx_lock);
+		return;
+	}
 	__release(&ctx->ctx_lock);
 	arch_spin_unlock(&ctx->ctx_lock.raw_lock);
 }
-#endif
 
 /**
  * kpmu_ctx_activate_inline() - kpmu_ctx_activate() without a call
@@ -110,9 +122,9 @@ static __always_inline void unlock_activation(struct kpmu_ctx *ctx)
 static __always_inline bool kpmu_ctx_activate_inline(struct kpmu_cpu *kc, struct kpmu_ctx *ctx,
 						     u64 clock)
 {
-	lock_activation(ctx);
+	kpmu_ctx_lock_inline(ctx);
 	if (unlikely(ctx->cpu >= 0 || ctx->retired)) {
-		unlock_activation(ctx);
+		kpmu_ctx_unlock_inline(ctx);
 		return false;
 	}
 	ctx->since = clock;
@@ -121,7 +133,7 @@ static __always_inline bool kpmu_ctx_activate_inline(struct kpmu_cpu *kc, struct
 		ctx->last_cpu = kc->ctx.home;
 		kpmu_free_move(ctx);
 	}
-	unlock_activation(ctx);
+	kpmu_ctx_unlock_inline(ctx);
 	return true;
 }
 

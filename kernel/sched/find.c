@@ -48,7 +48,7 @@ static const struct rhashtable_params params = {
 };
 
 atomic_long_t kpmu_ctx_epoch = ATOMIC_LONG_INIT(1);	/* 0 is no epoch */
-static struct rhashtable contexts;
+struct rhashtable kpmu_contexts;
 atomic_t kpmu_nr_contexts;		/* in the hash */
 static struct kmem_cache *ctx_cache;
 
@@ -136,7 +136,7 @@ static struct kpmu_ctx *look_up_task(struct task_struct *task)
 {
 	const struct owner_key key = { task, -1 };
 
-	return rhashtable_lookup(&contexts, &key, params);
+	return rhashtable_lookup(&kpmu_contexts, &key, params);
 }
 
 /**
@@ -180,7 +180,7 @@ struct kpmu_ctx *kpmu_ctx_find_cgroup(struct cgroup_subsys_state *css, int cpu)
 {
 	const struct owner_key key = { css, cpu };
 
-	return rhashtable_lookup(&contexts, &key, params);
+	return rhashtable_lookup(&kpmu_contexts, &key, params);
 }
 
 static struct kpmu_ctx *get_ctx(const struct owner_key *key)
@@ -188,7 +188,7 @@ static struct kpmu_ctx *get_ctx(const struct owner_key *key)
 	struct kpmu_ctx *ctx;
 
 	rcu_read_lock();
-	ctx = rhashtable_lookup(&contexts, key, params);
+	ctx = rhashtable_lookup(&kpmu_contexts, key, params);
 	if (ctx && !refcount_inc_not_zero(&ctx->ref))
 		ctx = NULL;
 	rcu_read_unlock();
@@ -256,7 +256,7 @@ struct kpmu_ctx *kpmu_ctx_find_or_make(void *owner, int cpu, gfp_t gfp, bool *fr
 	if (!ctx)
 		return ERR_PTR(-ENOMEM);
 	do {
-		other = rhashtable_lookup_get_insert_key(&contexts, &key,
+		other = rhashtable_lookup_get_insert_key(&kpmu_contexts, &key,
 							 &ctx->hash, params);
 		if (!other) {
 			atomic_inc(&kpmu_nr_contexts);
@@ -294,7 +294,7 @@ struct kpmu_ctx *kpmu_ctx_of_newborn(struct task_struct *task)
  */
 void kpmu_ctx_unhash(struct kpmu_ctx *ctx)
 {
-	rhashtable_remove_fast(&contexts, &ctx->hash, params);
+	rhashtable_remove_fast(&kpmu_contexts, &ctx->hash, params);
 	ctxs_changed();
 	atomic_dec(&kpmu_nr_contexts);
 	kpmu_ctx_put(ctx);
@@ -325,18 +325,45 @@ bool kpmu_ctx_disown(struct kpmu_ctx *ctx, int refs)
  */
 static atomic_t walks, reuses_begun, reuses_ended;
 
-static int begin_walk(void)
+/* Return: false if a context must not be reused, as a walk is wanted; end_reuse() must follow anyway */
+static bool begin_reuse(void)
+{
+	atomic_inc(&reuses_begun);
+	smp_mb__after_atomic();			/* pairs with kpmu_walk_begin() */
+	return !atomic_read(&walks);
+}
+
+static void end_reuse(void)
+{
+	smp_mb__before_atomic();		/* a walk that sees this sees the entry */
+	atomic_inc(&reuses_ended);
+}
+
+/**
+ * kpmu_walk_begin() - begin a walk over the hash: no context is put elsewhere until it ends
+ *
+ * Context: task.
+ * Return: for kpmu_walk_end().
+ */
+int kpmu_walk_begin(void)
 {
 	int ended;
 
 	atomic_inc(&walks);
-	smp_mb__after_atomic();			/* pairs with kpmu_ctx_reuse() */
+	smp_mb__after_atomic();			/* pairs with begin_reuse() */
 	ended = atomic_read(&reuses_ended);
 	smp_rmb();				/* before the walk */
 	return ended;
 }
 
-static bool end_walk(int ended)
+/**
+ * kpmu_walk_end() - end a walk over the hash
+ * @ended: from kpmu_walk_begin()
+ *
+ * Context: task.
+ * Return: false if the walk may have missed contexts.
+ */
+bool kpmu_walk_end(int ended)
 {
 	smp_rmb();				/* after the walk */
 	atomic_dec(&walks);
@@ -357,15 +384,14 @@ bool kpmu_ctx_reuse(struct kpmu_ctx *ctx, struct task_struct *task)
 	struct task_struct *former = ctx->task;
 	bool ok = false;
 
+	/* Not counted as begun during a walk: it would have to be repeated */
 	if (task->flags & PF_KTHREAD || atomic_read(&walks))
 		return false;
-	atomic_inc(&reuses_begun);
-	smp_mb__after_atomic();			/* pairs with begin_walk() */
-	if (!atomic_read(&walks)) {
+	if (begin_reuse()) {
 		ctx->task = get_task_struct(task);
 		WRITE_ONCE(ctx->key, task);
 		refcount_inc(&ctx->ref);	/* held by the hash */
-		ok = !rhashtable_lookup_get_insert_key(&contexts, &key, &ctx->hash, params);
+		ok = !rhashtable_lookup_get_insert_key(&kpmu_contexts, &key, &ctx->hash, params);
 	}
 	if (ok) {
 		put_task_struct(former);
@@ -377,94 +403,8 @@ bool kpmu_ctx_reuse(struct kpmu_ctx *ctx, struct task_struct *task)
 		ctx->task = former;
 		kpmu_ctx_put(ctx);
 	}
-	smp_mb__before_atomic();		/* the end of the insertion is seen by a walk that sees this */
-	atomic_inc(&reuses_ended);
+	end_reuse();
 	return ok;
-}
-
-/**
- * kpmu_ctxs_visit_empty() - call a function for each context of a task or cgroup without events
- * @fn: the function, which may sleep and take the context out of the hash
- * @data: for @fn
- *
- * Removing an entry makes the walk skip the next one in its bucket.
- *
- * Context: task, may sleep.
- * Return: 0 if @fn has returned false for all contexts, and none was missed.
- */
-int kpmu_ctxs_visit_empty(bool (*fn)(struct kpmu_ctx *ctx, void *data), void *data)
-{
-	struct rhashtable_iter iter;
-	struct kpmu_ctx *ctx;
-	int n = 0, ended = begin_walk();
-
-	rhashtable_walk_enter(&contexts, &iter);
-	rhashtable_walk_start(&iter);
-	while ((ctx = rhashtable_walk_next(&iter))) {
-		if (IS_ERR(ctx) || READ_ONCE(ctx->nr_events) ||
-		    !refcount_inc_not_zero(&ctx->ref))
-			continue;
-		rhashtable_walk_stop(&iter);
-		n += fn(ctx, data);
-		kpmu_ctx_put(ctx);
-		cond_resched();
-		rhashtable_walk_start(&iter);
-	}
-	rhashtable_walk_stop(&iter);
-	rhashtable_walk_exit(&iter);
-	return n + !end_walk(ended);
-}
-
-static int gather_once(bool (*want)(const struct kpmu_ctx *ctx, const void *data), const void *data,
-		       struct kpmu_ctx **list, int max)
-{
-	struct rhashtable_iter iter;
-	struct kpmu_ctx *ctx;
-	int i, n = 0;
-
-	rhashtable_walk_enter(&contexts, &iter);
-	rhashtable_walk_start(&iter);
-	while ((ctx = rhashtable_walk_next(&iter))) {
-		if (IS_ERR(ctx) || !want(ctx, data))
-			continue;
-		if (n < max && !refcount_inc_not_zero(&ctx->ref))
-			continue;
-		if (n < max)
-			list[n] = ctx;
-		n++;
-	}
-	rhashtable_walk_stop(&iter);
-	rhashtable_walk_exit(&iter);
-	for (i = 0; n > max && i < max; i++)
-		kpmu_ctx_put(list[i]);
-	return n;
-}
-
-/**
- * kpmu_ctxs_gather() - list contexts of tasks and cgroups
- * @want: whether a context is to be listed; RCU, without ownership
- * @data: for @want
- * @list: set to the contexts, each with a reference; some may be in it twice
- * @max: room in @list
- *
- * A context that is in the hash all the time is not missed.
- *
- * Context: task.
- * Return: the number; more than @max if there is not enough room, then without any reference.
- */
-int kpmu_ctxs_gather(bool (*want)(const struct kpmu_ctx *ctx, const void *data), const void *data,
-		     struct kpmu_ctx **list, int max)
-{
-	int n, i, ended;
-
-	for (;;) {
-		ended = begin_walk();
-		n = gather_once(want, data, list, max);
-		if (end_walk(ended) || n > max)
-			return n;
-		for (i = 0; i < n; i++)
-			kpmu_ctx_put(list[i]);
-	}
 }
 
 /**
@@ -493,7 +433,7 @@ int __init kpmu_contexts_init(void)
 				      __alignof__(struct kpmu_ctx), 0, kpmu_not_zeroed);
 	if (!ctx_cache)
 		return -ENOMEM;
-	err = rhashtable_init(&contexts, &params);
+	err = rhashtable_init(&kpmu_contexts, &params);
 	if (err) {
 		kmem_cache_destroy(ctx_cache);
 		return err;
@@ -511,6 +451,6 @@ int __init kpmu_contexts_init(void)
 void kpmu_contexts_exit(void)
 {
 	rcu_barrier();		/* contexts waiting to be freed */
-	rhashtable_destroy(&contexts);
+	rhashtable_destroy(&kpmu_contexts);
 	kmem_cache_destroy(ctx_cache);
 }

@@ -7,12 +7,18 @@
 #define KPMU_RECENT_H
 
 #include <linux/atomic.h>
+#include <linux/rhashtable-types.h>
 
 #include "sched.h"
 
 /* Changes whenever a task gets a context, or a context leaves the hash */
 extern atomic_long_t kpmu_ctx_epoch;
 extern atomic_t kpmu_nr_contexts;
+extern struct rhashtable kpmu_contexts;
+
+/* find.c */
+int kpmu_walk_begin(void);
+bool kpmu_walk_end(int ended);
 
 struct kpmu_ctx *kpmu_ctx_look_up(struct kpmu_cpu *kc, struct task_struct *task);
 

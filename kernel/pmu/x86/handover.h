@@ -15,7 +15,15 @@
 
 #include "counter.h"
 
-/* Is any counter halted?  NMIs halt them, so memory is read; gcc's code for this takes one instruction more. */
+/**
+ * x86_any_halted() - is any counter of this CPU halted?
+ * @c: this CPU's shadow
+ *
+ * NMIs halt them, so memory is read; gcc's code for this takes one instruction more.
+ *
+ * Context: IRQs off.
+ * Return: true if one is.
+ */
 static __always_inline bool x86_any_halted(const struct x86_cpu *c)
 {
 	bool any;
