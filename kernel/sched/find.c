@@ -305,8 +305,7 @@ void kpmu_ctx_unhash(struct kpmu_ctx *ctx)
  * @ctx: the context, retired
  * @refs: the references that the caller knows
  *
- * Whoever has looked it up by its task without a reference finds afterwards that it is not that of
- * the task.
+ * A lookup by the task that takes its reference afterwards sees that the key has changed, see get_ctx().
  *
  * Context: any.
  * Return: false if there are more references: it must not be used again.

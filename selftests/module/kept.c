@@ -301,13 +301,16 @@ TEST(two_parents)
 
 #define MANY	200
 
-/* A process that forks children when told to; returns after it has done so */
-static pid_t start_forker(int *go, int *done)
+/* A process on CPU 0 with the events, which forks children when told to, and an observer on CPU 1 */
+static pid_t start_forker(int *fd, int *go, int *done)
 {
 	int p[2], q[2];
 	uint64_t n;
 	pid_t pid;
 
+	if (nr_cpus() < 2)
+		SKIP(return 0, "needs two CPUs");
+	pin_to(1);
 	if (pipe(p) || pipe(q))
 		exit(KSFT_FAIL);
 	pid = fork();
@@ -326,6 +329,7 @@ static pid_t start_forker(int *go, int *done)
 	fcntl(q[0], F_SETFL, O_NONBLOCK);
 	*go = p[1];
 	*done = q[0];
+	open_all(pid, fd);
 	return pid;
 }
 
@@ -359,11 +363,7 @@ TEST(read_meanwhile)
 	pid_t pid;
 
 	NEED_PMU();
-	if (nr_cpus() < 2)
-		SKIP(return, "needs two CPUs");
-	pin_to(1);
-	pid = start_forker(&go, &done);
-	open_all(pid, fd);
+	pid = start_forker(fd, &go, &done);
 	read_while(_metadata, fd, go, done, 100);
 	one = read_while(_metadata, fd, go, done, 100);
 	two = read_while(_metadata, fd, go, done, 1100);
@@ -381,11 +381,7 @@ TEST(control_meanwhile)
 	pid_t pid;
 
 	NEED_PMU();
-	if (nr_cpus() < 2)
-		SKIP(return, "needs two CPUs");
-	pin_to(1);
-	pid = start_forker(&go, &done);
-	open_all(pid, fd);
+	pid = start_forker(fd, &go, &done);
 	if (write(go, &n, sizeof(n)) != sizeof(n))
 		exit(KSFT_FAIL);
 	while (read(done, &n, sizeof(n)) != sizeof(n)) {
